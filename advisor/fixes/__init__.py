@@ -1,0 +1,1 @@
+"""fixes phase."""

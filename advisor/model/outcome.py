@@ -1,0 +1,73 @@
+"""The result of a command: one object that every report is made from.
+
+In: nothing.  Out: `Report`, `Comparison`, `FixOutcome`. `report/json.py` writes them in the names of the public contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.model.finding import Finding, Prediction, Safety
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A ratio or a value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class FixOutcome:
+    """What proving a fix showed."""
+
+    rule: str
+    site: Site | None
+    predicted: Prediction | None
+    measured: Interval | None
+    safety_claimed: Safety
+    safety_seen: Safety | None
+    verdict: str
+    """`faster`, `same`, `slower`, `broken`."""
+    is_applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Before and after. Rates in elements per second, shares 0 to 1."""
+
+    pipeline_before: float
+    pipeline_after: float
+    pipeline_speedup: Interval
+    end_to_end: Interval | None = None
+    wait_share_before: float | None = None
+    wait_share_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleError:
+    """A rule that raised: a row in the report, never a crash."""
+
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    analysis: Analysis
+    findings: tuple[Finding, ...] = ()
+    """Ranked: the largest predicted gain first."""
+    notes: tuple[str, ...] = ()
+    """Why tempting fixes are not proposed (`cache is not legal above augment: it draws random numbers`)."""
+    fixes: tuple[FixOutcome, ...] = ()
+    comparison: Comparison | None = None
+    rule_errors: tuple[RuleError, ...] = ()
+    silenced: int = 0
+    """Findings hidden by settings or `# advisor: ignore[...]`."""
+    warnings: tuple[str, ...] = ()
+    advisor_version: str = ""
+    run_folder: str = ""

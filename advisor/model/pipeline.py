@@ -1,0 +1,225 @@
+"""The executed tf.data graph with its measurements: what rules, prediction and reports read.
+
+In: nothing.  Out: `Analysis`, made by `advisor.graph` from a `Recording` and a `Trace`.
+
+All times are sums over the window in integer nanoseconds unless a name says otherwise. Shares are 0 to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from advisor.model.recording import Call, Consumer, Host, IteratorModel, Recording, Scalar, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class OpCost:
+    """Time of one op type inside one iterator's function."""
+
+    op: str
+    count: int
+    total_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Iterator:
+    """One node of the executed graph: all iterators of the same dataset folded (epochs, cycle slots of an interleave)."""
+
+    id: str
+    """Unique in the analysis: `p0.3`."""
+    parent_id: str | None
+    """The iterator that consumes it; None for the root."""
+    name: str
+    """Type as TensorFlow writes it: `ParallelMapV2`."""
+    long_name: str
+    """The long name with `[n]` indices removed."""
+    dataset_name: str = ""
+    calls: tuple[Call, ...] = ()
+    """The calls it stands for: none if injected, several if fused, in pipeline order (source first)."""
+    num_calls: int = 0
+    instances: int = 1
+    """Iterators folded into this one."""
+    latency_ns: int = 0
+    """Sum of the durations of its GetNext calls."""
+    self_ns: int = 0
+    """Latency minus the overlap with its direct inputs' GetNext calls (TensorFlow's definition)."""
+    blame_ns: int = 0
+    """The part of the consumer's wait that is attributed to it."""
+    blame_share: float = 0.0
+    """blame_ns over the pipeline's whole wait; the shares of a pipeline add up to 1 (or are all 0: no wait)."""
+    busy_ns: int = 0
+    """Its own work on whatever thread: self time that is not waiting, plus its functions' runs. Summed over threads."""
+    function_ns: int = 0
+    """Time of its functions' executors, summed over threads."""
+    python_ns: int = 0
+    """The part of it inside ops that run Python."""
+    ops: tuple[OpCost, ...] = ()
+    """Ops of its functions, costliest first."""
+    parallelism: int | None = None
+    is_autotuned: bool = False
+    buffer_size: int | None = None
+    """The limit in elements, where it has a buffer."""
+    buffered_elements: float | None = None
+    """Mean fill seen at its calls."""
+    element_bytes: int | None = None
+    """Mean bytes of one element it produces (tf.data's model where present, else from static shapes)."""
+    elements: int | None = None
+    """Elements it produced in the window (produce events or calls)."""
+    parameters: dict[str, str | int | float | bool] = field(default_factory=dict)
+    is_async: bool = False
+    is_on_critical_path: bool = False
+    """On the profiler guide's path: blocking iterators from the root, walked through asynchronous boundaries."""
+    is_on_classic_path: bool = False
+    """On the guide's own definition: self time of the slowest call only, stopping at asynchronous boundaries."""
+    is_bottleneck: bool = False
+    injected_by_tensorflow: bool = False
+    is_upstream_unseen: bool = False
+    """It must have an input, but none ran in the window: it may not be the source."""
+    has_saturated_calls: bool | None = None
+    """Parallel iterators: all call slots were busy while the consumer waited (True), some were free (False)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    iterator_id: str
+    resource: str
+    """`node`, `cpu`, `gil`, `disk`."""
+    blame_share: float
+    why: str = ""
+    """One sentence: what was seen."""
+    classic_iterator_id: str | None = None
+    """What the profiler guide's own definition would have named, where that differs."""
+    classic_why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepStats:
+    """Distribution of step times."""
+
+    count: int
+    median_ns: int
+    p95_ns: int
+    mean_ns: int
+    low_ns: int
+    """Lower end of a 95 % interval of the median."""
+    high_ns: int
+    wait_median_ns: int = 0
+    wait_mean_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """One input pipeline: a root and everything under it."""
+
+    id: str
+    """`p0`, ..."""
+    host: str
+    iterators: tuple[Iterator, ...]
+    """Root first, parents before children."""
+    consumer: Consumer | None = None
+    is_main: bool = False
+    """The pipeline whose consumer's steps the verdict speaks of."""
+    is_device: bool = False
+    """Feeds a device iterator's host side or is one (MultiDeviceIterator, Generator/Prefetch without a Root)."""
+    steps: StepStats | None = None
+    wait_ns: int = 0
+    """Time its consumer spent inside the root's GetNext, counted once (union over devices)."""
+    span_ns: int = 0
+    """From the first to the last step's end: wait_ns / span_ns is the input wait share."""
+    num_elements: int = 0
+    """Elements that reached the root in the window."""
+    min_call_ns: int = 0
+    mean_call_ns: int = 0
+    max_call_ns: int = 0
+    slow_calls: int = 0
+    """Root calls longer than 50 us (the profiler guide's line between fetched ahead and waited for)."""
+    bottleneck: Bottleneck | None = None
+    already_done: tuple[str, ...] = ()
+    """What tf.data did by itself, in sentences (`map at train.py:12 runs as ParallelMapV2, AUTOTUNE chose 4`)."""
+    model: IteratorModel | None = None
+    notes: tuple[str, ...] = ()
+    """What could not be seen or is uncertain."""
+
+    @property
+    def root(self) -> Iterator:
+        return self.iterators[0]
+
+    @property
+    def elements_per_s(self) -> float:
+        """Elements per second at the root; 0 where nothing was measured."""
+        return self.num_elements / self.span_ns * 1e9 if self.span_ns else 0.0
+
+    @property
+    def wait_share(self) -> float:
+        return min(1.0, self.wait_ns / self.span_ns) if self.span_ns else 0.0
+
+    def iterator(self, iterator_id: str) -> Iterator:
+        """The iterator of that id; KeyError if it is not in this pipeline."""
+        for it in self.iterators:
+            if it.id == iterator_id:
+                return it
+        raise KeyError(iterator_id)
+
+    def inputs(self, iterator: Iterator) -> tuple[Iterator, ...]:
+        return tuple(it for it in self.iterators if it.parent_id == iterator.id)
+
+    def upstream(self, iterator: Iterator) -> tuple[Iterator, ...]:
+        """Every iterator that feeds `iterator`, nearest first."""
+        found: list[Iterator] = []
+        level = list(self.inputs(iterator))
+        while level:
+            found += level
+            level = [below for it in level for below in self.inputs(it)]
+        return tuple(found)
+
+    def parent(self, iterator: Iterator) -> Iterator | None:
+        return None if iterator.parent_id is None else self.iterator(iterator.parent_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Is input the problem, and what is the most that fixing it can give?"""
+
+    is_input_bound: bool
+    input_wait_share: float | None
+    """None: no steps could be found."""
+    max_speedup: float | None
+    """The ceiling: 1 / (1 - wait), or measured with `--ceiling`."""
+    steps: StepStats | None
+    limit: str
+    """`pipeline`, `cpu`, `gil`, `disk`, `model`, `unknown`."""
+    sentence: str
+    is_ceiling_measured: bool = False
+    level: str = "unknown"
+    """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything that rules may read."""
+
+    target: str
+    verdict: Verdict
+    pipelines: tuple[Pipeline, ...] = ()
+    calls: tuple[Call, ...] = ()
+    host: Host | None = None
+    usage: Usage | None = None
+    keras: dict[str, Scalar] = field(default_factory=dict)
+    recording: Recording | None = None
+    warnings: tuple[str, ...] = ()
+    profiling_overhead: float | None = None
+    """Median step time inside the window over that before it, minus 1; None where there is nothing to compare."""
+
+    @property
+    def main(self) -> Pipeline | None:
+        for pipeline in self.pipelines:
+            if pipeline.is_main:
+                return pipeline
+        return None
+
+    def call(self, call_id: str) -> Call:
+        """The recorded call of that id; KeyError if there is none."""
+        for call in self.calls:
+            if call.id == call_id:
+                return call
+        raise KeyError(call_id)
