@@ -1,0 +1,134 @@
+"""What lets a benchmark script find its own bottleneck by intervention; under the advisor it only keeps the time.
+
+In: a script whose `main()` trains for as long as `tick()` is false, and whose functions ask `without("decode")` whether the
+cost of the node marked `# node: decode` is to vanish (the same shapes and dtypes, made for next to nothing).
+Out: the script run alone, or under the advisor, trains once for `RUN_SECONDS`. With `BOTTLENECK_TRUTH` set to a path, it
+trains once as it is and once without each node, `TURNS` times by turns, and writes the step rates there as JSON.
+
+Inside one process, so that what is compared shares the machine's state of the same minute; by turns, so that a slow drift
+(page cache, clock rate, other processes) falls on all variants alike. The dataset is built anew for each turn.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import tensorflow as tf
+
+TRUTH_FILE = os.environ.get("BOTTLENECK_TRUTH")
+TURNS = int(os.environ.get("BOTTLENECK_TURNS", "3"))
+WARMUP_SECONDS = float(os.environ.get("BOTTLENECK_WARMUP_SECONDS", "0.5"))
+"""After the first step: autotune moves within tens of milliseconds, first use of a function takes longer."""
+MEASURE_SECONDS = float(os.environ.get("BOTTLENECK_MEASURE_SECONDS", "0.8"))
+RUN_SECONDS = float(os.environ.get("BOTTLENECK_RUN_SECONDS", "30"))
+"""How long a script trains when its bottleneck is not being established."""
+NODE_QUESTION = re.compile(r"without\(\"(\w+)\"\)")
+
+
+class Turn:
+    """One training run: which node is without cost, and when its steps ended (seconds, `perf_counter`)."""
+
+    def __init__(self, without: str | None, warmup_seconds: float, measure_seconds: float) -> None:
+        self.without = without
+        self.warmup_seconds = warmup_seconds
+        self.measure_seconds = measure_seconds
+        self.first_end: float | None = None
+        self.steps = 0
+        self.measured_from: float | None = None
+        self.measured_to = 0.0
+
+    def tick(self, steps: int) -> bool:
+        """Count `steps` that just ended. True when the turn is over."""
+        now = time.perf_counter()
+        if self.first_end is None:
+            self.first_end = now
+        elif self.measured_from is None:
+            if now - self.first_end >= self.warmup_seconds:
+                self.measured_from = now
+        else:
+            self.steps += steps
+            self.measured_to = now
+        return self.measured_from is not None and now - self.measured_from >= self.measure_seconds
+
+    def steps_per_second(self) -> float:
+        if self.measured_from is None or self.measured_to <= self.measured_from:
+            raise RuntimeError(f"too few steps to measure without={self.without}")
+        return self.steps / (self.measured_to - self.measured_from)
+
+
+_turn = Turn(None, 0.0, RUN_SECONDS)
+
+
+def without(node: str) -> bool:
+    """True while the cost of `node` is to vanish."""
+    return _turn.without == node
+
+
+def tick(steps: int = 1) -> bool:
+    """To be called behind every step of the training loop, which ends when this is True."""
+    return _turn.tick(steps)
+
+
+def keras_clock() -> tf.keras.callbacks.Callback:
+    """`tick()` for Keras' `fit`."""
+
+    class Clock(tf.keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+            if tick():
+                self.model.stop_training = True
+
+    return Clock()
+
+
+def constant(*shape: int, dtype: tf.DType = tf.float32) -> tf.Tensor:
+    """What a node without cost returns."""
+    return tf.zeros(shape, dtype)
+
+
+def without_batch(dataset: tf.data.Dataset, batch_size: int, batch: object) -> tf.data.Dataset:
+    """`dataset.batch(batch_size)` with every element produced but none copied: each `batch_size`-th becomes `batch`."""
+    return dataset.shard(batch_size, 0).map(lambda *element: batch)
+
+
+def dense_step(features: int, work: int = 256) -> Callable[[tf.Tensor], tf.Tensor]:
+    """A training step of a two-layer network on (batch, features), `work` units wide."""
+    first = tf.Variable(tf.random.normal((features, work), stddev=0.01))
+    second = tf.Variable(tf.random.normal((work, 1), stddev=0.01))
+
+    @tf.function(reduce_retracing=True)
+    def step(batch: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            inputs = tf.reshape(tf.cast(batch, tf.float32), (-1, features))
+            loss = tf.reduce_mean(tf.square(tf.nn.relu(inputs @ first) @ second - 1.0))
+        for variable, gradient in zip((first, second), tape.gradient(loss, (first, second)), strict=True):
+            variable.assign_sub(0.001 * gradient)
+        return loss
+
+    return step
+
+
+def run(main: Callable[[], None]) -> None:
+    """Train once; or, with `BOTTLENECK_TRUTH`, establish what each node costs the consumer."""
+    global _turn
+    if TRUTH_FILE is None:
+        main()
+        return
+    script = Path(sys.modules["__main__"].__file__ or "")
+    nodes = list(dict.fromkeys(NODE_QUESTION.findall(script.read_text(encoding="utf-8"))))
+    rates: dict[str, list[float]] = {node: [] for node in ["", *nodes]}
+    for turn in range(TURNS):
+        order = list(rates)
+        for node in order if turn % 2 == 0 else reversed(order):
+            _turn = Turn(node or None, WARMUP_SECONDS, MEASURE_SECONDS)
+            main()
+            rates[node].append(_turn.steps_per_second())
+            gc.collect()  # ends the iterator's background threads
+    result = {"as_is": rates.pop(""), "without": rates}
+    Path(TRUTH_FILE).write_text(json.dumps(result), encoding="utf-8")
