@@ -2,7 +2,8 @@
 
 In: an `Analysis`.  Out: `Finding`s (advice) and notes (why a tempting fix is not proposed).
 
-A rule is a frozen dataclass; its fields are its thresholds, set in `[tool.advisor.rules.<id>]`; its docstring is its page.
+A rule is a frozen dataclass; its fields are its thresholds, set in `[tool.advisor.rules.<id>]`; its docstring is its
+page.
 """
 
 from __future__ import annotations
@@ -13,7 +14,17 @@ from typing import ClassVar
 
 from advisor.model import catalog
 from advisor.model.finding import (
-    Code, Evidence, Finding, Fix, InsertAfter, MoveAfter, Prediction, Remove, Safety, SetArgument, SetOption,
+    Code,
+    Evidence,
+    Finding,
+    Fix,
+    InsertAfter,
+    MoveAfter,
+    Prediction,
+    Remove,
+    Safety,
+    SetArgument,
+    SetOption,
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.recording import Call, Consumer, FunctionFacts, Host, Site
@@ -30,7 +41,9 @@ class Note:
 
 @dataclass(frozen=True)
 class Rule:
-    """Base of all rules. Subclasses are frozen dataclasses named in CamelCase; the id is the file's name with dashes."""
+    """Base of all rules. Subclasses are frozen dataclasses named in CamelCase; the id is the file's name with
+    dashes.
+    """
 
     needs_input_bound: ClassVar[bool] = True
     """The engine asks the rule only when the verdict is input-bound. Device-side rules set this to False."""
@@ -41,7 +54,30 @@ class Rule:
 
 
 __all__ = [
-    "AUTOTUNE", "Analysis", "Call", "Code", "Consumer", "Evidence", "Finding", "Fix", "FunctionFacts", "Host", "InsertAfter",
-    "Iterator", "MoveAfter", "Note", "OpCost", "Pipeline", "Prediction", "Remove", "Rule", "Safety", "SetArgument",
-    "SetOption", "Site", "StepStats", "Verdict", "catalog",
+    "AUTOTUNE",
+    "Analysis",
+    "Call",
+    "Code",
+    "Consumer",
+    "Evidence",
+    "Finding",
+    "Fix",
+    "FunctionFacts",
+    "Host",
+    "InsertAfter",
+    "Iterator",
+    "MoveAfter",
+    "Note",
+    "OpCost",
+    "Pipeline",
+    "Prediction",
+    "Remove",
+    "Rule",
+    "Safety",
+    "SetArgument",
+    "SetOption",
+    "Site",
+    "StepStats",
+    "Verdict",
+    "catalog",
 ]

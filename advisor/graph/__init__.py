@@ -1,1 +1,91 @@
-"""graph phase."""
+"""Graph phase: what a profile and a recording say about the executed input pipelines.
+
+In: a `Trace` and, where the run was captured by us, its `Recording`.  Out: `Analysis`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.model.pipeline import Analysis, Pipeline
+    from advisor.model.recording import Recording
+    from advisor.model.trace import Trace
+
+
+def analyse(trace: Trace | None, recording: Recording | None, target: str) -> Analysis:
+    """Put both together. Either may be missing: a bare profile has no calls, a script that never iterates no
+    profile.
+    """
+    from advisor.graph.align import index_calls
+    from advisor.graph.assemble import Context, assemble, join_devices
+    from advisor.graph.nodes import fold
+    from advisor.graph.timeline import build_timeline
+    from advisor.graph.verdict import judge, profiling_overhead
+    from advisor.model.pipeline import Analysis
+    from advisor.trace.steps import marked_steps
+
+    pipelines: list[Pipeline] = []
+    warnings = list(trace.warnings) if trace else []
+    calls = index_calls(recording.calls) if recording else {}
+    for host in trace.hosts if trace else ():
+        forest = fold(host)
+        timeline = build_timeline(host, forest)
+        join_devices(forest, timeline)
+        marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
+        found = assemble(Context(host, forest, timeline, recording, calls, marks))
+        pipelines += _numbered_after(found, len(pipelines))
+        warnings += [f"{host.hostname}: {text}" for text in (*forest.warnings, *host.errors)]
+    pipelines = _choose_main(pipelines)
+    if recording:
+        warnings += recording.warnings
+    return Analysis(
+        target=target,
+        verdict=judge(pipelines, recording),
+        pipelines=tuple(pipelines),
+        calls=recording.calls if recording else (),
+        host=recording.host if recording else None,
+        usage=recording.usage if recording else None,
+        keras=dict(recording.keras) if recording else {},
+        recording=recording,
+        warnings=tuple(dict.fromkeys(warnings)),
+        profiling_overhead=profiling_overhead(recording),
+    )
+
+
+def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
+    """Ids unique over all hosts."""
+    if not offset:
+        return pipelines
+
+    def renamed(text: str | None) -> str | None:
+        if text is None:
+            return None
+        number, dot, rest = text[1:].partition(".")
+        return f"p{int(number) + offset}{dot}{rest}"
+
+    result = []
+    for pipeline in pipelines:
+        iterators = tuple(
+            replace(it, id=renamed(it.id) or "", parent_id=renamed(it.parent_id)) for it in pipeline.iterators
+        )
+        bottleneck = pipeline.bottleneck and replace(
+            pipeline.bottleneck,
+            iterator_id=renamed(pipeline.bottleneck.iterator_id) or "",
+            classic_iterator_id=renamed(pipeline.bottleneck.classic_iterator_id),
+        )
+        result.append(replace(pipeline, id=renamed(pipeline.id) or "", iterators=iterators, bottleneck=bottleneck))
+    return result
+
+
+def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
+    """Mark the pipeline that the verdict speaks of: the recorder's main consumer's, else the one with most wait."""
+    candidates = [p for p in pipelines if p.steps is not None]
+    if not candidates:
+        return pipelines
+    main = max(
+        candidates,
+        key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
+    )
+    return [replace(p, is_main=p is main) for p in pipelines]

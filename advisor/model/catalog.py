@@ -8,17 +8,46 @@ from __future__ import annotations
 
 import re
 
-ASYNC = frozenset({
-    "Prefetch", "ParallelMap", "MapAndBatch", "ParallelInterleave", "LegacyParallelInterleave", "ParallelBatch",
-    "ParallelFilter", "DataService", "Generator+Prefetch", "MultiDeviceIterator",
-})
+ASYNC = frozenset(
+    {
+        "Prefetch",
+        "ParallelMap",
+        "MapAndBatch",
+        "ParallelInterleave",
+        "LegacyParallelInterleave",
+        "ParallelBatch",
+        "ParallelFilter",
+        "DataService",
+        "Generator+Prefetch",
+        "MultiDeviceIterator",
+    }
+)
 """Types whose elements are produced on other threads than their caller's."""
 
-SOURCES = frozenset({
-    "Range", "TensorSlice", "FromTensor", "Tensor", "SparseTensorSlice", "Generator", "TFRecord", "TextLine",
-    "FixedLengthRecord", "CSV", "SSTable", "Random", "DataService", "ArrayRecord", "Sql", "List", "Load", "LMDB",
-    "GlobalShuffle", "Snapshot",
-})
+SOURCES = frozenset(
+    {
+        "Range",
+        "TensorSlice",
+        "FromTensor",
+        "Tensor",
+        "SparseTensorSlice",
+        "Generator",
+        "TFRecord",
+        "TextLine",
+        "FixedLengthRecord",
+        "CSV",
+        "SSTable",
+        "Random",
+        "DataService",
+        "ArrayRecord",
+        "Sql",
+        "List",
+        "Load",
+        "LMDB",
+        "GlobalShuffle",
+        "Snapshot",
+    }
+)
 """Types that can stand at the bottom. (`Snapshot` has an input only while it writes.)"""
 
 FILE_SOURCES = frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "CSV", "ArrayRecord", "Snapshot", "Load"})
@@ -31,14 +60,37 @@ BATCHES = frozenset({"Batch", "ParallelBatch", "MapAndBatch", "PaddedBatch"})
 
 SHUFFLES = frozenset({"Shuffle", "ShuffleAndRepeat"})
 
-CACHES = frozenset({"MemoryCache", "MemoryCacheImpl", "FileCache", "FileCacheImpl", "MemoryReader", "MemoryWriter",
-                    "FileReader", "FileWriter", "Cache"})
+CACHES = frozenset(
+    {
+        "MemoryCache",
+        "MemoryCacheImpl",
+        "FileCache",
+        "FileCacheImpl",
+        "MemoryReader",
+        "MemoryWriter",
+        "FileReader",
+        "FileWriter",
+        "Cache",
+    }
+)
 
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Ops that run Python code in this process and so hold the interpreter's lock."""
 
-OPTION_NODES = frozenset({"Options", "MaxIntraOpParallelism", "PrivateThreadPool", "Model", "Root", "AssertCardinality",
-                          "FiniteTake", "NonSerializable", "Assert", "SetStatsAggregator"})
+OPTION_NODES = frozenset(
+    {
+        "Options",
+        "MaxIntraOpParallelism",
+        "PrivateThreadPool",
+        "Model",
+        "Root",
+        "AssertCardinality",
+        "FiniteTake",
+        "NonSerializable",
+        "Assert",
+        "SetStatsAggregator",
+    }
+)
 """Nodes that pass elements on and do no work of their own; roots among them."""
 
 _VERSION = re.compile(r"V\d+$")

@@ -29,7 +29,9 @@ class Safety(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An argument written as source text (`tf.data.AUTOTUNE`); `tf` stands for TensorFlow however the file imports it."""
+    """An argument written as source text (`tf.data.AUTOTUNE`); `tf` stands for TensorFlow however the file imports
+    it.
+    """
 
     text: str
 
@@ -95,7 +97,9 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One measured fact. `value` keeps full precision; `unit` is `ns`, `bytes`, `share`, `elements/s`, `calls`, `` ..."""
+    """One measured fact. `value` keeps full precision; `unit` is `ns`, `bytes`, `share`, `elements/s`, `calls`, ``
+    ...
+    """
 
     name: str
     value: float

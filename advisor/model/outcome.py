@@ -1,6 +1,7 @@
 """The result of a command: one object that every report is made from.
 
-In: nothing.  Out: `Report`, `Comparison`, `FixOutcome`. `report/json.py` writes them in the names of the public contract.
+In: nothing.  Out: `Report`, `Comparison`, `FixOutcome`. `report/json.py` writes them in the names of the public
+contract.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ class OpCost:
 
 @dataclass(frozen=True, slots=True)
 class Iterator:
-    """One node of the executed graph: all iterators of the same dataset folded (epochs, cycle slots of an interleave)."""
+    """One node of the executed graph: all iterators of the same dataset folded (epochs, cycle slots of an
+    interleave).
+    """
 
     id: str
     """Unique in the analysis: `p0.3`."""

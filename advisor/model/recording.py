@@ -57,7 +57,9 @@ class Call:
     """One public tf.data call that made a dataset."""
 
     id: str
-    """Unique, a Python identifier: also the `name=` that TensorFlow writes into the profile, unless `user_name` is set."""
+    """Unique, a Python identifier: also the `name=` that TensorFlow writes into the profile, unless `user_name` is
+    set.
+    """
     method: str
     """`map`, `batch`, `TFRecordDataset`, `from_tensor_slices`, ..."""
     site: Site | None
@@ -95,7 +97,9 @@ class Consumer:
     call_id: str | None
     """The call that made the consumed dataset."""
     kind: str
-    """`for`, `next`, `as_numpy_iterator`, `keras.fit`, `keras.evaluate`, `keras.predict`, `distributed`, `tf.function`, ..."""
+    """`for`, `next`, `as_numpy_iterator`, `keras.fit`, `keras.evaluate`, `keras.predict`, `distributed`,
+    `tf.function`, ...
+    """
     site: Site | None
     iterators: int = 1
     """How many iterators were made there (epochs, usually)."""
@@ -210,7 +214,9 @@ class ScriptExit:
     """How the script ended."""
 
     kind: str
-    """`stopped` (by us, after the window), `finished`, `failed`, `exited` (sys.exit with a code), `interrupted`, `killed`."""
+    """`stopped` (by us, after the window), `finished`, `failed`, `exited` (sys.exit with a code), `interrupted`,
+    `killed`.
+    """
     code: int = 0
     exception: str = ""
     """`ValueError: ...`, one line."""

@@ -1,0 +1,86 @@
+"""Executed nodes joined to the recorded calls, and what tf.data did by itself.
+
+In: nodes with their dataset names, and the recording's calls.  Out: per node the calls it stands for (none if TensorFlow
+injected it, several if they were fused), and sentences for the "already done" list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from advisor.graph.nodes import Node
+from advisor.model.catalog import base_type
+from advisor.model.pipeline import Iterator
+from advisor.model.recording import Call
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_INJECTED = re.compile(r"^inject/|^device_prefetch$")
+
+
+def index_calls(calls: Sequence[Call]) -> dict[str, Call]:
+    """Dataset name -> call. A user's own name stands for its call as long as only one call has it."""
+    index = {call.id: call for call in calls}
+    own = [call for call in calls if call.user_name]
+    names = [call.user_name for call in own]
+    index.update({call.user_name: call for call in own if call.user_name and names.count(call.user_name) == 1})
+    return index
+
+
+def is_injected(node: Node) -> bool:
+    """Whether TensorFlow put the node in by itself. The root stands for no dataset and counts as such."""
+    return bool(_INJECTED.match(node.dataset_name)) or (
+        node.parent is not None
+        and node.base in ("Prefetch", "Rebatch", "Options", "Generator", "MaxIntraOpParallelism", "PrivateThreadPool")
+        and re.fullmatch(r"\w+Dataset\w*:\d+", node.dataset_name) is not None
+    )
+
+
+def calls_of(node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:
+    """Recorded calls of one node, source first. Roots carry the name of their input and stand for no call of their
+    own.
+    """
+    if node.base in ("Root", "Model") or is_injected(node):
+        return ()
+    found = [index[name] for name in _NAME.findall(node.dataset_name) if name in index]
+    return tuple(dict.fromkeys(found))
+
+
+def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
+    """What tf.data changed or chose by itself, in sentences without a subject."""
+    sentences = []
+    for it in iterators:
+        base = base_type(it.name)
+        where = _where(it)
+        chosen = f", AUTOTUNE chose {it.parallelism}" if it.is_autotuned and it.parallelism else ""
+        methods = [call.method for call in it.calls]
+        if it.injected_by_tensorflow:
+            if base == "Prefetch":
+                limit = f" of up to {it.buffer_size} elements" if it.buffer_size else ""
+                sentences.append(f"put a prefetch buffer{limit} at the end of the pipeline")
+        elif base == "MapAndBatch" and len(methods) > 1:
+            sentences.append(
+                f"fused {where} into one MapAndBatch (parallelism {it.parallelism}{', tuned' if chosen else ''})"
+            )
+        elif base == "ShuffleAndRepeat" and len(methods) > 1:
+            sentences.append(f"fused {where} into one ShuffleAndRepeat")
+        elif len(methods) > 1 and "fused" in it.dataset_name:
+            sentences.append(f"fused {where} into one {it.name}")
+        elif base in ("ParallelMap", "ParallelInterleave", "ParallelFilter") and methods:
+            if it.calls[-1].arguments.get("num_parallel_calls") is None:
+                sentences.append(f"runs {where} in parallel ({it.name}{chosen})")
+            elif chosen:
+                sentences.append(f"tunes the parallelism of {where}{chosen}")
+        elif base == "ParallelBatch" and methods and it.calls[-1].arguments.get("num_parallel_calls") is None:
+            sentences.append(f"runs {where} in parallel ({it.name}{chosen})")
+        elif base == "Prefetch" and it.is_autotuned and it.buffer_size:
+            sentences.append(f"tunes the buffer of {where}, now up to {it.buffer_size} elements")
+    return tuple(sentences)
+
+
+def _where(it: Iterator) -> str:
+    parts = []
+    for call in it.calls:
+        line = f" (line {call.site.line})" if call.site else ""
+        parts.append(f"{call.method}{line}")
+    return " and ".join(parts)

@@ -1,0 +1,272 @@
+"""Pipelines put together: folded nodes, calls, sums and blame become the frozen `Pipeline`s of the model.
+
+In: a `HostTrace`, its forest and timeline, and the recording.  Out: the host's `Pipeline`s, the main one not yet
+chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from advisor.graph.align import already_done, calls_of, is_injected
+from advisor.graph.attribution import Blame, Walk, collect_states
+from advisor.graph.critical_path import find_bottleneck, mark_paths
+from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
+from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, use_markers
+from advisor.graph.timeline import Timeline
+from advisor.model.catalog import is_async, is_source
+from advisor.model.pipeline import Iterator, OpCost, Pipeline
+from advisor.model.recording import Call, Consumer, IteratorModel, ModelNode, Recording
+from advisor.model.trace import HostTrace
+
+MOST_OPS = 20
+"""Op types kept per iterator, costliest first: the rest never matters to a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every pipeline of one host is put together from."""
+
+    host: HostTrace
+    forest: Forest
+    timeline: Timeline
+    recording: Recording | None
+    calls: Mapping[str, Call]
+    """Dataset name -> recorded call."""
+    marks: list[tuple[int, int]]
+
+
+def join_devices(forest: Forest, timeline: Timeline) -> None:
+    """Put each host pipeline of a distributed dataset under the device pipeline whose calls overlap with it most."""
+    fed = [root for root in forest.roots if root.index in timeline.fed_roots and not is_device_pipeline(root)]
+    devices = [root for root in forest.roots if is_device_pipeline(root) and root.index in timeline.root_calls]
+    for host_root in fed:
+        begin, finish = _lifetime(host_root, timeline)
+
+        def overlap(device: Node, begin: int = begin, finish: int = finish) -> int:
+            first, last = _lifetime(device, timeline)
+            return min(finish, last) - max(begin, first)
+
+        best = max(devices, key=overlap, default=None)
+        if best is not None:
+            attach(host_root, best, forest)
+            devices.remove(best)
+
+
+def _lifetime(root: Node, timeline: Timeline) -> tuple[int, int]:
+    calls = timeline.root_calls[root.index]
+    return int(calls.start_ns[0]), int(calls.end_ns.max())
+
+
+def assemble(context: Context) -> list[Pipeline]:
+    """All pipelines of one host."""
+    return [_pipeline(context, root, number) for number, root in enumerate(context.forest.roots)]
+
+
+def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
+    calls = context.timeline.root_calls.get(root.index)
+    steps: Steps | None = None
+    if calls is not None and root.index not in context.timeline.fed_roots:
+        steps = find_steps(calls)
+        if context.marks:
+            steps = use_markers(steps, context.marks, calls)
+    blame: Blame | None = None
+    if steps is not None and len(steps.start_ns):
+        states = collect_states(context.timeline, frozenset({root.index}), (steps.start_ns, steps.end_ns))
+        parallelism = {node.index: _integer(node, "parallelism") or 1 for node in root.walk()}
+        blame = Walk(context.forest, parallelism).attribute(states)
+    graph = context.forest.graph(root)
+    ids = {index: f"p{number}.{place}" for place, index in enumerate(node.index for node in root.walk())}
+    model = _model_of(context, root)
+    model_nodes = _align_model(root, model) if model else {}
+    iterators = [_iterator(context, graph.nodes[index]["node"], ids, blame, model_nodes.get(index)) for index in ids]
+    classic = {
+        ids[index]: value
+        for index, value in context.timeline.slowest_call.get(root.index, {}).items()
+        if index in ids and index != root.index
+    }
+    iterators = mark_paths(iterators, classic)
+    host = context.recording.host if context.recording else None
+    usage = context.recording.usage if context.recording else None
+    bottleneck = find_bottleneck(iterators, classic, usage, host) if blame and blame.total_ns else None
+    if bottleneck:
+        iterators = [replace(it, is_bottleneck=it.id == bottleneck.iterator_id) for it in iterators]
+    duration = calls.end_ns - calls.start_ns if calls is not None else np.zeros(0, np.int64)
+    return Pipeline(
+        id=f"p{number}",
+        host=context.host.hostname,
+        iterators=tuple(iterators),
+        consumer=_consumer_of(context, iterators),
+        is_device=is_device_pipeline(root) or root.index in context.timeline.fed_roots,
+        steps=describe(steps) if steps is not None else None,
+        wait_ns=steps.total_wait_ns if steps is not None else 0,
+        span_ns=steps.span_ns if steps is not None else 0,
+        num_elements=len(steps.start_ns) if steps is not None else 0,
+        min_call_ns=int(duration.min()) if len(duration) else 0,
+        mean_call_ns=int(duration.mean()) if len(duration) else 0,
+        max_call_ns=int(duration.max()) if len(duration) else 0,
+        slow_calls=int((duration > SLOW_CALL_NS).sum()),
+        bottleneck=bottleneck,
+        already_done=already_done(iterators),
+        model=model,
+        notes=_notes(iterators),
+    )
+
+
+def _iterator(
+    context: Context, node: Node, ids: Mapping[int, str], blame: Blame | None, model: ModelNode | None
+) -> Iterator:
+    sums = context.timeline.sums[node.index]
+    calls = calls_of(node, context.calls)
+    parameters = dict(node.facts[-1].parameters)
+    fills = [f.buffered_elements_mean for f in node.facts if f.buffered_elements_mean is not None]
+    blame_ns = round(blame.blame_ns.get(node.index, 0.0)) if blame else 0
+    ops = sorted(sums.ops.items(), key=lambda item: -item[1][1])[:MOST_OPS]
+    asynchronous = is_async(node.type)
+    own_ns = 0 if asynchronous else max(0, sums.self_ns - sums.waiting_ns)
+    return Iterator(
+        id=ids[node.index],
+        parent_id=ids[node.parent.index] if node.parent else None,
+        name=node.type,
+        long_name=node.long_name,
+        dataset_name=node.dataset_name,
+        calls=calls,
+        num_calls=sums.num_calls,
+        instances=len(node.facts),
+        latency_ns=sums.latency_ns,
+        self_ns=sums.self_ns,
+        blame_ns=blame_ns,
+        blame_share=blame.blame_ns.get(node.index, 0.0) / blame.total_ns if blame and blame.total_ns else 0.0,
+        busy_ns=own_ns + sums.produce_ns + sums.function_ns,
+        function_ns=sums.function_ns,
+        python_ns=sums.python_ns,
+        ops=tuple(OpCost(op, count, total) for op, (count, total) in ops),
+        parallelism=_integer(node, "parallelism"),
+        is_autotuned=parameters.get("autotune") is True,
+        buffer_size=_integer(node, "buffer_limit") or _integer(node, "buffer_size"),
+        buffered_elements=sum(fills) / len(fills) if fills else None,
+        element_bytes=_element_bytes(calls, model),
+        elements=sums.num_calls or sums.produced or None,
+        parameters=parameters,
+        is_async=asynchronous,
+        injected_by_tensorflow=is_injected(node),
+        is_upstream_unseen=not node.children and not _may_be_source(node),
+        has_saturated_calls=blame.is_saturated(node.index) if blame else None,
+    )
+
+
+def _may_be_source(node: Node) -> bool:
+    """Known sources, and everything unknown: only a type that certainly has an input can miss it."""
+    return is_source(node.type) or node.base not in NEEDS_INPUT
+
+
+NEEDS_INPUT = frozenset(
+    {
+        "Root",
+        "Model",
+        "Prefetch",
+        "ParallelMap",
+        "Map",
+        "MapAndBatch",
+        "Batch",
+        "ParallelBatch",
+        "PaddedBatch",
+        "Shuffle",
+        "ShuffleAndRepeat",
+        "Repeat",
+        "Take",
+        "Skip",
+        "Filter",
+        "ParallelFilter",
+        "Interleave",
+        "ParallelInterleave",
+        "LegacyParallelInterleave",
+        "FlatMap",
+        "Zip",
+        "Concatenate",
+        "Rebatch",
+        "Shard",
+        "Options",
+        "MemoryCache",
+        "Window",
+        "Unbatch",
+        "Scan",
+        "TakeWhile",
+        "GroupByWindow",
+        "MaxIntraOpParallelism",
+        "PrivateThreadPool",
+    }
+)
+"""Types that always have an input: without one in the profile, it did not run in the window."""
+
+
+def _integer(node: Node, name: str) -> int | None:
+    value = node.facts[-1].parameters.get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _element_bytes(calls: tuple[Call, ...], model: ModelNode | None) -> int | None:
+    if model is not None and model.num_elements and model.bytes_produced:
+        return model.bytes_produced // model.num_elements
+    return calls[-1].element_bytes if calls else None
+
+
+def _notes(iterators: list[Iterator]) -> tuple[str, ...]:
+    notes = []
+    for it in iterators:
+        if it.is_upstream_unseen:
+            notes.append(
+                f"What feeds {it.name} did not run inside the profile: {it.name} is the last iterator that was seen,
+                not the source."
+            )
+        if it.name in ("MemoryCache", "FileCache") and any(
+            below.parent_id == it.id and below.name.startswith(("MemoryWriter", "FileWriter")) for below in iterators
+        ):
+            notes.append("A cache was still being filled inside the profile: later epochs are faster.")
+    return tuple(notes)
+
+
+def _consumer_of(context: Context, iterators: list[Iterator]) -> Consumer | None:
+    """The recorded consumer of the dataset whose call stands nearest to the root."""
+    if context.recording is None:
+        return None
+    by_call = {consumer.call_id: consumer for consumer in context.recording.consumers}
+    for it in iterators:
+        for call in reversed(it.calls):
+            if call.id in by_call:
+                return by_call[call.id]
+    return None
+
+
+def _model_of(context: Context, root: Node) -> IteratorModel | None:
+    """tf.data's model of the pipeline's iterator: the one whose consumer took from a call of this pipeline."""
+    if context.recording is None:
+        return None
+    ids = {call.id for node in root.walk() for call in calls_of(node, context.calls)}
+    consumers = {c.id: c.call_id for c in context.recording.consumers}
+    for model in context.recording.models:
+        if consumers.get(model.consumer_id) in ids:
+            return model
+    return None
+
+
+def _align_model(root: Node, model: IteratorModel) -> dict[int, ModelNode]:
+    """Walk both trees together, pairing inputs of the same type in order; what has no partner stays without."""
+    nodes = {node.id: node for node in model.nodes}
+    aligned: dict[int, ModelNode] = {}
+    pairs = [(root, nodes.get(model.output))]
+    while pairs:
+        node, partner = pairs.pop()
+        if partner is None or node.index in aligned:
+            continue
+        aligned[node.index] = partner
+        rest = [nodes[i] for i in partner.inputs if i in nodes]
+        for child in node.children:
+            match = next((m for m in rest if m.name == child.type), None)
+            if match is not None:
+                rest.remove(match)
+                pairs.append((child, match))
+    return aligned

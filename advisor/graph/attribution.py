@@ -1,0 +1,211 @@
+"""Every nanosecond of a consumer's wait attributed to one node, through asynchronous boundaries.
+
+In: a `Timeline`, the forest, and the root calls that count.  Out: `Blame` per node, and how saturated each parallel
+node was.
+
+The walk: at each moment of a root call, the caller's thread is inside some node. A synchronous node there is what
+costs the
+time. An asynchronous one only waits, so the walk goes on in the threads that work for it at that very moment, and so
+on down.
+A node for which no thread fetches input is waiting for its own functions, which run on pool threads: that is its own
+cost.
+
+A parallel node fetches input with one thread into p call slots. If it fetches all the time, its input alone limits
+it. If it
+is idle for a share F of the time (all slots busy), an element takes T = (fetch + function) / p: without its function it would
+take (1 - F) T, without its input T - (1 - F) T / p less. The time in which it fetches is split so that function and input are
+blamed in the proportion of these two gains, F to (1 - F) / p; that leaves the input 1 / (1 + (p - 1) F) of it.
+
+Moments with the same set of activities are treated once: their number is small however long the window is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.graph.nodes import Forest
+from advisor.graph.timeline import Activity, Ints, Timeline
+from advisor.model.catalog import ASYNC
+from advisor.model.trace import EventKind
+
+FUNCTION_PARALLEL = frozenset({"ParallelMap", "MapAndBatch", "ParallelFilter"})
+"""Asynchronous types that run their function on pool threads and fetch their input with one thread of their own."""
+
+SATURATED_SHARE = 0.1
+"""A parallel node is called saturated if it fetches no input in at least this share of the time that it is waited for.
+In theory any share above 0 means saturation; 0.1 leaves room for a fetching thread that waits for a core."""
+
+IDLE_NOISE = 0.05
+"""Idle shares below this count as 0: with many slots even the wake-ups of the fetching thread would look like
+saturation.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Blame:
+    """Attribution of one pipeline's wait. Keys are `Node.index`."""
+
+    blame_ns: dict[int, float]
+    waited_for_ns: dict[int, float]
+    """Parallel nodes: for how long the walk came to them."""
+    idle_ns: dict[int, float]
+    """... and for how long of that they fetched nothing."""
+    total_ns: int
+
+    def is_saturated(self, index: int) -> bool | None:
+        """Whether a parallel node's call slots were all busy while it was waited for; None: the walk never came
+        there.
+        """
+        waited = self.waited_for_ns.get(index, 0.0)
+        return self.idle_ns.get(index, 0.0) / waited >= SATURATED_SHARE if waited else None
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A set of simultaneous activities and for how long it was seen."""
+
+    duration_ns: int
+    waiting: tuple[Activity, ...]
+    """Root calls of the pipeline."""
+    workers: dict[int, tuple[int, ...]]
+    """Asynchronous node -> the node each of its worker threads is in."""
+    running: frozenset[int]
+    """Nodes whose functions run on pool threads."""
+    feeding: dict[int, tuple[int, ...]]
+    """Root fed by a multi-device thread -> the node each such thread is in."""
+
+
+def collect_states(timeline: Timeline, roots: frozenset[int], intervals: tuple[Ints, Ints]) -> list[State]:
+    """The distinct states inside `intervals` (sorted, disjoint) in which a root of `roots` is being called."""
+    threads = [t for t, times in enumerate(timeline.times) if len(times)]
+    if not threads or not len(intervals[0]):
+        return []
+    random = np.random.default_rng(0)
+    # additive hash of the multiset of activities; index -1 (idle) weighs nothing
+    weight = np.append(random.integers(1, 2**63, len(timeline.activities), dtype=np.uint64), np.uint64(0))
+    changes = []
+    for t in threads:
+        now = weight[timeline.codes[t]]
+        changes.append(np.diff(now, prepend=np.uint64(0)))
+    times = np.concatenate([timeline.times[t] for t in threads])
+    order = np.argsort(times, kind="stable")
+    times, keys = times[order], np.cumsum(np.concatenate(changes)[order], dtype=np.uint64)
+    duration = _overlap(times, np.append(times[1:], times[-1]), intervals)
+    seen = np.flatnonzero(duration)
+    _, first, inverse = np.unique(keys[seen], return_index=True, return_inverse=True)
+    total = np.bincount(inverse.reshape(-1), weights=duration[seen]).astype(np.int64)
+    moments = times[seen[first]]
+    table = np.full((len(moments), len(threads)), -1, np.int32)
+    for column, t in enumerate(threads):
+        where = np.searchsorted(timeline.times[t], moments, side="right") - 1
+        table[:, column] = np.where(where >= 0, timeline.codes[t][where], -1)
+    states = []
+    for row, time in zip(table, total.tolist(), strict=True):
+        state = _state([timeline.activities[code] for code in row.tolist() if code >= 0], time, roots)
+        if state is not None:
+            states.append(state)
+    return states
+
+
+def _overlap(start: Ints, end: Ints, intervals: tuple[Ints, Ints]) -> Ints:
+    """How much of each [start, end) lies in the intervals."""
+    begin, finish = intervals
+    covered = np.concatenate([[0], np.cumsum(finish - begin)]).astype(np.int64)
+
+    def before(moment: Ints) -> Ints:
+        index = np.searchsorted(begin, moment, side="right")
+        inside = np.where(index > 0, np.minimum(moment, finish[index - 1]) - begin[index - 1], 0)
+        whole: npt.NDArray[np.int64] = covered[np.maximum(index - 1, 0)] + inside
+        return np.where(index > 0, whole, 0)
+
+    return before(end) - before(start)
+
+
+def _state(activities: list[Activity], duration_ns: int, roots: frozenset[int]) -> State | None:
+    waiting = tuple(
+        a for a in activities if a.top_kind == EventKind.ITERATOR and a.top_owner in roots and not a.is_multi_device
+    )
+    if not waiting:
+        return None
+    workers: dict[int, list[int]] = {}
+    feeding: dict[int, list[int]] = {}
+    running = set()
+    for a in activities:
+        if a.top_kind == EventKind.PRODUCE:
+            workers.setdefault(a.top_owner, []).append(a.leaf_owner)
+        elif a.top_kind == EventKind.EXECUTOR:
+            running.add(a.top_owner)
+        elif a.is_multi_device:
+            feeding.setdefault(a.top_owner, []).append(a.leaf_owner)
+    return State(
+        duration_ns,
+        waiting,
+        {k: tuple(v) for k, v in workers.items()},
+        frozenset(running),
+        {k: tuple(v) for k, v in feeding.items()},
+    )
+
+
+class Walk:
+    """Attributes states to nodes; see the module's docstring."""
+
+    def __init__(self, forest: Forest, parallelism: dict[int, int]) -> None:
+        self._nodes = forest.nodes
+        self._parallelism = parallelism
+        self._waited: Counter[int] = Counter()
+        self._idle: Counter[int] = Counter()
+        self._idle_share: dict[int, float] = {}
+
+    def attribute(self, states: list[State]) -> Blame:
+        """Two passes: the first finds how long each parallel node was idle, the second attributes."""
+        for state in states:
+            self._spread(state)
+        shares = {n: self._idle[n] / waited for n, waited in self._waited.items()}
+        self._idle_share = {n: share for n, share in shares.items() if share >= IDLE_NOISE}
+        waited, idle = dict(self._waited), dict(self._idle)
+        blame: Counter[int] = Counter()
+        for state in states:
+            for index, share in self._spread(state).items():
+                blame[index] += share * state.duration_ns  # type: ignore[assignment]
+        return Blame(dict(blame), waited, idle, sum(s.duration_ns for s in states))  # type: ignore[arg-type]
+
+    def _spread(self, state: State) -> dict[int, float]:
+        """Shares of one state, adding up to 1."""
+        shares: dict[int, float] = {}
+        for call in state.waiting:
+            self._descend(call.leaf_owner, 1.0 / len(state.waiting), state, shares, frozenset())
+        return shares
+
+    def _descend(self, index: int, share: float, state: State, shares: dict[int, float], above: frozenset[int]) -> None:
+        node = self._nodes[index]
+        if index in above:  # a thread can only be found again through a broken file
+            shares[index] = shares.get(index, 0.0) + share
+            return
+        above |= {index}
+        busy: tuple[int, ...] = ()
+        if node.base in ASYNC:
+            busy = state.workers.get(index, ())
+        elif node.base == "Generator" and state.feeding:
+            # a device's generator waits for the host pipeline that the multi-device threads are pulling on
+            busy = tuple(leaf for root in node.children for leaf in state.feeding.get(root.index, ()))
+        if node.base in FUNCTION_PARALLEL:
+            self._waited[index] += state.duration_ns
+            self._idle[index] += 0 if busy else state.duration_ns
+        own = share
+        if busy:
+            input_share = share
+            if node.base in FUNCTION_PARALLEL:
+                slots = max(1, self._parallelism.get(index, 1))
+                input_share = share / (1 + (slots - 1) * self._idle_share.get(index, 0.0))
+            own = share - input_share
+            for leaf in busy:
+                if leaf == index:
+                    own += input_share / len(busy)
+                else:
+                    self._descend(leaf, input_share / len(busy), state, shares, above)
+        if own:
+            shares[index] = shares.get(index, 0.0) + own

@@ -1,0 +1,128 @@
+"""The critical path, the bottleneck on it, and the resource that is really short.
+
+In: the iterators of one pipeline with their blame, the classic self times, and the process' usage.  Out: which
+iterators stand on
+the attributed path and on the classic one, and the `Bottleneck`.
+
+Classic: the profiler guide's definition, self time inside the slowest call of the root, on the caller's thread alone.
+Attributed: from the root always on to the input under which most of the wait lies, through asynchronous boundaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
+from advisor.model.pipeline import Bottleneck, Iterator
+from advisor.model.recording import Host, Usage
+
+PASSIVE = frozenset(
+    {"Root", "Model", "Options", "Prefetch", "FiniteTake", "Take", "Repeat", "Generator+Prefetch", "AssertCardinality"}
+)
+"""Types that only hand elements on; they are never the cause as long as anything else has a share."""
+
+CPU_BUSY_SHARE = 0.9
+"""Cores busy at least this much: more parallelism cannot help. 0.9 leaves the tenth that a saturated pool loses to
+wake-ups.
+"""
+PYTHON_SHARE = 0.5
+"""Python ops that fill at least half of the bottleneck's function time make the lock a suspect."""
+GIL_WAIT_SHARE = 0.2
+"""A thread that waits for Python's lock this much of its time shows that the lock is contended."""
+GIL_HELD_SHARE = 0.8
+"""Python ops in flight for this share of the window, on average at least this many at a time: the lock has no time
+left.
+"""
+DISK_BYTES_PER_S = 10e6
+"""Below 10 MB/s really read from storage nobody waits for a disk (spinning disks read more at random access of large
+files).
+"""
+DISK_IDLE_CPU_SHARE = 0.5
+"""A pipeline that waits for the disk leaves the cores idle."""
+
+
+def mark_paths(iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int]) -> list[Iterator]:
+    """The iterators (root first) with `is_on_critical_path` and `is_on_classic_path` set."""
+    below = {it.id: it.blame_ns for it in iterators}
+    for it in reversed(iterators):  # children come after their parents
+        if it.parent_id is not None:
+            below[it.parent_id] += below[it.id]
+    critical: set[str] = set()
+    current: Iterator | None = iterators[0]
+    while current is not None:
+        critical.add(current.id)
+        inputs = [it for it in iterators if it.parent_id == current.id and below[it.id] > 0]
+        current = max(inputs, key=lambda it: below[it.id], default=None)
+    return [
+        replace(it, is_on_critical_path=it.id in critical, is_on_classic_path=it.id in classic_self_ns)
+        for it in iterators
+    ]
+
+
+def find_bottleneck(
+    iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int], usage: Usage | None, host: Host | None
+) -> Bottleneck | None:
+    """The node with the largest share of the wait, and what it is short of; None where nothing was waited for."""
+    active = [it for it in iterators if base_type(it.name) not in PASSIVE and not it.injected_by_tensorflow]
+    worst = max(active, key=lambda it: it.blame_ns, default=None)
+    if worst is None or worst.blame_ns <= 0:
+        return None
+    resource, why = _resource(worst, usage, host)
+    classic_id = max(classic_self_ns, key=lambda i: classic_self_ns[i], default=None)
+    classic_why = ""
+    if classic_id is not None and classic_id != worst.id:
+        classic = next(it for it in iterators if it.id == classic_id)
+        classic_why = (
+            f"{classic.name} has the largest self time inside the slowest call, but there it only waits: what it waits
+            for "
+            f"runs on other threads"
+            if classic.is_async or base_type(classic.name) in PASSIVE
+            else f"{classic.name} has the largest self time inside the slowest call, which is not what most calls wait
+            for"
+        )
+    else:
+        classic_id = None
+    return Bottleneck(worst.id, resource, worst.blame_share, why, classic_id, classic_why)
+
+
+def cpu_busy_share(usage: Usage | None, host: Host | None) -> float | None:
+    """Share of the usable cores that the process (and its children) kept busy; None if it was not measured."""
+    if usage is None or host is None or not usage.wall_ns or not host.cores:
+        return None
+    return (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns / host.cores
+
+
+def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[str, str]:
+    busy = cpu_busy_share(usage, host)
+    if usage is not None and _holds_python_lock(worst, usage):
+        waits = (
+            ""
+            if usage.gil_wait_share is None
+            else f"; a probe waited {usage.gil_wait_share:.0%} of its time for the lock"
+        )
+        return "gil", f"its elements are made by Python code, which runs on one core at a time{waits}"
+    if busy is not None and busy >= CPU_BUSY_SHARE:
+        return "cpu", f"the usable cores were {min(1.0, busy):.0%} busy"
+    if (
+        usage is not None
+        and usage.read_bytes is not None
+        and busy is not None
+        and busy < DISK_IDLE_CPU_SHARE
+        and (base_type(worst.name) in FILE_SOURCES or any(op.op == "ReadFile" for op in worst.ops[:2]))
+        and usage.read_bytes / usage.wall_ns * 1e9 >= DISK_BYTES_PER_S
+    ):
+        rate = usage.read_bytes / usage.wall_ns * 1e9 / 1e6
+        return "disk", f"storage delivered {rate:.0f} MB/s while the cores were {busy:.0%} busy"
+    return "node", ""
+
+
+def _holds_python_lock(worst: Iterator, usage: Usage) -> bool:
+    python_ns = sum(op.total_ns for op in worst.ops if op.op in PYTHON_OPS)
+    if not worst.function_ns or python_ns < PYTHON_SHARE * worst.function_ns:
+        return False
+    contended = usage.gil_wait_share is not None and usage.gil_wait_share >= GIL_WAIT_SHARE
+    # Python that sleeps or waits for a file gives the lock back: then the process uses little CPU for its time in
+    # Python ops
+    computes = usage.cpu_ns >= 0.5 * min(python_ns, usage.wall_ns)
+    return computes and (contended or python_ns >= GIL_HELD_SHARE * usage.wall_ns)

@@ -1,0 +1,205 @@
+"""Iterators of a profile folded into the nodes of pipelines: one node per dataset, whatever its epochs and cycle slots.
+
+In: a `HostTrace`.  Out: `Forest`: for each pipeline a networkx DiGraph (edges run from an input to its consumer), and for every
+iterator id the node it belongs to.
+
+TensorFlow makes a new iterator for each epoch and for each slot of an interleave. They carry the same long name up to
+the
+`[n]` indices and the same dataset name, so those two, along the chain of parents, are what a node is keyed by.
+Branches of a
+zip or concatenate are different datasets and stay apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from advisor.model.catalog import base_type
+from advisor.model.trace import HostTrace, IteratorFacts
+from advisor.trace.long_names import parse_long_name
+
+BRANCHING = frozenset(
+    {"Zip", "Concatenate", "SampleFromDatasets", "DirectedInterleave", "Choose", "WeightedFlatMap", "IndexFlatMap"}
+)
+"""Types whose inputs are different datasets, told apart by the index on the parent's name component."""
+
+_NUMBER = re.compile(r"/_\d+$|(?<=^GeneratorDataset):\d+$")
+"""Numbers that differ between iterators of one dataset: Grappler's, and those of the devices' generators."""
+
+Key = tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Node:
+    """One folded iterator, while the graph is being built."""
+
+    index: int
+    type: str
+    dataset_name: str
+    long_name: str
+    parent: Node | None
+    facts: list[IteratorFacts] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
+    pipeline: int = -1
+
+    @property
+    def root(self) -> Node:
+        node = self
+        while node.parent is not None:
+            node = node.parent
+        return node
+
+    @property
+    def base(self) -> str:
+        return base_type(self.type)
+
+    def walk(self) -> Iterable[Node]:
+        """This node and everything upstream of it, consumers before their inputs."""
+        waiting = [self]
+        while waiting:  # no recursion: a broken file may hold chains of any depth
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+@dataclass(eq=False)
+class Forest:
+    """All pipelines of one host."""
+
+    nodes: list[Node]
+    roots: list[Node]
+    node_of_iterator: dict[int, int]
+    """Iterator id -> `Node.index`."""
+    warnings: list[str] = field(default_factory=list)
+
+    def graph(self, root: Node) -> nx.DiGraph[int]:
+        """The pipeline of `root`: nodes are `Node.index` with attribute `node`; an edge runs from input to consumer."""
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        for node in root.walk():
+            graph.add_node(node.index, node=node)
+            if node.parent is not None:
+                graph.add_edge(node.index, node.parent.index)
+        return graph
+
+
+def _local_key(facts: IteratorFacts) -> Key:
+    """What tells a node from its siblings: type, dataset name and, under branching parents, the branch."""
+    components = parse_long_name(facts.long_name).components
+    own = components[-1].type
+    branch = ""
+    if len(components) > 1 and components[-2].index is not None:
+        parent = components[-2]
+        branch = f"[{parent.index}]" if base_type(parent.type) in BRANCHING else "[]"
+    return own, _NUMBER.sub("", facts.dataset_name), branch
+
+
+def _ancestors_first(iterators: dict[int, IteratorFacts]) -> tuple[list[int], list[int]]:
+    """Iterator ids so that parents come before children, and the ids that stand in a cycle (only a broken file has
+    any).
+    """
+    order: list[int] = []
+    state: dict[int, int] = {}
+    cyclic: list[int] = []
+    for start in iterators:
+        chain: list[int] = []
+        current = start
+        while current in iterators and current not in state:
+            state[current] = 1
+            chain.append(current)
+            current = iterators[current].parent_id
+        if state.get(current) == 1 and current in chain:
+            cyclic += chain[chain.index(current) :]
+        for iterator_id in chain:
+            state[iterator_id] = 2
+        order += reversed(chain)
+    return order, cyclic
+
+
+def _chain_signature(iterator_id: int, inputs: dict[int, list[int]], keys: dict[int, Key]) -> Key:
+    """The keys from a root down its first inputs: what tells two pipelines with the same injected root apart."""
+    signature: list[str] = []
+    current: int | None = iterator_id
+    while current is not None:
+        signature.append("|".join(keys[current]))
+        below = sorted(inputs.get(current, ()), key=lambda child: keys[child])
+        current = below[0] if below else None
+    return tuple(signature)
+
+
+def fold(host: HostTrace) -> Forest:
+    """Fold the iterators of one host into pipelines. Never fails: iterators of a broken file end up as roots."""
+    order, cyclic = _ancestors_first(host.iterators)
+    warnings = [f"{len(cyclic)} iterators name each other as parents; their links are ignored"] if cyclic else []
+    in_cycle = set(cyclic)
+    parent_of = {
+        i: facts.parent_id if facts.parent_id in host.iterators and i not in in_cycle else 0
+        for i, facts in host.iterators.items()
+    }
+    inputs: dict[int, list[int]] = {}
+    for iterator_id, parent_id in parent_of.items():
+        inputs.setdefault(parent_id, []).append(iterator_id)
+    keys = {i: _local_key(facts) for i, facts in host.iterators.items()}
+    signatures = _root_signatures(inputs, keys)
+
+    forest = Forest(nodes=[], roots=[], node_of_iterator={}, warnings=warnings)
+    by_path: dict[tuple[object, ...], Node] = {}
+    for iterator_id in order:
+        facts = host.iterators[iterator_id]
+        parent_id = parent_of[iterator_id]
+        parent = forest.nodes[forest.node_of_iterator[parent_id]] if parent_id else None
+        path: tuple[object, ...] = (
+            ("root", *signatures[iterator_id]) if parent is None else (parent.index, *keys[iterator_id])
+        )
+        node = by_path.get(path)
+        if node is None:
+            parsed = parse_long_name(facts.long_name)
+            node = Node(
+                index=len(forest.nodes),
+                type=parsed.components[-1].type,
+                dataset_name=facts.dataset_name,
+                long_name=parsed.without_indices(),
+                parent=parent,
+            )
+            by_path[path] = node
+            forest.nodes.append(node)
+            (forest.roots if parent is None else parent.children).append(node)
+        node.facts.append(facts)
+        forest.node_of_iterator[iterator_id] = node.index
+    for number, root in enumerate(forest.roots):
+        for node in root.walk():
+            node.pipeline = number
+    return forest
+
+
+def is_device_pipeline(root: Node) -> bool:
+    """Whether `root` is a device's buffer of a distributed dataset: (Root ->) Prefetch -> Generator and nothing more.
+
+    `from_generator` always has a FlatMap above its Generator, so it is never mistaken for one.
+    """
+    chain = [node for node in root.walk() if node.base not in ("Root", "Model")]
+    return [node.base for node in chain[:3]] in (["Prefetch", "Generator"], ["Generator"])
+
+
+def attach(host_root: Node, device_root: Node, forest: Forest) -> None:
+    """Put a host pipeline under the generator of the devices that it feeds, so that both are one graph."""
+    generator = next(node for node in device_root.walk() if node.base == "Generator")
+    host_root.parent = generator
+    generator.children.append(host_root)
+    forest.roots.remove(host_root)
+    for node in host_root.walk():
+        node.pipeline = device_root.pipeline
+
+
+def _root_signatures(inputs: dict[int, list[int]], keys: dict[int, Key]) -> dict[int, Key]:
+    """Signature per root iterator. One that the window cut short takes the longer one it is the only beginning of."""
+    signatures = {root: _chain_signature(root, inputs, keys) for root in inputs.get(0, ())}
+    distinct = set(signatures.values())
+    for root, signature in signatures.items():
+        longer = [s for s in distinct if len(s) > len(signature) and s[: len(signature)] == signature]
+        if len(longer) == 1:
+            signatures[root] = longer[0]
+    return signatures

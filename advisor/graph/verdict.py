@@ -1,0 +1,104 @@
+"""Is input the problem, and what is the most that fixing it can give?
+
+In: the pipelines and the recording.  Out: `Verdict` in one sentence, and the window's overhead against the steps
+before it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from advisor.model.pipeline import Pipeline, Verdict
+from advisor.model.recording import Recording
+
+MODERATE_WAIT_SHARE = 0.05
+"""Source: XProf's thresholds for the share of step time spent waiting for input."""
+HIGH_WAIT_SHARE = 0.20
+MIN_STEPS = 3
+"""Fewer steps than this say nothing about a share."""
+LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
+
+
+def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict:
+    """The verdict on the main pipeline."""
+    main = next((p for p in pipelines if p.is_main), None)
+    if main is None:
+        return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
+    if main.steps is None or main.steps.count < MIN_STEPS:
+        count = main.steps.count if main.steps else 0
+        sentence = (
+            f"Only {count} whole step{'' if count == 1 else 's'} of the input pipeline lie in the profile: too few to tell whether "
+            "input is the problem. Capture a longer window."
+        )
+        return Verdict(False, None, None, main.steps, "unknown", sentence)
+    share = main.wait_share
+    ceiling = 1 / (1 - min(share, 0.999))
+    measured = _measured_ceiling(main, recording)
+    if measured is not None:
+        ceiling = measured
+    level = "high" if share >= HIGH_WAIT_SHARE else "moderate" if share >= MODERATE_WAIT_SHARE else "none"
+    is_bound = level != "none"
+    limit = LIMITS[main.bottleneck.resource] if is_bound and main.bottleneck else "unknown" if is_bound else "model"
+    most = f"{ceiling:.1f}x" if ceiling < 10 else f"{ceiling:.0f}x"
+    basis = " (measured with the first batch repeated)" if measured is not None else ""
+    if is_bound:
+        word = "Input is the problem" if level == "high" else "Input costs some time"
+        sentence = (
+            f"{word}: {share:.0%} of the step time is spent waiting for the input pipeline. "
+            f"Fixing it can make a step at most {most} faster{basis}."
+        )
+    else:
+        sentence = (
+            f"Input is not the problem: {share:.1%} of the step time is spent waiting for the input pipeline. "
+            "Look at the model and the device side."
+        )
+    return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level)
+
+
+def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | None:
+    if recording is None or len(recording.ceiling_step_ns) < MIN_STEPS or main.steps is None:
+        return None
+    return max(1.0, main.steps.median_ns / max(1, statistics.median(recording.ceiling_step_ns)))
+
+
+def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> str:
+    if pipelines:
+        return "An input pipeline ran, but no consumer asked it for elements inside the profile: nothing can be said
+        about waiting."
+    if recording is None:
+        return "There is no input pipeline in this profile: no tf.data iterator ran while it was taken."
+    times = step_durations(recording)
+    steps = f" {len(times)} steps were seen, {statistics.median(times) / 1e6:.2f} ms in the median." if times else ""
+    if not recording.calls:
+        return f"The script makes no tf.data dataset, so there is no input pipeline to advise on.{steps}"
+    if not recording.consumers:
+        return "The script makes tf.data datasets but never iterates over one, so nothing was measured."
+    if recording.window is None:
+        return f"The script ended before anything could be profiled.{steps} Run it on more data or with more steps."
+    return f"No tf.data iterator ran while the profile was taken.{steps}"
+
+
+def step_durations(recording: Recording) -> list[int]:
+    """Step times that Python saw, of the main consumer (or the one with most steps), in nanoseconds."""
+    main = {c.id for c in recording.consumers if c.is_main}
+    series = max(recording.steps, key=lambda s: (s.consumer_id in main, len(s.start_ns)), default=None)
+    starts = series.start_ns if series else ()
+    return [b - a for a, b in zip(starts, starts[1:], strict=False)]
+
+
+def profiling_overhead(recording: Recording | None) -> float | None:
+    """Median step inside the window over the median step before it (its first half dropped as warm-up), minus 1."""
+    if recording is None or recording.window is None:
+        return None
+    main = {c.id for c in recording.consumers if c.is_main}
+    window = recording.window
+    for series in recording.steps:
+        if series.consumer_id in main:
+            steps = list(zip(series.start_ns, series.start_ns[1:], strict=False))
+            before = [b - a for a, b in steps if b <= window.start_ns]
+            inside = [b - a for a, b in steps if a >= window.start_ns and b <= window.end_ns]
+            before = before[len(before) // 2 :]
+            if len(before) >= MIN_STEPS and len(inside) >= MIN_STEPS:
+                return statistics.median(inside) / statistics.median(before) - 1
+    return None
