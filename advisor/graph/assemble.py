@@ -219,8 +219,8 @@ def _notes(iterators: list[Iterator]) -> tuple[str, ...]:
     for it in iterators:
         if it.is_upstream_unseen:
             notes.append(
-                f"What feeds {it.name} did not run inside the profile: {it.name} is the last iterator that was seen,
-                not the source."
+                f"What feeds {it.name} did not run inside the profile: {it.name} is the last iterator that "
+                "was seen, not the source."
             )
         if it.name in ("MemoryCache", "FileCache") and any(
             below.parent_id == it.id and below.name.startswith(("MemoryWriter", "FileWriter")) for below in iterators

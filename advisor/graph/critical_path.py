@@ -74,12 +74,11 @@ def find_bottleneck(
     if classic_id is not None and classic_id != worst.id:
         classic = next(it for it in iterators if it.id == classic_id)
         classic_why = (
-            f"{classic.name} has the largest self time inside the slowest call, but there it only waits: what it waits
-            for "
-            f"runs on other threads"
+            f"{classic.name} has the largest self time inside the slowest call, but there it only waits: what it "
+            "waits for runs on other threads"
             if classic.is_async or base_type(classic.name) in PASSIVE
-            else f"{classic.name} has the largest self time inside the slowest call, which is not what most calls wait
-            for"
+            else f"{classic.name} has the largest self time inside the slowest call, which is not what most "
+            "calls wait for"
         )
     else:
         classic_id = None

@@ -48,6 +48,7 @@ class Node:
 
     @property
     def root(self) -> Node:
+        """The iterator that the consumer calls."""
         node = self
         while node.parent is not None:
             node = node.parent
@@ -55,6 +56,7 @@ class Node:
 
     @property
     def base(self) -> str:
+        """The type without its version: what the catalog knows it by."""
         return base_type(self.type)
 
     def walk(self) -> Iterable[Node]:

@@ -32,10 +32,12 @@ class Steps:
 
     @property
     def span_ns(self) -> int:
+        """Sum of the steps' durations."""
         return int((self.end_ns - self.start_ns).sum())
 
     @property
     def total_wait_ns(self) -> int:
+        """Sum of the input wait in the steps."""
         return int(self.wait_ns.sum())
 
 

@@ -6,6 +6,7 @@ before it.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 
@@ -28,8 +29,8 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
     if main.steps is None or main.steps.count < MIN_STEPS:
         count = main.steps.count if main.steps else 0
         sentence = (
-            f"Only {count} whole step{'' if count == 1 else 's'} of the input pipeline lie in the profile: too few to tell whether "
-            "input is the problem. Capture a longer window."
+            f"Only {count} whole step{'' if count == 1 else 's'} of the input pipeline lie in the profile: too few to "
+            "tell whether input is the problem. Capture a longer window."
         )
         return Verdict(False, None, None, main.steps, "unknown", sentence)
     share = main.wait_share
@@ -64,8 +65,10 @@ def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | No
 
 def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> str:
     if pipelines:
-        return "An input pipeline ran, but no consumer asked it for elements inside the profile: nothing can be said
-        about waiting."
+        return (
+            "An input pipeline ran, but no consumer asked it for elements inside the profile: nothing can be said "
+            "about waiting."
+        )
     if recording is None:
         return "There is no input pipeline in this profile: no tf.data iterator ran while it was taken."
     times = step_durations(recording)
@@ -84,7 +87,7 @@ def step_durations(recording: Recording) -> list[int]:
     main = {c.id for c in recording.consumers if c.is_main}
     series = max(recording.steps, key=lambda s: (s.consumer_id in main, len(s.start_ns)), default=None)
     starts = series.start_ns if series else ()
-    return [b - a for a, b in zip(starts, starts[1:], strict=False)]
+    return [b - a for a, b in itertools.pairwise(starts)]
 
 
 def profiling_overhead(recording: Recording | None) -> float | None:
@@ -95,7 +98,7 @@ def profiling_overhead(recording: Recording | None) -> float | None:
     window = recording.window
     for series in recording.steps:
         if series.consumer_id in main:
-            steps = list(zip(series.start_ns, series.start_ns[1:], strict=False))
+            steps = list(itertools.pairwise(series.start_ns))
             before = [b - a for a, b in steps if b <= window.start_ns]
             inside = [b - a for a, b in steps if a >= window.start_ns and b <= window.end_ns]
             before = before[len(before) // 2 :]
