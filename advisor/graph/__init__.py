@@ -29,8 +29,10 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
     pipelines: list[Pipeline] = []
     warnings = list(trace.warnings) if trace else []
     calls = index_calls(recording.calls) if recording else {}
+    # AutoGraph is the only one in TensorFlow that calls the public `scan`
+    loops = frozenset(call.id for call in calls.values() if call.method == "scan" and call.library == "tensorflow")
     for host in trace.hosts if trace else ():
-        forest = fold(host)
+        forest = fold(host, loops)
         timeline = build_timeline(host, forest)
         join_devices(forest, timeline)
         marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]

@@ -71,12 +71,12 @@ class State:
     duration_ns: int
     waiting: tuple[Activity, ...]
     """Root calls of the pipeline."""
-    workers: dict[int, tuple[int, ...]]
-    """Asynchronous node -> the node each of its worker threads is in."""
+    workers: dict[int, tuple[Activity, ...]]
+    """Asynchronous node -> what each of its worker threads does."""
     running: frozenset[int]
     """Nodes whose functions run on pool threads."""
-    feeding: dict[int, tuple[int, ...]]
-    """Root fed by a multi-device thread -> the node each such thread is in."""
+    feeding: dict[int, tuple[Activity, ...]]
+    """Root fed by a multi-device thread -> what each such thread does."""
 
 
 def collect_states(timeline: Timeline, roots: frozenset[int], intervals: tuple[Ints, Ints]) -> list[State]:
@@ -131,16 +131,16 @@ def _state(activities: list[Activity], duration_ns: int, roots: frozenset[int]) 
     )
     if not waiting:
         return None
-    workers: dict[int, list[int]] = {}
-    feeding: dict[int, list[int]] = {}
+    workers: dict[int, list[Activity]] = {}
+    feeding: dict[int, list[Activity]] = {}
     running = set()
     for a in activities:
         if a.top_kind == EventKind.PRODUCE:
-            workers.setdefault(a.top_owner, []).append(a.leaf_owner)
+            workers.setdefault(a.top_owner, []).append(a)
         elif a.top_kind == EventKind.EXECUTOR:
             running.add(a.top_owner)
         elif a.is_multi_device:
-            feeding.setdefault(a.top_owner, []).append(a.leaf_owner)
+            feeding.setdefault(a.top_owner, []).append(a)
     return State(
         duration_ns,
         waiting,
@@ -177,21 +177,22 @@ class Walk:
         """Shares of one state, adding up to 1."""
         shares: dict[int, float] = {}
         for call in state.waiting:
-            self._descend(call.leaf_owner, 1.0 / len(state.waiting), state, shares, frozenset())
+            self._descend(call, 1.0 / len(state.waiting), state, shares, frozenset())
         return shares
 
-    def _descend(self, index: int, share: float, state: State, shares: dict[int, float], above: frozenset[int]) -> None:
+    def _descend(
+        self, activity: Activity, share: float, state: State, shares: dict[int, float], above: frozenset[int]
+    ) -> None:
+        index = activity.leaf_owner
         node = self._nodes[index]
-        if index in above:  # a thread can only be found again through a broken file
-            shares[index] = shares.get(index, 0.0) + share
-            return
-        above |= {index}
-        busy: tuple[int, ...] = ()
-        if node.base in ASYNC:
+        busy: tuple[Activity, ...] = ()
+        if index in above:  # only a broken file leads back to where the walk came from
+            busy = ()
+        elif node.base in ASYNC:
             busy = state.workers.get(index, ())
         elif node.base == "Generator" and state.feeding:
             # a device's generator waits for the host pipeline that the multi-device threads are pulling on
-            busy = tuple(leaf for root in node.children for leaf in state.feeding.get(root.index, ()))
+            busy = tuple(work for root in node.children for work in state.feeding.get(root.index, ()))
         if node.base in FUNCTION_PARALLEL:
             self._waited[index] += state.duration_ns
             self._idle[index] += 0 if busy else state.duration_ns
@@ -202,10 +203,20 @@ class Walk:
                 slots = max(1, self._parallelism.get(index, 1))
                 input_share = share / (1 + (slots - 1) * self._idle_share.get(index, 0.0))
             own = share - input_share
-            for leaf in busy:
-                if leaf == index:
+            for work in busy:
+                if work.leaf_owner == index:
                     own += input_share / len(busy)
                 else:
-                    self._descend(leaf, input_share / len(busy), state, shares, above)
+                    self._descend(work, input_share / len(busy), state, shares, above | {index})
         if own:
-            shares[index] = shares.get(index, 0.0) + own
+            causes = self._cause(index, activity, state)
+            for guilty in causes:
+                shares[guilty] = shares.get(guilty, 0.0) + own / len(causes)
+
+    def _cause(self, index: int, activity: Activity, state: State) -> list[int]:
+        """The node itself; or, where its function is due but none runs, the nodes whose functions have the pool."""
+        waits_for_function = activity.is_in_function or self._nodes[index].base in FUNCTION_PARALLEL
+        if not waits_for_function or not state.running or index in state.running:
+            return [index]
+        pipeline = self._nodes[index].pipeline
+        return [other for other in sorted(state.running) if self._nodes[other].pipeline == pipeline] or [index]

@@ -20,7 +20,7 @@ import networkx as nx
 
 from advisor.model.catalog import base_type
 from advisor.model.trace import HostTrace, IteratorFacts
-from advisor.trace.long_names import parse_long_name
+from advisor.trace.long_names import LongName, LongNameNode, parse_long_name
 
 BRANCHING = frozenset(
     {"Zip", "Concatenate", "SampleFromDatasets", "DirectedInterleave", "Choose", "WeightedFlatMap", "IndexFlatMap"}
@@ -88,14 +88,18 @@ class Forest:
         return graph
 
 
+def _parsed(long_name: str) -> LongName:
+    """The long name; one that is against the grammar counts as a single unknown type."""
+    return parse_long_name(long_name) or LongName((LongNameNode(long_name),))
+
+
 def _local_key(facts: IteratorFacts) -> Key:
     """What tells a node from its siblings: type, dataset name and, under branching parents, the branch."""
-    components = parse_long_name(facts.long_name).components
-    own = components[-1].type
+    nodes = _parsed(facts.long_name).nodes
+    own = nodes[-1].type
     branch = ""
-    if len(components) > 1 and components[-2].index is not None:
-        parent = components[-2]
-        branch = f"[{parent.index}]" if base_type(parent.type) in BRANCHING else "[]"
+    if len(nodes) > 1 and nodes[-2].index is not None:
+        branch = f"[{nodes[-2].index}]" if base_type(nodes[-2].type) in BRANCHING else "[]"
     return own, _NUMBER.sub("", facts.dataset_name), branch
 
 
@@ -132,25 +136,49 @@ def _chain_signature(iterator_id: int, inputs: dict[int, list[int]], keys: dict[
     return tuple(signature)
 
 
-def fold(host: HostTrace) -> Forest:
+_LOOP_CHAIN = frozenset({"Root", "Model", "Options", "Prefetch", "TakeWhile", "Scan"})
+_UNNAMED_SCAN = re.compile(r"ScanDataset:\d+")
+
+
+def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str]) -> dict[int, IteratorFacts]:
+    """Cut off what AutoGraph makes of `for x in dataset` in a `tf.function`: it runs the loop's body in a Scan on top.
+
+    That Scan is the consumer, so it and what stands above it go, and its input becomes the root. `loop_names` are the
+    dataset names of Scans that are known to be loops; unnamed ones under a `ReduceIterator` are taken for loops too.
+    """
+    gone: set[int] = set()
+    for iterator_id, facts in iterators.items():
+        name = _parsed(facts.long_name)
+        is_loop = facts.dataset_name in loop_names or _UNNAMED_SCAN.fullmatch(facts.dataset_name)
+        chain = {base_type(node.type) for node in name.nodes}
+        if name.prefix == "ReduceIterator" and name.type == "Scan" and is_loop and chain <= _LOOP_CHAIN:
+            current = iterator_id
+            while current in iterators and current not in gone:
+                gone.add(current)
+                current = iterators[current].parent_id
+    return {i: facts for i, facts in iterators.items() if i not in gone} if gone else iterators
+
+
+def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
     """Fold the iterators of one host into pipelines. Never fails: iterators of a broken file end up as roots."""
-    order, cyclic = _ancestors_first(host.iterators)
+    iterators = without_loops(host.iterators, loop_names)
+    order, cyclic = _ancestors_first(iterators)
     warnings = [f"{len(cyclic)} iterators name each other as parents; their links are ignored"] if cyclic else []
     in_cycle = set(cyclic)
     parent_of = {
-        i: facts.parent_id if facts.parent_id in host.iterators and i not in in_cycle else 0
-        for i, facts in host.iterators.items()
+        i: facts.parent_id if facts.parent_id in iterators and i not in in_cycle else 0
+        for i, facts in iterators.items()
     }
     inputs: dict[int, list[int]] = {}
     for iterator_id, parent_id in parent_of.items():
         inputs.setdefault(parent_id, []).append(iterator_id)
-    keys = {i: _local_key(facts) for i, facts in host.iterators.items()}
+    keys = {i: _local_key(facts) for i, facts in iterators.items()}
     signatures = _root_signatures(inputs, keys)
 
     forest = Forest(nodes=[], roots=[], node_of_iterator={}, warnings=warnings)
     by_path: dict[tuple[object, ...], Node] = {}
     for iterator_id in order:
-        facts = host.iterators[iterator_id]
+        facts = iterators[iterator_id]
         parent_id = parent_of[iterator_id]
         parent = forest.nodes[forest.node_of_iterator[parent_id]] if parent_id else None
         path: tuple[object, ...] = (
@@ -158,12 +186,12 @@ def fold(host: HostTrace) -> Forest:
         )
         node = by_path.get(path)
         if node is None:
-            parsed = parse_long_name(facts.long_name)
+            parsed = _parsed(facts.long_name)
             node = Node(
                 index=len(forest.nodes),
-                type=parsed.components[-1].type,
+                type=parsed.type,
                 dataset_name=facts.dataset_name,
-                long_name=parsed.without_indices(),
+                long_name=str(parsed.without_indices()),
                 parent=parent,
             )
             by_path[path] = node

@@ -43,6 +43,8 @@ class Activity:
     top_owner: int
     leaf_owner: int
     """The innermost node it is in."""
+    is_in_function: bool = False
+    """It waits for a function of that node, which runs on pool threads."""
     is_multi_device: bool = False
     """A root call made by the thread that feeds several devices, not by the training step."""
 
@@ -357,7 +359,7 @@ def _self_times_in(part: _Nested, row: int) -> dict[int, int]:
 def _activities(part: _Nested, known: dict[Activity, int]) -> tuple[Ints, Rows]:
     """The thread's boundaries in time and its activity from each on; new activities are added to `known`."""
     thread, owner = part.thread, part.owner
-    rows = _rows(thread, EventKind.ITERATOR, EventKind.PRODUCE, EventKind.EXECUTOR)
+    rows = _rows(thread, EventKind.ITERATOR, EventKind.PRODUCE, EventKind.EXECUTOR, EventKind.FUNCTION)
     rows = rows[(owner[rows] != NOBODY) & (thread.end_ns[rows] > thread.start_ns[rows])]
     if not len(rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -372,11 +374,11 @@ def _activities(part: _Nested, known: dict[Activity, int]) -> tuple[Ints, Rows]:
     top = np.where(top >= 0, top, np.arange(len(rows)))
     feeds = thread.name.startswith(MULTI_DEVICE_THREAD)
     kind = thread.kind[rows]
-    triples = np.stack([kind[top].astype(np.int64), owner[rows][top].astype(np.int64), owner[rows].astype(np.int64)])
-    distinct, inverse = np.unique(triples, axis=1, return_inverse=True)
+    columns = (kind[top], owner[rows][top], owner[rows], kind == EventKind.FUNCTION)
+    distinct, inverse = np.unique(np.stack([c.astype(np.int64) for c in columns]), axis=1, return_inverse=True)
     numbers = [
-        known.setdefault(Activity(EventKind(int(k)), int(t), int(leaf), feeds and k == EventKind.ITERATOR), len(known))
-        for k, t, leaf in distinct.T
+        known.setdefault(Activity(EventKind(k), t, leaf, bool(f), feeds and k == EventKind.ITERATOR), len(known))
+        for k, t, leaf, f in distinct.T.tolist()
     ]
     code = np.array(numbers, np.int32)[inverse.reshape(-1)]
     depths, ends = [0] * len(rows), end.tolist()

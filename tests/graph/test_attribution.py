@@ -63,6 +63,29 @@ def test_function_work_and_ops_belong_to_the_map() -> None:
     assert map_.busy_ns == map_.function_ns, "waiting for its function is no work of its own"
 
 
+def test_a_function_that_waits_for_the_pool_is_not_to_blame_but_the_one_that_runs() -> None:
+    """A filter's own function is quick; a parallel map's functions have all the pool's threads while it is due."""
+    profile = Profile()
+    root = profile.iterator(1, "Iterator::Root", name="f")
+    filter_ = profile.iterator(2, "Iterator::Root::Filter", root, "f")
+    map_ = profile.iterator(3, "Iterator::Root::Filter::ParallelMapV2", filter_, "m", parallelism=2)
+    source = profile.iterator(4, "Iterator::Root::Filter::ParallelMapV2::Range", map_, "r")
+    for element in range(20):
+        at = element * 1000
+        profile.call("python", root, at, at + 999)
+        profile.call("python", filter_, at, at + 999)
+        profile.call("python", map_, at, at + 5)
+        profile.produce("runner", "ParallelMap", element, at, at + 4)
+        profile.call("runner", source, at, at + 2)
+        profile.function("runner", 1000 + element, at + 2, at + 4)
+        profile.executor("pool", 1000 + element, at + 4, at + 950)
+        profile.function("python", 2000 + element, at + 6, at + 999)
+        profile.executor("pool", 2000 + element, at + 951, at + 998)
+    shares = blame(pipeline_of(profile))
+    assert shares["ParallelMapV2"] > 0.9
+    assert shares["Filter"] == pytest.approx(0.05, abs=0.02)
+
+
 def parallel_map(*, fetch_us: int, function_us: int, slots: int, elements: int = 60) -> Profile:
     """A ParallelMap: one thread fetches input into free slots, functions run on a pool, the consumer takes in order."""
     profile = Profile()
@@ -75,9 +98,10 @@ def parallel_map(*, fetch_us: int, function_us: int, slots: int, elements: int =
         slot = element % slots
         begin = max(fetched, free[slot])
         fetched = begin + fetch_us
-        profile.produce("runner", "ParallelMap", element, begin, fetched)
+        profile.produce("runner", "ParallelMap", element, begin, fetched + 1)
         profile.call("runner", source, begin, fetched)
-        profile.function("runner", element + 1, fetched, fetched)
+        profile.function("runner", element + 1, fetched, fetched + 1)
+        fetched += 1
         free[slot] = fetched + function_us
         profile.executor(f"pool{slot}", element + 1, fetched, free[slot])
         got = max(asked + 1, free[slot])
