@@ -1,0 +1,164 @@
+"""The events of host threads, from encoded messages to columns.
+
+In: the lines of a `/host:CPU` plane.  Out: one `Thread` per line; iterators are told to an `IteratorTable` on the way.
+
+Event names are classified once per name, stats are read only for the kinds that need them, and events are decoded a slice
+at a time, so that the memory held beside the columns does not grow with the file.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from advisor.model.trace import EventKind, Thread
+from advisor.trace.iterators import IteratorTable, decode_stats
+from advisor.trace.kinds import STATS, classify, classify_marked
+from advisor.trace.xspace import parse_events
+
+SLICE = 32_768
+"""Events decoded at a time: about 10 MiB."""
+_UINT64 = 0xFFFF_FFFF_FFFF_FFFF
+_NO_STAT = -1
+
+
+class Labels:
+    """Texts, numbered in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """The number of `text`."""
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def texts(self) -> tuple[str, ...]:
+        """All texts, by number."""
+        return tuple(self._numbers)
+
+
+class _Class(NamedTuple):
+    """What an event's name decides."""
+
+    kind: int
+    label: int
+    key_stat: int
+    link_stat: int
+
+
+class PlaneDecoder:
+    """Decodes the lines of one host plane."""
+
+    def __init__(self, plane: Any, labels: Labels, iterators: IteratorTable, zero_ns: int) -> None:  # noqa: ANN401
+        """`zero_ns`: what to subtract from the lines' timestamps."""
+        self._labels = labels
+        self._iterators = iterators
+        self._zero_ns = zero_ns
+        self._stat_names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
+        self._stat_numbers = {name: number for number, name in self._stat_names.items()}
+        self._names = {number: text(metadata.name) for number, metadata in plane.event_metadata.items()}
+        self._classes: dict[int, _Class | None] = {}
+        """None: dropped. Names that are absent are judged by the stats of each event."""
+        for number, metadata in plane.event_metadata.items():
+            found = classify(self._names[number], text(metadata.display_name))
+            if found is not None:
+                self._classes[number] = self._class(*found)
+
+    def decode(self, line: Any) -> Thread:  # noqa: ANN401
+        """One line as a `Thread`: times in nanoseconds from the profile's zero, sorted by start, longer first."""
+        columns = _Columns()
+        start_ns = line.timestamp_ns - self._zero_ns
+        for first in range(0, len(line.events), SLICE):
+            self._decode_slice(parse_events(line.events[first : first + SLICE]), start_ns * 1000, columns)
+        return columns.thread(line.id, text(line.name) or text(line.display_name), start_ns)
+
+    def _class(self, kind: EventKind, label: str) -> _Class:
+        key, link = STATS[kind]
+        return _Class(
+            int(kind),
+            self._labels.number(label),
+            self._stat_numbers.get(key, _NO_STAT),
+            self._stat_numbers.get(link, _NO_STAT),
+        )
+
+    def _judge(self, event: Any) -> _Class | None:  # noqa: ANN401
+        """Class of an event whose name is the user's choice. A name whose first event is unmarked is dropped for good."""
+        stats = decode_stats(event.stats, self._stat_names)
+        name = self._names.get(event.metadata_id, "")
+        kind, is_per_event = classify_marked(name, stats)
+        if not is_per_event:
+            self._classes[event.metadata_id] = None
+        return None if kind is None else self._class(kind, name)
+
+    def _decode_slice(self, events: Any, zero_ps: int, columns: _Columns) -> None:  # noqa: ANN401
+        classes, iterators = self._classes, self._iterators
+        fill_stat = self._stat_numbers.get("buffered_elements", _NO_STAT - 1)
+        last_calls: dict[int, tuple[int, int, Any]] = {}
+        append = columns.append
+        for event in events:
+            number = event.metadata_id
+            found = classes[number] if number in classes else self._judge(event)
+            if found is None:
+                continue
+            kind, label, key_stat, link_stat = found
+            offset = event.offset_ps
+            if not offset and event.num_occurrences:
+                continue  # a sum over many events: it has no place in time
+            key = link = 0
+            if key_stat >= 0 or link_stat >= 0:
+                for stat in event.stats:
+                    name = stat.metadata_id
+                    if name == key_stat:
+                        key = (stat.uint64_value or stat.int64_value) & _UINT64
+                    elif name == link_stat:
+                        link = (stat.uint64_value or stat.int64_value) & _UINT64
+                    elif name == fill_stat:
+                        iterators.add_fill(key, stat.int64_value or stat.uint64_value)
+                if kind == EventKind.ITERATOR:
+                    last = last_calls.get(key)
+                    if last is None or offset >= last[0]:
+                        last_calls[key] = (offset, link, event)
+            append(offset, event.duration_ps, kind, label, key, link)
+        for key, (offset, link, event) in last_calls.items():
+            if iterators.is_newer(key, zero_ps + offset):
+                stats = decode_stats(event.stats, self._stat_names)
+                iterators.keep(key, zero_ps + offset, link, self._names[event.metadata_id], stats)
+
+
+class _Columns:
+    """Growing columns of one thread; times in picoseconds from the line's start."""
+
+    def __init__(self) -> None:
+        self._offset, self._duration = array("q"), array("q")
+        self._kind, self._label = array("B"), array("i")
+        self._key, self._link = array("Q"), array("Q")
+
+    def append(self, offset_ps: int, duration_ps: int, kind: int, label: int, key: int, link: int) -> None:
+        self._offset.append(offset_ps)
+        self._duration.append(duration_ps)
+        self._kind.append(kind)
+        self._label.append(label)
+        self._key.append(key)
+        self._link.append(link)
+
+    def thread(self, line_id: int, name: str, start_ns: int) -> Thread:
+        start_ps = np.frombuffer(self._offset, np.int64)
+        end_ps = start_ps + np.frombuffer(self._duration, np.int64)
+        order = np.lexsort((-end_ps, start_ps))
+        return Thread(
+            line_id=line_id,
+            name=name,
+            start_ns=start_ps[order] // 1000 + start_ns,
+            end_ns=end_ps[order] // 1000 + start_ns,
+            kind=np.frombuffer(self._kind, np.uint8)[order],
+            label=np.frombuffer(self._label, np.int32)[order],
+            key=np.frombuffer(self._key, np.uint64)[order],
+            link=np.frombuffer(self._link, np.uint64)[order],
+        )
+
+
+def text(name: bytes) -> str:
+    """A name as text; broken UTF-8 shows as U+FFFD."""
+    return name.decode(errors="replace")

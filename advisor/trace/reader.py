@@ -1,0 +1,105 @@
+"""Reads profiles: the entry point of the package.
+
+In: a path.  Out: `Trace`, one `HostTrace` per profile file.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+
+from advisor.errors import AdvisorError
+from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
+from advisor.trace.events import Labels, PlaneDecoder, text
+from advisor.trace.files import SUFFIXES, find_profiles, read_profile
+from advisor.trace.iterators import IteratorTable, decode_stats
+from advisor.trace.xspace import XSpaceDecodeError, parse_xspace
+
+HOST_PLANE = b"/host:CPU"
+ENVIRONMENT_PLANE = b"Task Environment"
+_EARLIEST_UNIX_NS = 10**17
+"""Line timestamps above this (1973) are Unix times; TensorFlow writes times since the profile's start."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+def read_trace(path: Path) -> Trace:
+    """Read the profile that `path` stands for: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]`.
+
+    Of several runs the newest is read, with all its hosts. Raises `AdvisorError`, one sentence that names the file, where
+    there is no profile or it is damaged. Holds at most one file's bytes at a time beside the columns of the result.
+    """
+    found = find_profiles(path)
+    warnings = []
+    if found.num_runs > 1:
+        warnings.append(f"{path} holds {found.num_runs} profiled runs; the newest, {found.paths[0].parent.name}, is read.")
+    return Trace(tuple(_read_host(file) for file in found.paths), tuple(warnings))
+
+
+def _read_host(path: Path) -> HostTrace:
+    data = read_profile(path)
+    if not data:
+        raise AdvisorError(f"{path} is empty: the profiler did not finish writing it; profile again.")
+    try:
+        space = parse_xspace(data)
+        del data
+        if not space.planes and not space.errors:
+            raise AdvisorError(f"{path} holds no profile: give a .xplane.pb file.")
+        return _decode_host(space, path)
+    except XSpaceDecodeError as error:
+        raise AdvisorError(
+            f"{path} is no profile, or it is truncated or damaged (it must be copied as binary): profile again."
+        ) from error
+
+
+def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
+    zero_ns, start_unix_ns = _clock(space)
+    labels, iterators = Labels(), IteratorTable()
+    threads: list[Thread] = []
+    planes: list[PlaneFacts] = []
+    for plane in space.planes:
+        if plane.name == HOST_PLANE:
+            decoder = PlaneDecoder(plane, labels, iterators, zero_ns)
+            threads += [decoder.decode(line) for line in plane.lines]
+        else:
+            planes.append(PlaneFacts(text(plane.name), len(plane.lines), _num_events(plane)))
+    return HostTrace(
+        hostname=text(space.hostnames[0]) if space.hostnames else _stem(path),
+        path=str(path),
+        threads=tuple(threads),
+        labels=labels.texts(),
+        iterators=iterators.facts(threads),
+        planes=tuple(planes),
+        start_unix_ns=start_unix_ns,
+        num_events=sum(_num_events(plane) for plane in space.planes),
+        errors=tuple(_clean(message) for message in (*space.errors, *space.warnings)),
+    )
+
+
+def _clock(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
+    """(what to subtract from line timestamps, Unix time of the profile's zero if the file says it), in nanoseconds."""
+    stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines]
+    if stamps and min(stamps) > _EARLIEST_UNIX_NS:
+        return min(stamps), min(stamps)
+    for plane in space.planes:
+        if plane.name == ENVIRONMENT_PLANE:
+            names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
+            start = decode_stats(plane.stats, names).get("profile_start_time")
+            return 0, start if isinstance(start, int) else None
+    return 0, None
+
+
+def _num_events(plane: Any) -> int:  # noqa: ANN401
+    return sum(len(line.events) for line in plane.lines)
+
+
+def _stem(path: Path) -> str:
+    for suffix in SUFFIXES:
+        if path.name.endswith(suffix):
+            return path.name.removesuffix(suffix)
+    return path.stem
+
+
+def _clean(message: bytes) -> str:
+    return _CONTROL.sub(" ", text(message)).strip()
