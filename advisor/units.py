@@ -1,0 +1,137 @@
+"""Numbers to text for people, and the durations that people type back to numbers.
+
+In: nanoseconds, bytes, shares (0 to 1), rates, ratios.  Out: short text with a unit (`12.3 ms`), three significant digits
+at most. Everything that a report prints goes through here; full precision stays in report.json.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+NS_PER_S = 1_000_000_000
+_UNKNOWN = "unknown"
+_TIMES = ((60 * NS_PER_S, "min"), (NS_PER_S, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_SECONDS_PER = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*")
+
+
+def format_ns(ns: float) -> str:
+    """Nanoseconds as `850 ns`, `12.3 ms`, `4.2 s`, `12.5 min`; not finite: `unknown`."""
+    if not math.isfinite(ns):
+        return _UNKNOWN
+    for size, unit in _TIMES:
+        if _is_at_least(abs(ns), size):
+            return f"{_digits(ns / size)} {unit}"
+    return "0 ns" if ns == 0 else f"{_digits(ns)} ns"
+
+
+def format_bytes(size: float) -> str:
+    """Bytes in powers of 1024: `512 B`, `1.5 MiB`; not finite: `unknown`."""
+    if not math.isfinite(size):
+        return _UNKNOWN
+    for unit_size, unit in _SIZES:
+        if _is_at_least(abs(size), unit_size):
+            return f"{_digits(size / unit_size)} {unit}"
+    return f"{_digits(size)} B"
+
+
+def format_share(share: float) -> str:
+    """A share of 1 in per cent: `83 %`, `4.2 %`, `< 0.1 %`; not finite: `unknown`."""
+    if not math.isfinite(share):
+        return _UNKNOWN
+    percent = share * 100
+    if 0 < abs(percent) < 0.1:
+        return "< 0.1 %" if percent > 0 else "> -0.1 %"
+    return f"{_digits(percent, 2 if abs(percent) < 10 else 3)} %"
+
+
+def format_change(change: float) -> str:
+    """A relative change with its sign: 0.012 is `+1.2 %`."""
+    return f"+{format_share(change)}" if change > 0 else format_share(change)
+
+
+def format_rate(per_second: float, what: str = "elements") -> str:
+    """Things per second: `1,230 elements/s`, below one a second as `4.2 s per element`."""
+    if not math.isfinite(per_second):
+        return _UNKNOWN
+    if 0 < per_second < 1:
+        return f"{format_ns(NS_PER_S / per_second)} per {what.removesuffix('s')}"
+    return f"{_digits(per_second)} {what}/s"
+
+
+def format_ratio(ratio: float) -> str:
+    """A speedup: `5.9x`, `120x`, `1.04x`."""
+    if not math.isfinite(ratio):
+        return _UNKNOWN
+    if abs(ratio) < 2:
+        return f"{ratio:.2f}x"
+    return f"{ratio:.1f}x" if abs(ratio) < 10 else f"{_digits(ratio)}x"
+
+
+def format_range(value: float, low: float, high: float) -> str:
+    """A speedup with its range: `3.1x (2.4x to 3.6x)`."""
+    return f"{format_ratio(value)} ({format_ratio(low)} to {format_ratio(high)})"
+
+
+def format_count(count: float) -> str:
+    """A number of things: `1,234`, `2.5`, `1,230,000`."""
+    if not math.isfinite(count):
+        return _UNKNOWN
+    return f"{count:,.0f}" if count == round(count) else _digits(count)
+
+
+def format_span(start_ns: int, end_ns: int) -> str:
+    """The time between two instants."""
+    return format_ns(end_ns - start_ns)
+
+
+def format_value(value: float, unit: str) -> str:
+    """A measured fact with its unit; the units `ns`, `bytes`, `share`, `ratio` and `.../s` are written for people."""
+    match unit:
+        case "ns":
+            return format_ns(value)
+        case "bytes":
+            return format_bytes(value)
+        case "bytes/s":
+            return f"{format_bytes(value)}/s"
+        case "share":
+            return format_share(value)
+        case "ratio" | "x":
+            return format_ratio(value)
+    if unit.endswith("/s"):
+        return format_rate(value, unit.removesuffix("/s"))
+    return f"{format_count(value)} {unit}".rstrip()
+
+
+def format_bar(share: float, width: int, full: str = "#") -> str:
+    """A bar of at most `width` characters for a share of 1; any share above 0 shows at least one."""
+    if not math.isfinite(share) or share <= 0:
+        return ""
+    return full * max(1, round(min(share, 1.0) * width))
+
+
+def parse_seconds(text: str) -> float:
+    """`30`, `1.5s`, `500ms`, `2 min` as seconds. Raises ValueError on anything else, and on zero."""
+    match = _DURATION.fullmatch(text.lower())
+    if match is None or match[2] not in _SECONDS_PER:
+        raise ValueError(f"{text!r} is no duration; write seconds (30) or a number with ms, s, min or h (2min)")
+    seconds = float(match[1]) * _SECONDS_PER[match[2]]
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"{text!r} must be more than zero")
+    return seconds
+
+
+def _is_at_least(value: float, size: int) -> bool:
+    """Whether `value` is worth writing in units of `size`: rounding to three digits must not give `1000 ms`."""
+    return value >= size * 0.9995 if size > 1 else value >= 1
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    """Three significant digits without an exponent or trailing zeros; whole numbers above that stay whole."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
