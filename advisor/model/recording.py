@@ -116,6 +116,8 @@ class StepSeries:
     """Unix time of the beginning of each `next` (or Keras batch)."""
     wait_ns: tuple[int, ...] = ()
     """Time inside `next`; empty where Python cannot see it (Keras fetches inside its step function)."""
+    end_ns: tuple[int, ...] = ()
+    """Unix time of each step's end: the next step's beginning, or the end of the loop after an epoch's last step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,191 @@
+"""Hooks on everything that takes elements out of a dataset.
+
+In: the imported `tensorflow` module.  Out: steps told to the `Monitor`, consumers to `Tracks`.
+
+Kept to a few microseconds per element: the hot path is an attribute look-up, two clock readings and a few integers.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from advisor.capture.monitor import Monitor
+from advisor.capture.recorder import call_id_of
+from advisor.capture.sites import GET_ITER, SiteFinder
+from advisor.capture.tracks import Track, Tracks
+
+_TRACK = "_tfadv_track"
+
+
+class Consumption:
+    """The hooks and what they share."""
+
+    def __init__(self, finder: SiteFinder, tracks: Tracks, monitor: Monitor, warn: Callable[[str], None],
+                 substitute: Callable[[Any], Any] | None = None) -> None:
+        """`substitute` replaces a dataset at the point where it is consumed (the ceiling run)."""
+        self._finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
+        self._substitute = substitute
+        self._local = threading.local()
+        self._executing_eagerly: Callable[[], bool] = lambda: True
+
+    def install(self, tensorflow: ModuleType) -> None:
+        """Hook the imported TensorFlow."""
+        from tensorflow.python.data.ops import iterator_ops
+
+        self._executing_eagerly = tensorflow.executing_eagerly
+        dataset = tensorflow.data.Dataset
+        iterator = iterator_ops.OwnedIterator
+        for cls in (base for base in tensorflow.compat.v1.data.Dataset.__subclasses__() + [dataset]
+                    if "__iter__" in base.__dict__):
+            cls.__iter__ = self._iter_hook(cls.__iter__)
+        iterator.__next__ = self._next_hook(iterator.__next__)
+        iterator.get_next = self._next_hook(iterator.get_next)
+        dataset.as_numpy_iterator = self._context_hook(dataset.as_numpy_iterator, "as_numpy_iterator")
+        dataset.reduce = self._reduce_hook(dataset.reduce)
+        tape = tensorflow.GradientTape
+        tape.__enter__ = self._tape_hook(tape.__enter__)
+        try:
+            self._install_distributed()
+        except (ImportError, AttributeError) as error:
+            self._warn(f"Steps of distributed datasets cannot be seen ({error}).")
+
+    def _install_distributed(self) -> None:
+        from tensorflow.python.distribute import input_lib
+
+        for cls in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
+            cls.__iter__ = self._iter_hook(cls.__iter__, "distributed")
+        base = input_lib.DistributedIteratorBase
+        base.__next__ = self._next_hook(base.__next__)
+        base.get_next = self._next_hook(base.get_next)
+
+    # -- contexts: what a library call means for the iterators made inside it
+
+    def enter(self, kind: str, frame: FrameType | None) -> None:
+        """From here on, iterators made in this thread belong to that kind of consumer at that place."""
+        place = self._finder.place(frame, kind.rsplit(".", 1)[-1])
+        self._contexts().append((kind, place.site, place.library))
+
+    def leave(self) -> None:
+        """The end of what `enter` began."""
+        self._contexts().pop()
+
+    def current_track(self) -> Track | None:
+        """The consumer of the innermost context."""
+        contexts = self._contexts()
+        return self._tracks.at(*contexts[-1]) if contexts else None
+
+    def _contexts(self) -> list[tuple[str, Any, str | None]]:
+        return self._local.__dict__.setdefault("contexts", [])
+
+    def _context_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def hooked(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if self._contexts():
+                return original(*args, **kwargs)
+            self.enter(kind, sys._getframe(1))
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self.leave()
+
+        return hooked
+
+    # -- iterators
+
+    def _iter_hook(self, original: Callable[..., Any], kind: str | None = None) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def __iter__(dataset: Any) -> Any:  # noqa: ANN401, N807
+            if self._local.__dict__.get("depth"):
+                return original(dataset)
+            source = dataset if self._substitute is None else self._substitute(dataset)
+            self._local.depth = 1
+            try:
+                iterator = original(source) if source is dataset else iter(source)
+            finally:
+                self._local.depth = 0
+            try:
+                self._made(iterator, dataset, kind, sys._getframe(1))
+            except Exception as error:
+                self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
+            return iterator
+
+        return __iter__
+
+    def _made(self, iterator: Any, dataset: Any, kind: str | None, frame: FrameType | None) -> None:  # noqa: ANN401
+        contexts = self._contexts()
+        if contexts:
+            track = self._tracks.at(*contexts[-1])
+        else:
+            place = self._finder.place(frame)
+            if kind is None:
+                kind = "for" if place.opcode == GET_ITER else "next"
+            if not self._executing_eagerly():
+                kind = "tf.function"
+            track = self._tracks.at(kind, place.site, place.library)
+        track.call_id = call_id_of(getattr(dataset, "_original_dataset", dataset)) or track.call_id
+        track.iterators += 1
+        track.iterator = weakref.ref(iterator)
+        setattr(iterator, _TRACK, track)
+
+    def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, monitor, now = self._local, self._monitor, time.time_ns
+        is_eager = self._executing_eagerly
+
+        @functools.wraps(original)
+        def fetch(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            track = iterator.__dict__.get(_TRACK)
+            if track is None or local.__dict__.get("depth"):
+                return original(iterator, *args, **kwargs)
+            if not is_eager():
+                track.is_traced = True
+                return original(iterator, *args, **kwargs)
+            is_keras = track.kind.startswith("keras.")
+            start = now() if is_keras else monitor.boundary(track)
+            local.depth = 1
+            try:
+                element = original(iterator, *args, **kwargs)
+            except BaseException:
+                if not is_keras:
+                    track.forget()
+                raise
+            finally:
+                local.depth = 0
+            track.fetch_ns += now() - start
+            return element
+
+        return fetch
+
+    def _reduce_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def reduce(dataset: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            try:
+                if not self._contexts():
+                    place = self._finder.place(sys._getframe(1), "reduce")
+                    kind = "reduce" if self._executing_eagerly() else "tf.function"
+                    track = self._tracks.at(kind, place.site, place.library)
+                    track.call_id = call_id_of(dataset) or track.call_id
+                    track.iterators += 1
+            except Exception as error:
+                self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
+            return original(dataset, *args, **kwargs)
+
+        return reduce
+
+    def _tape_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        tracks = self._tracks
+
+        @functools.wraps(original)
+        def __enter__(tape: Any) -> Any:  # noqa: ANN401, N807
+            for track in tracks.all():
+                if track.open_since_ns:
+                    track.saw_tape = True
+            return original(tape)
+
+        return __enter__

@@ -1,0 +1,109 @@
+"""What TensorFlow's traced graph says of a function given to a transformation.
+
+In: a dataset that a transformation made.  Out: `FunctionFacts`: its ops, which of them draw random numbers, run Python or
+keep state; nested functions included.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from advisor.model.catalog import PYTHON_OPS
+from advisor.model.recording import FunctionFacts, Site
+
+RANDOM_OPS = frozenset({
+    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal",
+    "RandomShuffle", "RandomGamma", "RandomPoisson", "RandomPoissonV2", "Multinomial", "SampleDistortedBoundingBox",
+    "SampleDistortedBoundingBoxV2", "RandomCrop", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
+    "LogUniformCandidateSampler", "UniformCandidateSampler", "AllCandidateSampler", "RngReadAndSkip", "RngSkip",
+    "StatefulRandomBinomial", "StatefulStandardNormal", "StatefulStandardNormalV2", "StatefulTruncatedNormal",
+    "StatefulUniform", "StatefulUniformFullInt", "StatefulUniformInt", "AnonymousRandomSeedGenerator", "RandomDataset",
+    "RandomDatasetV2",
+})
+"""Ops that draw other numbers at each run. Source: the stateful ops of `random_ops.cc`, `stateful_random_ops.cc`,
+`candidate_sampling_ops.cc` and `image_ops.cc` of TF 2.21."""
+
+_STATELESS_RANDOM = ("StatelessRandom", "StatelessTruncated", "StatelessMultinomial", "StatelessParameterized",
+                     "StatelessShuffle", "StatelessSample")
+"""Prefixes of ops that compute numbers from a seed: random only where the seed is kept in a variable that is counted up
+(Keras' `SeedGenerator`); from a constant or from the element itself they give the same numbers every time."""
+
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+
+_CALLS = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "PartitionedCall",
+                    "StatefulPartitionedCall", "SymbolicGradient", "RemoteCall"})
+"""Ops that only call other functions: what counts is what is in those."""
+
+_NEVER_STATEFUL = frozenset({"Assert"})
+"""tf.data does not let these stop a rewrite. Source: `function_utils.cc`, `IsNodeStateful(..., skip_assert)`."""
+
+_PLUMBING = frozenset({"Placeholder", "_Arg", "_Retval", "NoOp", "Const", "Identity", "IdentityN"})
+
+
+def function_facts(dataset: Any, function: object, site: Site | None) -> FunctionFacts | None:  # noqa: ANN401
+    """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none."""
+    wrappers = getattr(dataset, "_functions", list)()
+    if not wrappers:
+        return None
+    ops: dict[str, int] = {}
+    captured: list[str] = []
+    for wrapper in wrappers:
+        graph = wrapper.function.graph
+        definition = graph.as_graph_def()
+        bodies = [definition.node, *(body.node_def for body in definition.library.function)]
+        for node in (node for body in bodies for node in body):
+            ops[node.op] = ops.get(node.op, 0) + 1
+        captured += _captured(graph, ops)
+    has_assignment = any(op in ops for op in _ASSIGNMENTS)
+    random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
+    return FunctionFacts(
+        name=function_name(function), site=site, is_stateful=any(_is_stateful(op) for op in ops),
+        random_ops=tuple(sorted(random_ops)), python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
+        ops={op: count for op, count in sorted(ops.items()) if op not in _PLUMBING}, captured=tuple(dict.fromkeys(captured)),
+    )
+
+
+def function_name(function: object) -> str:
+    """`augment`, `<lambda>`, `Model.preprocess`, or the type of a callable object."""
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    return str(name or type(function).__name__).replace("<locals>.", "").rsplit(".", 2)[-1]
+
+
+def function_site(function: object, is_user_file: Any) -> Site | None:  # noqa: ANN401
+    """Where the user's function is defined; None for a library's or a C function."""
+    while hasattr(function, "func"):
+        function = function.func
+    function = getattr(function, "python_function", function)
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    if code is None or not is_user_file(code.co_filename):
+        return None
+    lines = [line for _, _, line in code.co_lines() if line is not None] or [code.co_firstlineno]
+    return Site(code.co_filename, code.co_firstlineno, 1, max(lines), 1)
+
+
+def _is_stateful(op: str) -> bool:
+    if op in _CALLS or op in _NEVER_STATEFUL or op.rstrip("V0123456789").endswith("Dataset"):
+        return False
+    from tensorflow.python.framework import op_def_registry  # private, so its absence is borne by the caller
+
+    definition = op_def_registry.get(op)
+    return bool(definition is not None and definition.is_stateful)
+
+
+def _captured(graph: Any, ops: dict[str, int]) -> list[str]:  # noqa: ANN401
+    """Types of the resources a function reads from outside."""
+    variables = {id(variable.handle) for variable in graph.variables}
+    found = []
+    for outside, _ in graph.captures:
+        if outside.dtype.name != "resource":
+            continue
+        if not hasattr(outside, "numpy") and getattr(outside, "op", None) is not None:
+            found.append(str(outside.op.type))
+        elif id(outside) in variables:
+            found.append("VarHandleOp")
+        else:
+            found.append("HashTableV2" if any(op.startswith("LookupTable") for op in ops) else "resource")
+    return found

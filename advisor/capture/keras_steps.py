@@ -1,0 +1,93 @@
+"""Steps of Keras' own loops: one step is one call of the train, test or predict function.
+
+In: the imported `keras` or `tf_keras` module.  Out: steps told to the `Monitor`; facts of the model for the recording.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from advisor.capture.consumption import Consumption
+from advisor.capture.monitor import Monitor
+from advisor.model.recording import Scalar
+
+_LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
+
+
+class KerasSteps:
+    """Hooks on `Model.fit`, `evaluate`, `predict` and on the list of callbacks, which every one of them calls."""
+
+    def __init__(self, consumption: Consumption, monitor: Monitor, warn: Callable[[str], None]) -> None:
+        self.facts: dict[str, Scalar] = {}
+        self._consumption, self._monitor, self._warn = consumption, monitor, warn
+
+    def install(self, keras: ModuleType) -> None:
+        """Hook one Keras; what this version lacks is passed over."""
+        try:
+            model, callbacks = keras.Model, keras.callbacks.CallbackList
+        except AttributeError as error:
+            self._warn(f"Steps of {keras.__name__} cannot be seen ({error}).")
+            return
+        for name, word in _LOOPS.items():
+            owner = next((cls for cls in model.__mro__ if name in cls.__dict__), None)
+            if owner is not None:
+                setattr(owner, name, self._loop_hook(getattr(owner, name), f"keras.{name}"))
+            for suffix, action in (("begin", self._begin), ("end", self._end)):
+                method = f"on_{word}_batch_{suffix}"
+                if method in callbacks.__dict__:
+                    setattr(callbacks, method, self._batch_hook(getattr(callbacks, method), action))
+
+    def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def loop(model: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            self._consumption.enter(kind, sys._getframe(1))
+            try:
+                self._note(model, kind, args, kwargs)
+                return original(model, *args, **kwargs)
+            finally:
+                track = self._consumption.current_track()
+                if track is not None:
+                    track.forget()
+                self._consumption.leave()
+
+        return loop
+
+    @staticmethod
+    def _batch_hook(original: Callable[..., Any], action: Callable[[], None]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def on_batch(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            action()
+            return original(callbacks, *args, **kwargs)
+
+        return on_batch
+
+    def _begin(self) -> None:
+        track = self._consumption.current_track()
+        if track is not None:
+            self._monitor.boundary(track)
+
+    def _end(self) -> None:
+        track = self._consumption.current_track()
+        if track is not None:
+            self._monitor.batch_ended(track)
+
+    def _note(self, model: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ANN401
+        if kind != "keras.fit" and self.facts:
+            return
+        try:
+            policy = getattr(model, "dtype_policy", None)
+            self.facts |= {
+                "loop": kind, "dtype_policy": str(getattr(policy, "name", policy)),
+                "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),
+                "jit_compile": bool(getattr(model, "jit_compile", False)),
+                "run_eagerly": bool(getattr(model, "run_eagerly", False)),
+                "batch_size": kwargs.get("batch_size", args[2] if len(args) > 2 else None),
+                "epochs": kwargs.get("epochs", args[3] if len(args) > 3 and kind == "keras.fit" else None),
+                "optimizer": type(getattr(model, "optimizer", None)).__name__,
+            }
+        except Exception as error:  # facts are welcome, not needed
+            self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")

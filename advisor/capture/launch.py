@@ -1,0 +1,222 @@
+"""Run a script in a child process that watches it; the parent's half, without TensorFlow.
+
+In: a `CaptureRequest`.  Out: the run folder's path; progress through a callback while the child works.
+
+Try it: `python -m advisor.capture.launch [--out DIR] script.py args...` prints the run folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.errors import AdvisorError, ScriptFailed
+
+RECORDING = "recording.json"
+FAILURE = "failure.json"
+"""Written by the child in place of a recording when the script failed before anything was measured."""
+_CHILD = Path(__file__).with_name("child.py")
+_POLL_S = 0.1
+_INTERRUPT_GRACE_S = 3.0
+"""A child in the same terminal got the Ctrl-C too; it has this long to end before it is told again."""
+_TERMINATE_GRACE_S = 10.0
+
+
+def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) -> Path:
+    """Run the script until its window is measured (or to its end) and return the run folder.
+
+    Raises AdvisorError when the script cannot be run (not found, no TensorFlow), ScriptFailed when it failed before
+    anything was measured; its own traceback has then been shown on stderr. KeyboardInterrupt passes through after the child
+    has been stopped, and leaves no folder that was not there before.
+    """
+    _check_target(request)
+    is_new = not request.out.exists()
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+        for stale in (RECORDING, FAILURE):
+            (request.out / stale).unlink(missing_ok=True)
+    except OSError as error:
+        raise AdvisorError(f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out.") from None
+    on_progress(Progress("starting", text=_target_name(request)))
+    with _outputs(request) as (out, err):
+        try:
+            code = _run_child(request, out, err, on_progress)
+        except KeyboardInterrupt:
+            if is_new:
+                shutil.rmtree(request.out, ignore_errors=True)
+            raise
+    return _outcome(request, code)
+
+
+def _check_target(request: CaptureRequest) -> None:
+    if (request.script is None) == (request.module is None):
+        raise AdvisorError("Name one script or one module to run.")
+    if request.script is not None:
+        if not request.script.exists():
+            raise AdvisorError(f"There is no file {request.script}; give the path of the script to run.")
+        if request.script.is_dir() and not (request.script / "__main__.py").exists():
+            raise AdvisorError(f"{request.script} is a folder without a __main__.py; give the path of the script to run.")
+
+
+def _target_name(request: CaptureRequest) -> str:
+    return f"-m {request.module}" if request.module is not None else str(request.script)
+
+
+@contextlib.contextmanager
+def _outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes] | int]]:
+    """Where the script's stdout and stderr go: files in the run folder, or our stderr (stdout stays the report's)."""
+    if request.show_output:
+        sys.stderr.flush()
+        yield 2, 2
+        return
+    with (request.out / "script.out").open("wb") as out, (request.out / "script.err").open("wb") as err:
+        yield out, err
+
+
+def _run_child(
+    request: CaptureRequest, out: IO[bytes] | int, err: IO[bytes] | int, on_progress: Callable[[Progress], None]
+) -> int:
+    read_end, write_end = os.pipe()
+    message = {
+        "out": str(request.out.resolve()), "script": None if request.script is None else str(request.script),
+        "module": request.module, "args": list(request.args), "steps": request.steps, "warmup": request.warmup,
+        "seconds": request.seconds, "to_end": request.to_end, "max_events": request.max_events,
+        "ceiling_for": request.ceiling_for, "progress_fd": write_end,
+    }
+    try:
+        child = subprocess.Popen(
+            [sys.executable, str(_CHILD), json.dumps(message)], stdout=out, stderr=err, pass_fds=(write_end,),
+            env=_environment(),
+        )
+    finally:
+        os.close(write_end)
+    try:
+        with os.fdopen(read_end, "rb", buffering=0) as pipe:
+            _follow(child, pipe, on_progress)
+        return child.wait()
+    except BaseException:
+        _stop(child)
+        raise
+
+
+def _environment() -> dict[str, str]:
+    """The script's environment: ours, and TensorFlow's start-up noise off unless the user has said otherwise."""
+    return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
+
+
+def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], on_progress: Callable[[Progress], None]) -> None:
+    """Hand on the child's messages until it ends; grandchildren may keep the pipe open, so its end is not awaited."""
+    rest = b""
+    is_open = True
+    while True:
+        has_ended = child.poll() is not None
+        if is_open:
+            ready, _, _ = select.select([pipe], [], [], 0 if has_ended else _POLL_S)
+            if ready:
+                data = pipe.read(65536)
+                is_open = bool(data)
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    _report(line, on_progress)
+                continue
+        if has_ended:
+            return
+        if not is_open:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_POLL_S)
+
+
+def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
+    try:
+        message = json.loads(line)
+        progress = Progress(str(message["phase"]), int(message["done"]), message["total"], str(message["text"]))
+    except (ValueError, KeyError, TypeError):
+        return
+    on_progress(progress)
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """End the child as Ctrl-C would, then harder."""
+    for number, grace in ((None, _INTERRUPT_GRACE_S), (signal.SIGINT, _TERMINATE_GRACE_S), (signal.SIGTERM, 2.0),
+                          (signal.SIGKILL, 2.0)):
+        if child.poll() is not None:
+            return
+        if number is not None:
+            child.send_signal(number)
+        try:
+            child.wait(grace)
+        except subprocess.TimeoutExpired:
+            continue
+        except KeyboardInterrupt:
+            child.kill()
+            child.wait()
+            return
+
+
+def _outcome(request: CaptureRequest, code: int) -> Path:
+    if (request.out / RECORDING).exists():
+        return request.out
+    failure = _failure(request.out / FAILURE)
+    name = _target_name(request)
+    if failure.get("kind") == "no tensorflow":
+        raise AdvisorError(f"{name} needs TensorFlow, which is not installed for {sys.executable}: "
+                           "pip install tensorflow (or tfdata-advisor[tensorflow]).")
+    if failure.get("kind") == "interrupted":
+        raise KeyboardInterrupt
+    if not request.show_output:
+        _show(request.out / "script.err")
+    if failure:
+        raise ScriptFailed(f"{name} failed before anything was measured: {failure.get('exception', 'unknown error')}.")
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    raise ScriptFailed(f"{name} {how} before anything was measured.")
+
+
+def _failure(path: Path) -> dict[str, str]:
+    try:
+        failure = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    path.unlink(missing_ok=True)
+    return failure if isinstance(failure, dict) else {}
+
+
+def _show(path: Path) -> None:
+    """The script's own stderr, as it wrote it."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(path.read_text("utf-8", errors="replace"))
+        sys.stderr.flush()
+
+
+def main(argv: list[str]) -> int:
+    """The smallest front end: progress on stderr, the run folder's path on stdout."""
+    out = Path("advisor-run")
+    if argv[:1] == ["--out"]:
+        out, argv = Path(argv[1]), argv[2:]
+    if not argv:
+        print("usage: python -m advisor.capture.launch [--out DIR] script.py args...", file=sys.stderr)
+        return 2
+    is_module = argv[0] == "-m"
+    request = CaptureRequest(
+        out=out, script=None if is_module else Path(argv[0]), module=argv[1] if is_module else None,
+        args=tuple(argv[2:] if is_module else argv[1:]),
+    )
+    try:
+        print(capture(request, lambda p: print(p.phase, p.done, p.total or "", p.text, file=sys.stderr)))
+    except AdvisorError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""What a capture is asked to do and what it says while it works.
+
+In: nothing.  Out: `CaptureRequest` and `Progress`, which cross from the parent to the child and back as JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_MAX_EVENTS = 2_000_000
+"""A profile of that many events is about 50 to 60 MB (25 to 30 bytes an event, measured with TF 2.21) and takes seconds to
+write and to read; more adds nothing to the estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """One script (or module) to be watched."""
+
+    out: Path
+    """Run folder; made if absent."""
+    script: Path | None = None
+    module: str | None = None
+    """Run as `python -m module`; exactly one of `script` and `module` is set."""
+    args: tuple[str, ...] = ()
+    steps: int | None = None
+    """Close the window after that many steps; None: when the estimate is stable."""
+    warmup: int | None = None
+    """Open the window after that many steps; None: adaptive."""
+    seconds: float | None = None
+    """Close the window after that many seconds at the latest; None: the default limit."""
+    to_end: bool = False
+    """Let the script run on after the window."""
+    show_output: bool = False
+    """Pass the script's output through to our stderr instead of keeping it in the run folder."""
+    max_events: int = DEFAULT_MAX_EVENTS
+    """Close the window before the profile holds more than about this many events."""
+    ceiling_for: str | None = None
+    """Id of a call: no profile; the consumed dataset that it made is replaced by its first element, repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a capture stands."""
+
+    phase: str
+    """`starting`, `warming up`, `profiling`, `saving`, `finishing`."""
+    done: int = 0
+    total: int | None = None
+    """Steps done of so many; None where nobody can know."""
+    text: str = ""

@@ -1,0 +1,165 @@
+"""One watched run: puts the hooks in place, runs the script, writes the run folder.
+
+In: the request as the parent sent it.  Out: `recording.json`, `host.json`, the profile; the script's exit code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from advisor.capture import script
+from advisor.capture.consumption import Consumption
+from advisor.capture.dataset_api import record_dataset_api
+from advisor.capture.hooks import AfterImport
+from advisor.capture.keras_steps import KerasSteps
+from advisor.capture.machine import describe_host
+from advisor.capture.monitor import Monitor
+from advisor.capture.profiler import Profiler
+from advisor.capture.recorder import MAX_CALLS, Recorder
+from advisor.capture.sites import SiteFinder
+from advisor.capture.tracks import Tracks
+from advisor.capture.window import Limits
+from advisor.model.codec import encode
+from advisor.model.recording import Recording, ScriptExit
+
+_REPORT_NS = 100_000_000
+
+
+class Session:
+    """Everything of one run."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._request = request
+        self._out = Path(request["out"])
+        self._pipe: int | None = request["progress_fd"]
+        self._warnings: dict[str, None] = {}
+        self._last_report_ns, self._last_phase = 0, ""
+        self._cwd = str(Path.cwd())
+        self._pid = os.getpid()
+        is_ceiling = request["ceiling_for"] is not None
+        self._tracks = Tracks()
+        self._recorder = Recorder(SiteFinder(), self._warn)
+        self._monitor = Monitor(
+            self._out, Limits(request["warmup"], request["steps"], request["seconds"], request["max_events"]), self._tracks,
+            is_to_end=request["to_end"], is_profiling=not is_ceiling, report=self._report, warn=self._warn,
+            on_measured=lambda: self._write(ScriptExit("stopped")),
+        )
+        self._consumption = Consumption(self._recorder.finder, self._tracks, self._monitor, self._warn)
+        self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
+
+    def run(self) -> int:
+        """Run the script under watch; returns the exit code."""
+        if self._pipe is not None:
+            os.set_inheritable(self._pipe, False)
+        os.register_at_fork(after_in_child=self._forget_in_fork)
+        hook = AfterImport({"tensorflow": self._on_tensorflow, "keras": self._keras.install,
+                            "tf_keras": self._keras.install})
+        hook.install()
+        request = self._request
+        target = script.prepare(request["script"], request["module"], request["args"])
+        ended, code = script.run(target)
+        hook.remove()
+        if os.getpid() != self._pid:
+            return code  # a forked child of the script that came back here is none of ours
+        self._finish(ended)
+        return code
+
+    def _on_tensorflow(self, tensorflow: ModuleType) -> None:
+        try:
+            record_dataset_api(tensorflow, self._recorder, self._warn)
+            self._consumption.install(tensorflow)
+            if self._request["ceiling_for"] is None:
+                self._monitor.profiler = Profiler(tensorflow)
+        except Exception as error:
+            self._warn(f"This TensorFlow ({getattr(tensorflow, '__version__', '?')}) could not be watched fully "
+                       f"({type(error).__name__}: {error}).")
+
+    def _forget_in_fork(self) -> None:
+        """A forked child of the script is not watched."""
+        self._recorder.is_open = False
+        self._monitor.switch_off()
+        if self._pipe is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._pipe)
+            self._pipe = None
+
+    def _warn(self, text: str) -> None:
+        self._warnings.setdefault(text)
+
+    def _report(self, phase: str, done: int, total: int | None) -> None:
+        now = time.time_ns()
+        if self._pipe is None or (phase == self._last_phase and now - self._last_report_ns < _REPORT_NS):
+            return
+        self._last_report_ns, self._last_phase = now, phase
+        line = json.dumps({"phase": phase, "done": done, "total": total, "text": ""}) + "\n"
+        with contextlib.suppress(OSError):
+            os.write(self._pipe, line.encode())
+
+    def _finish(self, ended: ScriptExit) -> None:
+        self._report("finishing", 0, None)
+        self._monitor.script_ended(ended.kind)
+        self._recorder.is_open = False
+        is_failure = ended.kind == "failed" or (ended.kind == "exited" and ended.code != 0)
+        if self._monitor.capture is None and (is_failure or ended.kind == "interrupted"):
+            kind = "no tensorflow" if "No module named 'tensorflow'" in ended.exception else ended.kind
+            text = ended.exception or f"exit code {ended.code}"
+            _write_atomically(self._out / "failure.json", json.dumps({"kind": kind, "exception": text}).encode())
+            return
+        self._write(ended)
+
+    def _write(self, ended: ScriptExit) -> None:
+        """Write all that is known; again at the end, when how the script ended is known."""
+        self._monitor.settle()
+        host = describe_host()
+        _write_atomically(self._out / "host.json", encode(host))
+        _write_atomically(self._out / "recording.json", encode(self._recording(ended, host)))
+
+    def _recording(self, ended: ScriptExit, host: Any) -> Recording:  # noqa: ANN401
+        request, capture = self._request, self._monitor.capture
+        main = capture.track if capture is not None else self._monitor.leader
+        warnings = list(self._warnings)
+        if self._recorder.dropped:
+            warnings.append(f"Only the first {MAX_CALLS} dataset calls were recorded; {self._recorder.dropped} more were made.")
+        name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
+        return Recording(
+            target=" ".join([*name, *request["args"]]), host=host, script_exit=ended, argv=(*name, *request["args"]),
+            cwd=self._cwd, calls=self._recorder.calls(),
+            consumers=tuple(track.consumer(track is main) for track in self._tracks.all()),
+            steps=tuple(track.series() for track in self._tracks.all() if track.count),
+            window=None if capture is None else capture.window, usage=None if capture is None else capture.usage,
+            models=() if capture is None else capture.models, keras=self._keras.facts, warnings=tuple(warnings),
+        )
+
+
+def run_session(request: dict[str, Any]) -> int:
+    """Entry of the child process."""
+    _ignore_stop_in_threads()
+    return Session(request).run()
+
+
+def _ignore_stop_in_threads() -> None:
+    """StopScript ends a thread of the script without a traceback."""
+    original = threading.excepthook
+
+    def excepthook(args: threading.ExceptHookArgs) -> None:
+        if args.exc_type is not script.StopScript:
+            original(args)
+
+    threading.excepthook = excepthook
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+__all__ = ["Session", "run_session", "sys"]

@@ -1,0 +1,119 @@
+"""The steps of each place that takes elements out of datasets, as Python sees them.
+
+In: instants from the hooks.  Out: `Consumer` and `StepSeries` of each place.
+"""
+
+from __future__ import annotations
+
+import weakref
+from array import array
+from typing import Any
+
+from advisor.model.recording import Consumer, Site, StepSeries
+
+MAX_STEPS = 50_000
+"""Steps kept per consumer (1.2 MB); later ones are only counted. The window is shorter (`window.MAX_STEPS`)."""
+
+TRAINING_KINDS = frozenset({"keras.fit"})
+SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
+
+
+class Track:
+    """One consumer: a kind and a place."""
+
+    __slots__ = ("busy_ns", "call_id", "count", "ends", "fetch_ns", "first_ns", "id", "is_traced", "iterator", "iterators",
+                 "kind", "last_end_ns", "library", "open_since_ns", "saw_tape", "site", "starts", "waits")
+
+    def __init__(self, consumer_id: str, kind: str, site: Site | None, library: str | None) -> None:
+        self.id = consumer_id
+        self.kind = kind
+        self.site = site
+        self.library = library
+        self.call_id: str | None = None
+        self.iterators = 0
+        self.iterator: weakref.ref[Any] | None = None
+        self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
+        self.count = 0
+        """Steps ended."""
+        self.open_since_ns = 0
+        """Beginning of the step under way; 0: none."""
+        self.first_ns = 0
+        self.last_end_ns = 0
+        self.fetch_ns = 0
+        """Time inside `next` of the step under way."""
+        self.busy_ns = 0
+        """Time of all steps outside `next`."""
+        self.saw_tape = False
+        """A gradient tape was opened during its steps: this loop trains."""
+        self.is_traced = False
+        """Its elements are taken inside a tf.function."""
+
+    def begin(self, now_ns: int) -> None:
+        """A step begins (and ends the one before)."""
+        if self.open_since_ns:
+            self.end(now_ns)
+        if not self.first_ns:
+            self.first_ns = now_ns
+        self.open_since_ns = now_ns
+        self.fetch_ns = 0
+
+    def end(self, now_ns: int) -> None:
+        """The step under way ends."""
+        start = self.open_since_ns
+        if not start:
+            return
+        self.open_since_ns = 0
+        self.count += 1
+        self.last_end_ns = now_ns
+        self.busy_ns += max(0, now_ns - start - self.fetch_ns)
+        if len(self.starts) < MAX_STEPS:
+            self.starts.append(start)
+            self.ends.append(now_ns)
+            self.waits.append(self.fetch_ns)
+
+    def forget(self) -> None:
+        """The step under way was none: the dataset had no more elements."""
+        self.open_since_ns = 0
+
+    @property
+    def rank(self) -> int:
+        """How likely this is the training loop; the window follows the highest."""
+        if self.kind in TRAINING_KINDS or self.saw_tape:
+            return 3
+        if self.kind in SIDE_KINDS or self.library is not None:
+            return 1
+        return 2
+
+    @property
+    def has_work(self) -> bool:
+        """The loop's body costs something beside waiting: it is no mere counting of elements."""
+        total = sum(self.ends[-200:]) - sum(self.starts[-200:])
+        return total > 0 and 1 - sum(self.waits[-200:]) / total > 0.05
+
+    def consumer(self, is_main: bool) -> Consumer:
+        """As recorded."""
+        return Consumer(self.id, self.call_id, self.kind, self.site, self.iterators, is_main)
+
+    def series(self) -> StepSeries:
+        """As recorded."""
+        has_waits = any(self.waits)
+        return StepSeries(self.id, tuple(self.starts), tuple(self.waits) if has_waits else (), tuple(self.ends))
+
+
+class Tracks:
+    """All consumers of a run."""
+
+    def __init__(self) -> None:
+        self._tracks: dict[tuple[str, Site | None, str | None], Track] = {}
+
+    def at(self, kind: str, site: Site | None, library: str | None) -> Track:
+        """The consumer of that kind at that place, new or known."""
+        key = (kind, site, library)
+        track = self._tracks.get(key)
+        if track is None:
+            track = self._tracks[key] = Track(f"c{len(self._tracks)}", kind, site, library)
+        return track
+
+    def all(self) -> list[Track]:
+        """In the order in which they first appeared."""
+        return list(self._tracks.values())

@@ -1,0 +1,86 @@
+"""When to open the window and when to close it: pure arithmetic on step times, without TensorFlow.
+
+In: the times of a consumer's steps and the limits that the user set.  Out: `is_settled`, `closing_reason`.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+TRIAL_STEPS = 2
+"""A trial window opens this early, so that a script that ends soon has been measured at all: the first step traces and
+fills shuffle buffers, the second may trace again (Keras and variables made on the first call)."""
+WARMUP_STEPS = 10
+SETTLE_S = 2.0
+"""AUTOTUNE starts from parallelism 1 or 2 and re-plans after 10, 20, 40... ms: in 2 s it has done so 7 times."""
+SLOW_WARMUP_S = 10.0
+"""With steps of seconds each, 3 steps and this long are warm-up enough."""
+SLOW_WARMUP_STEPS = 3
+MIN_STEPS = 20
+MIN_SECONDS = 2.0
+"""A shorter window sees too few of tf.data's buffer cycles and of a periodic cost (a garbage collection, a log line)."""
+MAX_SECONDS = 20.0
+MAX_STEPS = 5_000
+MAX_HALF_WIDTH = 0.05
+"""The window closes when the mean step time is known to 5 % (95 % interval)."""
+_Z = 1.96
+BATCHES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the user asked for; None: adaptive."""
+
+    warmup: int | None = None
+    steps: int | None = None
+    seconds: float | None = None
+    max_events: int = 2_000_000
+
+    def is_settled(self, steps: int, elapsed_s: float) -> bool:
+        """Warm-up is over after so many steps in so many seconds since the first one."""
+        if self.warmup is not None:
+            return steps >= self.warmup
+        if steps >= WARMUP_STEPS:
+            return elapsed_s >= SETTLE_S
+        return steps >= SLOW_WARMUP_STEPS and elapsed_s >= SLOW_WARMUP_S
+
+    def closing_reason(self, steps_ns: Sequence[int], elapsed_s: float, events_per_step: float | None) -> str | None:
+        """`steps`, `seconds`, `events` or `stable` when the window is to be closed now; None: go on.
+
+        `steps_ns`: durations of the steps inside the window so far.
+        """
+        count = len(steps_ns)
+        if self.steps is not None and count >= self.steps:
+            return "steps"
+        if elapsed_s >= (self.seconds if self.seconds is not None else MAX_SECONDS) and count:
+            return "seconds"
+        if events_per_step is not None and (count + 1) * events_per_step > self.max_events and count:
+            return "events"
+        if self.steps is not None or self.seconds is not None:
+            return None
+        if count >= MAX_STEPS and elapsed_s >= MIN_SECONDS:
+            return "steps"
+        if count >= MIN_STEPS and elapsed_s >= MIN_SECONDS and half_width(steps_ns) <= MAX_HALF_WIDTH:
+            return "stable"
+        return None
+
+
+def half_width(steps_ns: Sequence[int]) -> float:
+    """Half width of the 95 % interval of the mean step time, as a share of the mean; inf below 4 steps.
+
+    Steps of a pipeline hang together (a buffer runs empty for a while), so the interval is taken over means of up to 10
+    consecutive batches of steps, not over steps.
+    """
+    count = len(steps_ns)
+    if count < 4:
+        return math.inf
+    batches = min(BATCHES, count // 2)
+    size = count // batches
+    means = [statistics.fmean(steps_ns[i * size:(i + 1) * size]) for i in range(batches)]
+    mean = statistics.fmean(means)
+    if mean <= 0:
+        return 0.0
+    return _Z * statistics.stdev(means) / math.sqrt(batches) / mean
