@@ -12,12 +12,12 @@ import sample_data
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-IMAGE_SIZE = 128
+IMAGE_SIZE = 96
 BATCH_SIZE = 32
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data-dir", help="where the photographs are kept (default: the user's cache)")
-parser.add_argument("--epochs", type=int, default=3)
+parser.add_argument("--epochs", type=int, default=5)
 args = parser.parse_args()
 
 (train, validation), info = tfds.load(

@@ -16,7 +16,7 @@ VOCABULARY_SIZE = 5000
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data-dir", help="where the text files are kept (default: the user's cache)")
-parser.add_argument("--epochs", type=int, default=3)
+parser.add_argument("--epochs", type=int, default=5)
 args = parser.parse_args()
 
 files = sorted(str(file) for file in sample_data.text_folder(data_dir=args.data_dir).glob("*.txt"))
