@@ -298,7 +298,7 @@ def _add_ops(part: _Nested, duration: Ints, sums: list[NodeSums], labels: Sequen
     if not len(rows):
         return
     pair = part.owner[rows].astype(np.int64) * (len(labels) + 1) + part.thread.label[rows]
-    for key, value, number in zip(*_grouped(pair, duration[rows]), strict=True):  # type: ignore[arg-type]
+    for key, value, number in zip(*_grouped(pair, duration[rows]), strict=True):
         index, label = divmod(key, len(labels) + 1)
         entry = sums[index].ops.setdefault(labels[label], [0, 0])
         entry[0] += number

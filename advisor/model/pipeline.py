@@ -81,6 +81,13 @@ class Iterator:
     """Parallel iterators: all call slots were busy while the consumer waited (True), some were free (False)."""
 
 
+    @property
+    def main_call(self) -> Call | None:
+        """The call to point at: of fused calls the one whose function runs there, else the last; None if injected."""
+        with_function = [call for call in self.calls if call.function is not None]
+        return (with_function or list(self.calls) or [None])[-1]
+
+
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
     iterator_id: str
