@@ -4,5 +4,6 @@ In: a run folder, a logdir or a `.xplane.pb` file.  Out: `Trace` (columns of eve
 """
 
 from advisor.trace.reader import read_trace
+from advisor.trace.steps import MarkedStep, marked_steps
 
-__all__ = ["read_trace"]
+__all__ = ["MarkedStep", "marked_steps", "read_trace"]

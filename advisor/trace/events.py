@@ -15,7 +15,7 @@ import numpy as np
 
 from advisor.model.trace import EventKind, Thread
 from advisor.trace.iterators import IteratorTable, decode_stats
-from advisor.trace.kinds import STATS, classify, classify_marked
+from advisor.trace.kinds import STATS, classify
 from advisor.trace.xspace import parse_events
 
 SLICE = 32_768
@@ -58,13 +58,12 @@ class PlaneDecoder:
         self._zero_ns = zero_ns
         self._stat_names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
         self._stat_numbers = {name: number for number, name in self._stat_names.items()}
-        self._names = {number: text(metadata.name) for number, metadata in plane.event_metadata.items()}
+        self._metadata = {
+            number: (text(metadata.name), text(metadata.display_name))
+            for number, metadata in plane.event_metadata.items()
+        }
         self._classes: dict[int, _Class | None] = {}
-        """None: dropped. Names that are absent are judged by the stats of each event."""
-        for number, metadata in plane.event_metadata.items():
-            found = classify(self._names[number], text(metadata.display_name))
-            if found is not None:
-                self._classes[number] = self._class(*found)
+        """By the number of the name; None: dropped. Names that are not here are judged event by event."""
 
     def decode(self, line: Any) -> Thread:  # noqa: ANN401
         """One line as a `Thread`: times in nanoseconds from the profile's zero, sorted by start, longer first."""
@@ -74,27 +73,21 @@ class PlaneDecoder:
             self._decode_slice(parse_events(line.events[first : first + SLICE]), start_ns * 1000, columns)
         return columns.thread(line.id, text(line.name) or text(line.display_name), start_ns)
 
-    def _class(self, kind: EventKind, label: str) -> _Class:
-        key, link = STATS[kind]
-        return _Class(
-            int(kind),
-            self._labels.number(label),
-            self._stat_numbers.get(key, _NO_STAT),
-            self._stat_numbers.get(link, _NO_STAT),
-        )
-
     def _judge(self, event: Any) -> _Class | None:  # noqa: ANN401
-        """Class of an event whose name is the user's choice. A name whose first event is unmarked is dropped for good."""
-        stats = decode_stats(event.stats, self._stat_names)
-        name = self._names.get(event.metadata_id, "")
-        kind, is_per_event = classify_marked(name, stats)
-        if not is_per_event:
-            self._classes[event.metadata_id] = None
-        return None if kind is None else self._class(kind, name)
+        """The class of an event whose name has none yet; remembered where it holds for the name."""
+        name, display_name = self._metadata.get(event.metadata_id, ("", ""))
+        kind, label, is_of_name = classify(name, display_name, decode_stats(event.stats, self._stat_names))
+        found = None
+        if kind is not None:
+            key, link = (self._stat_numbers.get(stat, _NO_STAT) for stat in STATS[kind])
+            found = _Class(int(kind), self._labels.number(label), key, link)
+        if is_of_name:
+            self._classes[event.metadata_id] = found
+        return found
 
     def _decode_slice(self, events: Any, zero_ps: int, columns: _Columns) -> None:  # noqa: ANN401
         classes, iterators = self._classes, self._iterators
-        fill_stat = self._stat_numbers.get("buffered_elements", _NO_STAT - 1)
+        fill_stat = self._stat_numbers.get("buffered_elements")
         last_calls: dict[int, tuple[int, int, Any]] = {}
         append = columns.append
         for event in events:
@@ -107,6 +100,7 @@ class PlaneDecoder:
             if not offset and event.num_occurrences:
                 continue  # a sum over many events: it has no place in time
             key = link = 0
+            fill = None
             if key_stat >= 0 or link_stat >= 0:
                 for stat in event.stats:
                     name = stat.metadata_id
@@ -115,8 +109,10 @@ class PlaneDecoder:
                     elif name == link_stat:
                         link = (stat.uint64_value or stat.int64_value) & _UINT64
                     elif name == fill_stat:
-                        iterators.add_fill(key, stat.int64_value or stat.uint64_value)
+                        fill = stat.int64_value or stat.uint64_value
                 if kind == EventKind.ITERATOR:
+                    if fill is not None:
+                        iterators.add_fill(key, fill)
                     last = last_calls.get(key)
                     if last is None or offset >= last[0]:
                         last_calls[key] = (offset, link, event)
@@ -124,7 +120,7 @@ class PlaneDecoder:
         for key, (offset, link, event) in last_calls.items():
             if iterators.is_newer(key, zero_ps + offset):
                 stats = decode_stats(event.stats, self._stat_names)
-                iterators.keep(key, zero_ps + offset, link, self._names[event.metadata_id], stats)
+                iterators.keep(key, zero_ps + offset, link, self._metadata[event.metadata_id][0], stats)
 
 
 class _Columns:

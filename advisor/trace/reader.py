@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-
 from advisor.errors import AdvisorError
 from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
 from advisor.trace.events import Labels, PlaneDecoder, text
@@ -33,7 +32,9 @@ def read_trace(path: Path) -> Trace:
     found = find_profiles(path)
     warnings = []
     if found.num_runs > 1:
-        warnings.append(f"{path} holds {found.num_runs} profiled runs; the newest, {found.paths[0].parent.name}, is read.")
+        warnings.append(
+            f"{path} holds {found.num_runs} profiled runs; the newest, {found.paths[0].parent.name}, is read."
+        )
     return Trace(tuple(_read_host(file) for file in found.paths), tuple(warnings))
 
 
