@@ -34,6 +34,11 @@ names in
 `tensorflow/core/kernels/data/multi_device_iterator_ops.cc`."""
 
 
+DONE_CALLBACK = "ExecutorDoneCallback"
+"""Hands a function's results on: real work for MapAndBatch (it copies them into the batch), but after Python ops mostly a
+wait for the lock that releasing NumPy buffers needs [measured: as long as the next call of the Python function]."""
+
+
 @dataclass(frozen=True, slots=True)
 class Activity:
     """What a thread does, as far as attribution cares: on whose behalf, and where it is."""
@@ -70,6 +75,8 @@ class NodeSums:
     produce_ns: int = 0
     """Own time inside Produce events: worker time that is not the input's."""
     function_ns: int = 0
+    done_ns: int = 0
+    """The part of function time that is in done callbacks."""
     python_ns: int = 0
     num_calls: int = 0
     produced: int = 0
@@ -204,6 +211,9 @@ def build_timeline(host: HostTrace, forest: Forest) -> Timeline:
     timeline = Timeline([], [], [], [NodeSums() for _ in forest.nodes], {}, frozenset(), {})
     for part in nested:
         _add_sums(part, timeline.sums, host.labels)
+    for sums in timeline.sums:
+        if sums.python_ns:
+            sums.function_ns -= sums.done_ns
     _collect_root_calls(forest, nested, timeline)
     known: dict[Activity, int] = {}
     for part in nested:
@@ -220,7 +230,7 @@ def _sum_by(owner: Rows, values: Ints, count: int) -> Ints:
 
 def _add_sums(part: _Nested, sums: list[NodeSums], labels: Sequence[str]) -> None:
     """Add one thread's durations to the sums of its nodes."""
-    thread, owner, parent = part.thread, part.owner, part.parent
+    thread, owner = part.thread, part.owner
     duration = thread.end_ns - thread.start_ns
     count = len(sums)
     iterators = _rows(thread, EventKind.ITERATOR)
@@ -247,11 +257,17 @@ def _add_sums(part: _Nested, sums: list[NodeSums], labels: Sequence[str]) -> Non
         sums[index].produce_ns += value
         sums[index].produced += number
     executors = _rows(thread, EventKind.EXECUTOR)
-    executors = executors[(owner[executors] != NOBODY)]
-    above = parent[executors]
-    outermost = executors[(above < 0) | (owner[above] != owner[executors]) | (thread.kind[above] != EventKind.EXECUTOR)]
-    for index, value, _ in zip(*_grouped(owner[outermost], duration[outermost]), strict=True):
+    # executors nest: a function that calls another, and a done callback that starts the next run on its own thread
+    own_run = duration.copy()
+    above = _nearest(part, (EventKind.EXECUTOR,))[executors]
+    np.subtract.at(own_run, above[above >= 0], duration[executors[above >= 0]])
+    executors = executors[owner[executors] != NOBODY]
+    is_done = np.array([name == DONE_CALLBACK for name in labels] or [False])[thread.label[executors]]
+    for index, value, _ in zip(*_grouped(owner[executors], np.maximum(own_run[executors], 0)), strict=True):
         sums[index].function_ns += value
+    done = executors[is_done]
+    for index, value, _ in zip(*_grouped(owner[done], np.maximum(own_run[done], 0)), strict=True):
+        sums[index].done_ns += value
     _add_ops(part, duration, sums, labels)
 
 
