@@ -27,8 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from advisor.graph.join import Ints
 from advisor.graph.nodes import Forest
-from advisor.graph.timeline import Activity, Ints, Timeline
+from advisor.graph.timeline import Activity, Timeline
 from advisor.model.catalog import ASYNC
 from advisor.model.trace import EventKind
 

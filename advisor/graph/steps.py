@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.graph.timeline import Ints, RootCalls
+from advisor.graph.join import Ints
+from advisor.graph.timeline import RootCalls
 from advisor.model.pipeline import StepStats
 
 SLOW_CALL_NS = 50_000

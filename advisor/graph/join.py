@@ -1,0 +1,146 @@
+"""Events of all threads nested and joined: which node every event belongs to.
+
+In: a `HostTrace` and its `Forest`.  Out: `NestedThread`s: per event its enclosing event and its node.
+
+How events of different threads are joined:
+* `*Produce` on a worker belongs to the asynchronous iterator whose input's GetNext runs inside it (its `parent_id`); one without
+  such a child is joined through its element id to the `*Consume` inside the consumer's GetNext.
+* an executor on a pool thread belongs to the node whose GetNext or Produce holds the function run with the same step id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.graph.nodes import Forest
+from advisor.model.trace import EventKind, HostTrace, Thread
+
+Ints = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
+NOBODY = -1
+"""Owner of what belongs to no node."""
+
+
+def nest(start: Ints, end: Ints) -> Rows:
+    """Row of the event that directly encloses each event of a thread (sorted by start, longer first); -1 at the top.
+
+    An event that sticks out of another one (clock rounding) counts as inside it.
+    """
+    parents = np.full(len(start), -1, np.int32)
+    stack: list[tuple[int, int]] = []
+    for row, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        while stack and stack[-1][0] <= begin:
+            stack.pop()
+        if stack:
+            parents[row] = stack[-1][1]
+        stack.append((finish, row))
+    return parents
+
+
+@dataclass(eq=False)
+class NestedThread:
+    """One thread's events with their nesting and owners."""
+
+    thread: Thread
+    parent: Rows
+    owner: Rows
+
+    def inherit(self, rows: Rows) -> None:
+        """Give rows without an owner that of the nearest enclosing row that has one."""
+        pending = rows[self.owner[rows] == NOBODY]
+        above = self.parent[pending]
+        while len(pending):
+            has_parent = above >= 0
+            pending, above = pending[has_parent], above[has_parent]
+            found = self.owner[above]
+            known = found != NOBODY
+            self.owner[pending[known]] = found[known]
+            pending, above = pending[~known], self.parent[above[~known]]
+
+
+def rows_of(thread: Thread, *kinds: EventKind) -> Rows:
+    """Rows of a thread's events of these kinds, in order."""
+    return np.flatnonzero(np.isin(thread.kind, np.array(kinds, np.uint8))).astype(np.int32)
+
+
+def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
+    """Nest every thread and give iterators, and the Produce events around their inputs, their nodes."""
+    ids = np.array(sorted(forest.node_of_iterator), np.uint64)
+    node_of = np.array([forest.node_of_iterator[int(i)] for i in ids], np.int32)
+    parent_node = np.array([NOBODY if n.parent is None else n.parent.index for n in forest.nodes], np.int32)
+    nested = []
+    for thread in host.threads:
+        part = NestedThread(thread, nest(thread.start_ns, thread.end_ns), np.full(len(thread), NOBODY, np.int32))
+        rows = rows_of(thread, EventKind.ITERATOR)
+        if len(rows) and len(ids):
+            where = np.minimum(np.searchsorted(ids, thread.key[rows]), len(ids) - 1)
+            known = ids[where] == thread.key[rows]
+            part.owner[rows[known]] = node_of[where[known]]
+            above = part.parent[rows]
+            inside_produce = known & (above >= 0) & (thread.kind[above] == EventKind.PRODUCE)
+            part.owner[above[inside_produce]] = parent_node[node_of[where[inside_produce]]]
+        nested.append(part)
+    return nested
+
+
+def _join_elements(nested: Sequence[NestedThread]) -> None:
+    """Produce events still without a node get it through (type, element id) from the Consume events."""
+    owners: dict[tuple[int, int], int] = {}
+    for part in nested:
+        rows = rows_of(part.thread, EventKind.CONSUME)
+        part.inherit(rows)
+        labels, keys = part.thread.label[rows].tolist(), part.thread.key[rows].tolist()
+        owners.update(zip(zip(labels, keys, strict=True), part.owner[rows].tolist(), strict=True))
+    for part in nested:
+        rows = rows_of(part.thread, EventKind.PRODUCE)
+        rows = rows[part.owner[rows] == NOBODY]
+        labels, keys = part.thread.label[rows].tolist(), part.thread.key[rows].tolist()
+        part.owner[rows] = [owners.get(pair, NOBODY) for pair in zip(labels, keys, strict=True)]
+
+
+def _join_functions(nested: Sequence[NestedThread]) -> None:
+    """Executors get the node that started the function run with their step id (column `link`)."""
+    steps: list[npt.NDArray[np.uint64]] = []
+    owners: list[Rows] = []
+    for part in nested:
+        rows = rows_of(part.thread, EventKind.FUNCTION)
+        part.inherit(rows)
+        rows = rows[(part.owner[rows] != NOBODY) & (part.thread.link[rows] != 0)]
+        steps.append(part.thread.link[rows])
+        owners.append(part.owner[rows])
+    if not steps:
+        return
+    step, first = np.unique(np.concatenate(steps), return_index=True)
+    owner = np.concatenate(owners)[first]
+    for part in nested:
+        rows = rows_of(part.thread, EventKind.EXECUTOR)
+        if len(rows) and len(step):
+            where = np.minimum(np.searchsorted(step, part.thread.link[rows]), len(step) - 1)
+            known = step[where] == part.thread.link[rows]
+            part.owner[rows[known]] = owner[where[known]]
+        part.inherit(rows_of(part.thread, EventKind.OP))
+
+
+def join(host: HostTrace, forest: Forest) -> list[NestedThread]:
+    """Nest every thread's events and find the node of each."""
+    nested = _own_iterators(host, forest)
+    _join_elements(nested)
+    _join_functions(nested)
+    return nested
+
+
+def nearest(part: NestedThread, kinds: tuple[EventKind, ...]) -> Rows:
+    """For each row the nearest enclosing row of one of `kinds`; -1: none."""
+    wanted = np.isin(part.thread.kind, np.array(kinds, np.uint8))
+    found = part.parent.copy()
+    unsettled = np.flatnonzero((found >= 0) & ~wanted[found])
+    while len(unsettled):
+        found[unsettled] = part.parent[found[unsettled]]
+        above = found[unsettled]
+        unsettled = unsettled[(above >= 0) & ~wanted[above]]
+    return found

@@ -1,0 +1,137 @@
+"""Sums per node over the window: latency, self time, own work, function time, Python time, op costs.
+
+In: joined threads.  Out: `NodeSums`, one per node. All times are nanoseconds, summed over threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from advisor.graph.join import NOBODY, Ints, NestedThread, Rows, nearest, rows_of
+from advisor.model.catalog import PYTHON_OPS
+from advisor.model.trace import EventKind
+
+DONE_CALLBACK = "ExecutorDoneCallback"
+"""Hands a function's results on: real work for MapAndBatch (it copies them into the batch), but after Python ops mostly a
+wait for the lock that releasing NumPy buffers needs [measured: as long as the next call of the Python function]."""
+
+
+@dataclass(eq=False)
+class NodeSums:
+    """Sums of one node over the window (nanoseconds)."""
+
+    latency_ns: int = 0
+    self_ns: int = 0
+    waiting_ns: int = 0
+    """The part of self time spent inside synchronous function runs, whose work is in `function_ns`."""
+    produce_ns: int = 0
+    """Own time inside Produce events: worker time that is not the input's."""
+    function_ns: int = 0
+    done_ns: int = 0
+    """The part of function time that is in done callbacks."""
+    python_ns: int = 0
+    num_calls: int = 0
+    produced: int = 0
+    ops: dict[str, list[int]] = field(default_factory=dict)
+    """Op type -> [count, total_ns]."""
+
+
+def sum_up(nested: Sequence[NestedThread], count: int, labels: Sequence[str]) -> list[NodeSums]:
+    """The sums of `count` nodes."""
+    sums = [NodeSums() for _ in range(count)]
+    for part in nested:
+        _add_sums(part, sums, labels)
+    for total in sums:
+        if total.python_ns:
+            total.function_ns -= total.done_ns
+    return sums
+
+
+def _sum_by(owner: Rows, values: Ints, count: int) -> Ints:
+    return np.bincount(owner, weights=values, minlength=count).astype(np.int64)
+
+
+def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -> None:
+    """Add one thread's durations to the sums of its nodes."""
+    thread, owner = part.thread, part.owner
+    duration = thread.end_ns - thread.start_ns
+    count = len(sums)
+    iterators = rows_of(thread, EventKind.ITERATOR)
+    iterators = iterators[owner[iterators] != NOBODY]
+    if len(iterators):
+        # the nearest enclosing iterator or produce event of each iterator call loses the call's time from its own
+        scope = nearest(part, (EventKind.ITERATOR, EventKind.PRODUCE))
+        own = duration.copy()
+        inside = iterators[scope[iterators] >= 0]
+        np.subtract.at(own, scope[inside], duration[inside])
+        calls = np.bincount(owner[iterators], minlength=count)
+        latency = _sum_by(owner[iterators], duration[iterators], count)
+        self_time = _sum_by(owner[iterators], np.maximum(own[iterators], 0), count)
+        for index in np.flatnonzero(calls).tolist():
+            sums[index].num_calls += int(calls[index])
+            sums[index].latency_ns += int(latency[index])
+            sums[index].self_ns += int(self_time[index])
+        _add_function_waits(part, scope, duration, sums)
+    else:
+        own = duration
+    produces = rows_of(thread, EventKind.PRODUCE)
+    produces = produces[owner[produces] != NOBODY]
+    for index, value, number in zip(*_grouped(owner[produces], np.maximum(own[produces], 0)), strict=True):
+        sums[index].produce_ns += value
+        sums[index].produced += number
+    executors = rows_of(thread, EventKind.EXECUTOR)
+    # executors nest: a function that calls another, and a done callback that starts the next run on its own thread
+    own_run = duration.copy()
+    above = nearest(part, (EventKind.EXECUTOR,))[executors]
+    np.subtract.at(own_run, above[above >= 0], duration[executors[above >= 0]])
+    executors = executors[owner[executors] != NOBODY]
+    is_done = np.array([name == DONE_CALLBACK for name in labels] or [False])[thread.label[executors]]
+    for index, value, _ in zip(*_grouped(owner[executors], np.maximum(own_run[executors], 0)), strict=True):
+        sums[index].function_ns += value
+    done = executors[is_done]
+    for index, value, _ in zip(*_grouped(owner[done], np.maximum(own_run[done], 0)), strict=True):
+        sums[index].done_ns += value
+    _add_ops(part, duration, sums, labels)
+
+
+def _grouped(owner: Rows, values: Ints) -> tuple[list[int], list[int], list[int]]:
+    """Distinct owners, the sum of values of each, and how many there are of each."""
+    distinct, inverse, number = np.unique(owner, return_inverse=True, return_counts=True)
+    total = np.bincount(inverse, weights=values, minlength=len(distinct)).astype(np.int64)
+    return distinct.tolist(), total.tolist(), number.tolist()
+
+
+def _add_function_waits(part: NestedThread, scope: Rows, duration: Ints, sums: list[NodeSums]) -> None:
+    """Time inside synchronous function runs, less the iterators called in it (an interleave's function makes none)."""
+    thread = part.thread
+    rows = rows_of(thread, EventKind.FUNCTION)
+    above = scope[rows]
+    direct = (above >= 0) & (thread.kind[above] == EventKind.ITERATOR)
+    rows = rows[direct]
+    outermost = rows[thread.kind[part.parent[rows]] != EventKind.FUNCTION]
+    outermost = outermost[part.owner[outermost] != NOBODY]
+    remaining = duration.copy()
+    function_scope = nearest(part, (EventKind.FUNCTION, EventKind.ITERATOR, EventKind.PRODUCE))
+    inner = rows_of(thread, EventKind.ITERATOR)
+    inner = inner[function_scope[inner] >= 0]
+    np.subtract.at(remaining, function_scope[inner], duration[inner])
+    for index, value, _ in zip(*_grouped(part.owner[outermost], np.maximum(remaining[outermost], 0)), strict=True):
+        sums[index].waiting_ns += value
+
+
+def _add_ops(part: NestedThread, duration: Ints, sums: list[NodeSums], labels: Sequence[str]) -> None:
+    rows = rows_of(part.thread, EventKind.OP)
+    rows = rows[part.owner[rows] != NOBODY]
+    if not len(rows):
+        return
+    pair = part.owner[rows].astype(np.int64) * (len(labels) + 1) + part.thread.label[rows]
+    for key, value, number in zip(*_grouped(pair, duration[rows]), strict=True):
+        index, label = divmod(key, len(labels) + 1)
+        entry = sums[index].ops.setdefault(labels[label], [0, 0])
+        entry[0] += number
+        entry[1] += value
+        if labels[label] in PYTHON_OPS:
+            sums[index].python_ns += value
