@@ -7,12 +7,13 @@ Kept to a few microseconds per element: the hot path is an attribute look-up, tw
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from advisor.capture.monitor import Monitor
 from advisor.capture.recorder import call_id_of
 from advisor.capture.sites import GET_ITER, SiteFinder
 from advisor.capture.tracks import Track, Tracks
+from advisor.capture.watchdog import LongCall
 
 _TRACK = "_tfadv_track"
 
@@ -42,7 +44,7 @@ class Consumption:
         self._executing_eagerly = tensorflow.executing_eagerly
         dataset = tensorflow.data.Dataset
         iterator = iterator_ops.OwnedIterator
-        for cls in (base for base in tensorflow.compat.v1.data.Dataset.__subclasses__() + [dataset]
+        for cls in (base for base in [*tensorflow.compat.v1.data.Dataset.__subclasses__(), dataset]
                     if "__iter__" in base.__dict__):
             cls.__iter__ = self._iter_hook(cls.__iter__)
         iterator.__next__ = self._next_hook(iterator.__next__)
@@ -52,6 +54,12 @@ class Consumption:
         tape = tensorflow.GradientTape
         tape.__enter__ = self._tape_hook(tape.__enter__)
         try:
+            from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+            Function.__call__ = self._function_hook(Function.__call__)
+        except (ImportError, AttributeError) as error:
+            self._warn(f"Steps inside a tf.function cannot be seen ({error}).")
+        try:
             self._install_distributed()
         except (ImportError, AttributeError) as error:
             self._warn(f"Steps of distributed datasets cannot be seen ({error}).")
@@ -59,11 +67,31 @@ class Consumption:
     def _install_distributed(self) -> None:
         from tensorflow.python.distribute import input_lib
 
+        if self._substitute is not None:
+            input_lib.DistributedDataset.__init__ = self._distribution_hook(input_lib.DistributedDataset.__init__)
+            each = input_lib.DistributedDatasetsFromFunction
+            each.__init__ = self._distribution_hook(each.__init__)
+
         for cls in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
             cls.__iter__ = self._iter_hook(cls.__iter__, "distributed")
         base = input_lib.DistributedIteratorBase
         base.__next__ = self._next_hook(base.__next__)
         base.get_next = self._next_hook(base.get_next)
+
+    def _distribution_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The ceiling run replaces what is distributed, for the iterators are made from clones of it."""
+        substitute = self._substitute or (lambda dataset: dataset)
+
+        @functools.wraps(original)
+        def __init__(distributed: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+            if kwargs.get("dataset") is not None:
+                kwargs["dataset"] = substitute(kwargs["dataset"])
+            make = kwargs.get("dataset_fn")
+            if make is not None:
+                kwargs["dataset_fn"] = lambda context: substitute(make(context))
+            original(distributed, *args, **kwargs)
+
+        return __init__
 
     # -- contexts: what a library call means for the iterators made inside it
 
@@ -82,7 +110,8 @@ class Consumption:
         return self._tracks.at(*contexts[-1]) if contexts else None
 
     def _contexts(self) -> list[tuple[str, Any, str | None]]:
-        return self._local.__dict__.setdefault("contexts", [])
+        contexts: list[tuple[str, Any, str | None]] = self._local.__dict__.setdefault("contexts", [])
+        return contexts
 
     def _context_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -101,7 +130,7 @@ class Consumption:
 
     def _iter_hook(self, original: Callable[..., Any], kind: str | None = None) -> Callable[..., Any]:
         @functools.wraps(original)
-        def __iter__(dataset: Any) -> Any:  # noqa: ANN401, N807
+        def __iter__(dataset: Any) -> Any:  # noqa: ANN401
             if self._local.__dict__.get("depth"):
                 return original(dataset)
             source = dataset if self._substitute is None else self._substitute(dataset)
@@ -132,7 +161,7 @@ class Consumption:
         track.call_id = call_id_of(getattr(dataset, "_original_dataset", dataset)) or track.call_id
         track.iterators += 1
         track.iterator = weakref.ref(iterator)
-        setattr(iterator, _TRACK, track)
+        iterator.__dict__[_TRACK] = track
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns
@@ -141,13 +170,16 @@ class Consumption:
         @functools.wraps(original)
         def fetch(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             track = iterator.__dict__.get(_TRACK)
-            if track is None or local.__dict__.get("depth"):
+            if local.__dict__.get("depth"):
                 return original(iterator, *args, **kwargs)
             if not is_eager():
-                track.is_traced = True
+                self._traced(track)
+                return original(iterator, *args, **kwargs)
+            if track is None:
                 return original(iterator, *args, **kwargs)
             is_keras = track.kind.startswith("keras.")
             start = now() if is_keras else monitor.boundary(track)
+            local.last = track
             local.depth = 1
             try:
                 element = original(iterator, *args, **kwargs)
@@ -165,27 +197,101 @@ class Consumption:
     def _reduce_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def reduce(dataset: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            track, is_eager = None, False
             try:
                 if not self._contexts():
                     place = self._finder.place(sys._getframe(1), "reduce")
-                    kind = "reduce" if self._executing_eagerly() else "tf.function"
-                    track = self._tracks.at(kind, place.site, place.library)
+                    is_eager = self._executing_eagerly()
+                    track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
                     track.call_id = call_id_of(dataset) or track.call_id
                     track.iterators += 1
+                    track.is_loop = True
+                    if not is_eager:
+                        self._traced(track)
+                if self._substitute is not None:
+                    dataset = self._substitute(dataset)
             except Exception as error:
                 self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
-            return original(dataset, *args, **kwargs)
+            if track is None or not is_eager:
+                return original(dataset, *args, **kwargs)
+            with self._inside(track):
+                return original(dataset, *args, **kwargs)
 
         return reduce
 
     def _tape_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        tracks = self._tracks
+        local = self._local
 
         @functools.wraps(original)
-        def __enter__(tape: Any) -> Any:  # noqa: ANN401, N807
-            for track in tracks.all():
-                if track.open_since_ns:
-                    track.saw_tape = True
+        def __enter__(tape: Any) -> Any:  # noqa: ANN401
+            track = local.__dict__.get("last")
+            if track is not None and track.open_since_ns:
+                track.saw_tape = True
             return original(tape)
 
         return __enter__
+
+    # -- loops and steps inside a tf.function
+
+    def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local = self._local
+
+        @functools.wraps(original)
+        def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if local.__dict__.get("function") is not None or local.__dict__.get("contexts"):
+                return original(function, *args, **kwargs)
+            track = function.__dict__.get(_TRACK)
+            if track is not None:
+                self._monitor.boundary(track)
+                local.last = track
+            local.function, local.arguments = function, (args, kwargs)
+            try:
+                if track is None:
+                    return original(function, *args, **kwargs)
+                with self._inside(track):
+                    return original(function, *args, **kwargs)
+            except Exception as error:
+                if track is not None and type(error).__name__ == "OutOfRangeError":
+                    track.forget()
+                raise
+            finally:
+                local.function = local.arguments = None
+                self._monitor.long_call = None
+
+        return __call__
+
+    @contextlib.contextmanager
+    def _inside(self, track: Track) -> Iterator[None]:
+        """Tell the watchdog that this thread may now be in TensorFlow for long."""
+        self._monitor.long_call = LongCall(track, threading.get_ident(), time.time_ns())
+        try:
+            yield
+        finally:
+            self._monitor.long_call = None
+
+    def _traced(self, track: Track | None) -> None:
+        """Elements are taken inside the function that is being traced: its calls are the steps."""
+        function = self._local.__dict__.get("function")
+        if function is None or self._contexts() or function.__dict__.get(_TRACK) is not None:
+            return
+        if track is None:
+            track = next((t for t in map(_track_of, _flat(self._local.arguments)) if t is not None), None)
+        if track is None:
+            return
+        track.kind, track.is_traced = "tf.function", True
+        function.__dict__[_TRACK] = track
+        track.begin(time.time_ns())
+        self._local.last = track
+        self._monitor.long_call = LongCall(track, threading.get_ident(), time.time_ns())
+
+
+def _track_of(value: Any) -> Track | None:  # noqa: ANN401
+    found = getattr(value, "__dict__", {}).get(_TRACK)
+    return found if isinstance(found, Track) else None
+
+
+def _flat(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[Any]:
+    found: list[Any] = []
+    for value in (*arguments[0], *arguments[1].values()):
+        found += value if isinstance(value, (list, tuple)) else [value]
+    return found

@@ -43,7 +43,7 @@ _PLUMBING = frozenset({"Placeholder", "_Arg", "_Retval", "NoOp", "Const", "Ident
 
 def function_facts(dataset: Any, function: object, site: Site | None) -> FunctionFacts | None:  # noqa: ANN401
     """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none."""
-    wrappers = getattr(dataset, "_functions", list)()
+    wrappers: list[Any] = getattr(dataset, "_functions", list)()
     if not wrappers:
         return None
     ops: dict[str, int] = {}

@@ -25,12 +25,12 @@ class AfterImport:
         for name in list(self._actions):
             if name in sys.modules:
                 self._actions.pop(name)(sys.modules[name])
-        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
         """Watch no longer."""
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Part of Python's import protocol. Also asked by those who only want to know: nothing is done until it runs."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -32,6 +33,9 @@ class KerasSteps:
         except AttributeError as error:
             self._warn(f"Steps of {keras.__name__} cannot be seen ({error}).")
             return
+        for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
+            if name in callbacks.__dict__:
+                setattr(callbacks, name, self._batch_hook(getattr(callbacks, name), self._end_epoch))
         for name, word in _LOOPS.items():
             owner = next((cls for cls in model.__mro__ if name in cls.__dict__), None)
             if owner is not None:
@@ -44,14 +48,13 @@ class KerasSteps:
     def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         @functools.wraps(original)
         def loop(model: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            self._end_epoch()  # `fit` validates before it tells its callbacks that the epoch is over
             self._consumption.enter(kind, sys._getframe(1))
             try:
                 self._note(model, kind, args, kwargs)
                 return original(model, *args, **kwargs)
             finally:
-                track = self._consumption.current_track()
-                if track is not None:
-                    track.forget()
+                self._end_epoch()
                 self._consumption.leave()
 
         return loop
@@ -73,7 +76,12 @@ class KerasSteps:
     def _end(self) -> None:
         track = self._consumption.current_track()
         if track is not None:
-            self._monitor.batch_ended(track)
+            track.batch_end_ns = time.time_ns()
+
+    def _end_epoch(self) -> None:
+        track = self._consumption.current_track()
+        if track is not None:
+            track.end_epoch()
 
     def _note(self, model: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ANN401
         if kind != "keras.fit" and self.facts:

@@ -16,13 +16,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from advisor.capture.iterator_model import model_deltas, model_nodes
 from advisor.capture.profiler import Profiler, move_profile, profile_bytes
 from advisor.capture.script import StopScript
 from advisor.capture.tracks import Track, Tracks
 from advisor.capture.usage import LockProbe, Snapshot, usage_between
+from advisor.capture.watchdog import (
+    BLOCKED_S,
+    LOOP_GRACE_S,
+    LOOP_SECONDS,
+    STOP_GRACE_S,
+    LongCall,
+    Watchdog,
+    is_executing,
+    raise_in_thread,
+)
 from advisor.capture.window import TRIAL_STEPS, WARMUP_STEPS, Limits
 from advisor.model.recording import IteratorModel, Usage, Window
 
@@ -33,6 +43,9 @@ _CHECK_NS = 50_000_000
 _PATIENCE_S = 5.0
 """A loop that only reads may be a count before the training: so long the script may go on to a loop that trains."""
 _NEW_LEADER_STEPS = 3
+_EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
+"""Reasons that leave a window shorter than wanted."""
+_MAX_STOPS = 3
 
 
 @dataclass(slots=True)
@@ -66,14 +79,15 @@ class Monitor:
 
     def __init__(self, out: Path, limits: Limits, tracks: Tracks, *, is_to_end: bool, is_profiling: bool,
                  report: Callable[[str, int, int | None], None], warn: Callable[[str], None],
-                 on_measured: Callable[[], None]) -> None:
+                 on_measured: Callable[[], None], on_stuck: Callable[[str], NoReturn]) -> None:
         self.profiler: Profiler | None = None
         self.capture: Capture | None = None
         self.leader: Track | None = None
-        self.is_stopping = False
         self._out, self._limits, self._tracks = out, limits, tracks
-        self._is_to_end, self._is_profiling = is_to_end, is_profiling
+        self._is_to_end = is_to_end
+        self._has_trial = is_profiling and limits.warmup is None
         self._report, self._warn, self._on_measured = report, warn, on_measured
+        self._on_stuck = on_stuck
         self._state = "idle"
         self._opening: _Opening | None = None
         self._next_check_ns = 0
@@ -82,6 +96,12 @@ class Monitor:
         self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
+        self._stops = 0
+        self.watchdog: Watchdog | None = None
+        self.long_call: LongCall | None = None
+        self._executing_since_ns = 0
+        self._is_by_time = False
+        self._stopped_ns = 0
 
     def boundary(self, track: Track) -> int:
         """A step of `track` ended and another begins; returns the instant at which it begins. May raise StopScript."""
@@ -98,14 +118,55 @@ class Monitor:
         track.begin(now)
         return now
 
-    def batch_ended(self, track: Track) -> None:
-        """Keras: the batch is over; the step lasts until the next batch begins, or to here if none does."""
-        track.last_end_ns = time.time_ns()
-
     def switch_off(self) -> None:
         """Nothing is watched any more (a forked process)."""
         self._is_off = True
         self._state = "closed"
+
+    def poll(self, now: int) -> None:
+        """Called by the watchdog a few times a second: what boundaries cannot do because none comes by."""
+        if self._is_off:
+            return
+        with self._lock:
+            call = self.long_call
+            if self._state == "closed":
+                if not self._is_to_end and not self._stopped_ns and not self._is_waiting(now):
+                    self._stop_from_outside(call)
+            elif self._opening is not None and self._is_by_time:
+                seconds = self._limits.seconds or LOOP_SECONDS
+                self._report("profiling", int((now - self._opening.start_ns) / 1e9), int(seconds))
+                if now - self._opening.start_ns >= seconds * 1e9:
+                    self._close("seconds")
+            elif call is not None and self._is_loop(call, now):
+                self._open_by_time(call)
+
+    def _is_loop(self, call: LongCall, now: int) -> bool:
+        """Whether that call has been running inside TensorFlow's executor for so long that it must be a loop."""
+        if self.profiler is None or self.profiler.is_users_running or not is_executing(call.thread_id):
+            self._executing_since_ns = 0
+            return False
+        if not self._executing_since_ns or self._executing_since_ns < call.start_ns:
+            self._executing_since_ns = now
+        return now - self._executing_since_ns >= BLOCKED_S * 1e9
+
+    def _open_by_time(self, call: LongCall) -> None:
+        if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:
+            return
+        if self._opening is not None:
+            self._close("trial")
+        call.track.is_loop = True
+        self.leader = call.track
+        self._open(call.track, "open")
+        self._is_by_time = True
+
+    def _stop_from_outside(self, call: LongCall | None) -> None:
+        if call is not None and self.watchdog is not None:
+            self.watchdog.end_within(LOOP_GRACE_S, "The loop inside a tf.function could not be interrupted, so the script's "
+                                     "process was ended after the window: its exit handlers did not run.")
+        self._note_stop()
+        thread_id = call.thread_id if call is not None else threading.main_thread().ident
+        if thread_id is not None:
+            raise_in_thread(thread_id)
 
     def _act(self, track: Track, now: int) -> None:
         if self._state == "closed":
@@ -115,25 +176,28 @@ class Monitor:
             self._consider(track)
             if track is not self.leader:
                 return
+        if self.profiler is not None and self.profiler.is_users_running:
+            return
         elapsed_s = (now - track.first_ns) / 1e9 if track.first_ns else 0.0
-        if self._state == "idle" and track.count >= self._first_opening():
-            self._open(track, "trial" if self._limits.warmup is None else "open")
-        elif self._state == "trial" and self._limits.is_settled(track.count, elapsed_s):
+        is_settled = self._limits.is_settled(track.count, elapsed_s)
+        if self._state == "idle" and (is_settled or (self._has_trial and track.count >= TRIAL_STEPS)):
+            self._open(track, "open" if is_settled else "trial")
+        elif self._state == "trial" and is_settled:
             self._close("trial")
             self._open(track, "open")
-        elif self._state == "open" and self._opening is not None:
-            durations = _durations(track, self._opening.first_step)
-            reason = self._limits.closing_reason(durations, (now - self._opening.start_ns) / 1e9, self._events_per_step)
-            self._report("profiling", len(durations), self._limits.steps)
-            if reason is not None:
-                self._close(reason)
-                self._after_close(track, now)
-        else:
+        elif self._state == "open" and self._opening is not None and not track.is_loop:
+            self._close_if_enough(track, self._opening, now)
+        elif self._state != "open":
             self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS)
         self._next_check_ns = time.time_ns() + _CHECK_NS
 
-    def _first_opening(self) -> int:
-        return TRIAL_STEPS if self._limits.warmup is None else self._limits.warmup
+    def _close_if_enough(self, track: Track, opening: _Opening, now: int) -> None:
+        durations = _durations(track, opening.first_step)
+        reason = self._limits.closing_reason(durations, (now - opening.start_ns) / 1e9, self._events_per_step)
+        self._report("profiling", len(durations), self._limits.steps)
+        if reason is not None:
+            self._close(reason)
+            self._after_close(track, now)
 
     def _consider(self, track: Track) -> None:
         """Whether the window should follow this consumer from now on."""
@@ -154,7 +218,7 @@ class Monitor:
         folder = self._out / f".capture-{self._folders}"
         opening = _Opening(Snapshot.take(), LockProbe(), model_nodes(self._tracks), folder, track.count if track else 0,
                            track.count if track else 0, 0)
-        if self._is_profiling and self.profiler is not None:
+        if self.profiler is not None:
             try:
                 self.profiler.start(folder)
             except Exception as error:
@@ -164,6 +228,7 @@ class Monitor:
         opening.start_ns = opening.snapshot.time_ns
         self._opening = opening
         self._state = state
+        self._is_by_time = False
 
     def _close(self, reason: str) -> None:
         """End the session and keep it if it is the best so far. `reason` `trial`: the real window follows."""
@@ -173,7 +238,7 @@ class Monitor:
         end = Snapshot.take()
         track = self.leader
         gil = opening.probe.stop()
-        steps = max(0, (track.count if track else 0) - opening.first_step)
+        steps = 0 if track is None or track.is_loop else max(0, track.count - opening.first_step)
         if reason != "trial":
             self._report("saving", steps, None)
         models = model_deltas(self._tracks, opening.models)
@@ -185,7 +250,7 @@ class Monitor:
         size = profile_bytes(opening.folder)
         if steps:
             self._events_per_step = size / _BYTES_PER_EVENT / steps
-        is_final = reason not in ("trial", "script ended", "script failed", "interrupted")
+        is_final = reason not in _EARLY
         self._state = "closed" if is_final else "idle"
         self._closed_ns = time.time_ns()
         closed_by = "script ended" if reason == "trial" else reason
@@ -211,17 +276,35 @@ class Monitor:
         if self._is_to_end:
             self._is_off = True
             return
-        is_waiting = leader is not None and leader.rank < 3 and not leader.has_work
-        if is_waiting and now - self._closed_ns < _PATIENCE_S * 1e9:
-            self._next_check_ns = now + _CHECK_NS
-            return
-        self.stop()
+        if self._stopped_ns or not self._is_waiting(now):
+            self.stop()
+        self._next_check_ns = now + _CHECK_NS
+
+    def _is_waiting(self, now: int) -> bool:
+        leader = self.leader
+        return leader is not None and leader.rank < 3 and not leader.has_work and now - self._closed_ns < _PATIENCE_S * 1e9
 
     def stop(self) -> None:
-        """Raise StopScript here, in the consumer's thread."""
-        self.is_stopping = True
-        self._next_check_ns = 0
+        """Raise StopScript here, in the consumer's thread; end the process if the script keeps swallowing it."""
+        self._note_stop()
+        if self._stops > _MAX_STOPS:
+            self._on_stuck(f"The script caught its own end {_MAX_STOPS} times, so its process was ended.")
         raise StopScript
+
+    def _note_stop(self) -> None:
+        self._stops += 1
+        self._stopped_ns = self._stopped_ns or time.time_ns()
+        if self.watchdog is not None:
+            self.watchdog.end_within(STOP_GRACE_S, f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so "
+                                     "its process was ended.")
+        self._next_check_ns = 0
+
+    def script_profiles(self) -> None:
+        """The script is about to start a profiler session of its own: ours makes room."""
+        self._warn("The script uses TensorFlow's profiler itself; its own session went first, and the window was moved.")
+        with self._lock:
+            if self._state in ("trial", "open"):
+                self._close("trial")
 
     def script_ended(self, how: str) -> None:
         """The script is over: what is open is closed and used."""

@@ -13,9 +13,10 @@ import threading
 import time
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from advisor.capture import script
+from advisor.capture.ceiling import Ceiling
 from advisor.capture.consumption import Consumption
 from advisor.capture.dataset_api import record_dataset_api
 from advisor.capture.hooks import AfterImport
@@ -26,6 +27,7 @@ from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import MAX_CALLS, Recorder
 from advisor.capture.sites import SiteFinder
 from advisor.capture.tracks import Tracks
+from advisor.capture.watchdog import Watchdog
 from advisor.capture.window import Limits
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
@@ -50,9 +52,11 @@ class Session:
         self._monitor = Monitor(
             self._out, Limits(request["warmup"], request["steps"], request["seconds"], request["max_events"]), self._tracks,
             is_to_end=request["to_end"], is_profiling=not is_ceiling, report=self._report, warn=self._warn,
-            on_measured=lambda: self._write(ScriptExit("stopped")),
+            on_measured=lambda: self._write(ScriptExit("stopped")), on_stuck=self._end_process,
         )
-        self._consumption = Consumption(self._recorder.finder, self._tracks, self._monitor, self._warn)
+        self._ceiling = Ceiling(request["ceiling_for"], self._recorder) if is_ceiling else None
+        self._consumption = Consumption(self._recorder.finder, self._tracks, self._monitor, self._warn,
+                                        None if self._ceiling is None else self._ceiling.substitute)
         self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
 
     def run(self) -> int:
@@ -76,11 +80,23 @@ class Session:
         try:
             record_dataset_api(tensorflow, self._recorder, self._warn)
             self._consumption.install(tensorflow)
-            if self._request["ceiling_for"] is None:
+            if self._ceiling is None:
                 self._monitor.profiler = Profiler(tensorflow)
+                self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
+            self._monitor.watchdog = Watchdog(self._monitor.poll, self._end_process)
+            self._monitor.watchdog.start()
         except Exception as error:
             self._warn(f"This TensorFlow ({getattr(tensorflow, '__version__', '?')}) could not be watched fully "
                        f"({type(error).__name__}: {error}).")
+
+    def _end_process(self, why: str) -> NoReturn:
+        """The script will not end by itself: write everything, flush, run the exit handlers that still can, and go."""
+        self._warn(why)
+        self._write(ScriptExit("stopped"))
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)
 
     def _forget_in_fork(self) -> None:
         """A forked child of the script is not watched."""
@@ -135,8 +151,17 @@ class Session:
             consumers=tuple(track.consumer(track is main) for track in self._tracks.all()),
             steps=tuple(track.series() for track in self._tracks.all() if track.count),
             window=None if capture is None else capture.window, usage=None if capture is None else capture.usage,
-            models=() if capture is None else capture.models, keras=self._keras.facts, warnings=tuple(warnings),
+            models=() if capture is None else capture.models, keras=self._keras.facts,
+            ceiling_step_ns=self._ceiling_steps(), warnings=tuple(warnings),
         )
+
+    def _ceiling_steps(self) -> tuple[int, ...]:
+        """Step times of the ceiling run: those of the window, or all after the first where it never opened."""
+        track, capture = self._monitor.leader, self._monitor.capture
+        if self._ceiling is None or track is None or not self._ceiling.replaced:
+            return ()
+        first = capture.window.warmup_steps if capture is not None else 1
+        return tuple(end - start for start, end in zip(track.starts[first:], track.ends[first:], strict=True))
 
 
 def run_session(request: dict[str, Any]) -> int:
@@ -161,5 +186,3 @@ def _write_atomically(path: Path, data: bytes) -> None:
     temporary.write_bytes(data)
     temporary.replace(path)
 
-
-__all__ = ["Session", "run_session", "sys"]

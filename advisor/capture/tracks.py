@@ -21,8 +21,8 @@ SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
 class Track:
     """One consumer: a kind and a place."""
 
-    __slots__ = ("busy_ns", "call_id", "count", "ends", "fetch_ns", "first_ns", "id", "is_traced", "iterator", "iterators",
-                 "kind", "last_end_ns", "library", "open_since_ns", "saw_tape", "site", "starts", "waits")
+    __slots__ = ("batch_end_ns", "call_id", "count", "ends", "fetch_ns", "first_ns", "id", "is_loop", "is_traced",
+                 "iterator", "iterators", "kind", "library", "open_since_ns", "saw_tape", "site", "starts", "waits")
 
     def __init__(self, consumer_id: str, kind: str, site: Site | None, library: str | None) -> None:
         self.id = consumer_id
@@ -38,15 +38,16 @@ class Track:
         self.open_since_ns = 0
         """Beginning of the step under way; 0: none."""
         self.first_ns = 0
-        self.last_end_ns = 0
         self.fetch_ns = 0
         """Time inside `next` of the step under way."""
-        self.busy_ns = 0
-        """Time of all steps outside `next`."""
+        self.batch_end_ns = 0
+        """When the batch of the step under way was over (Keras), for the last step of an epoch."""
         self.saw_tape = False
         """A gradient tape was opened during its steps: this loop trains."""
         self.is_traced = False
-        """Its elements are taken inside a tf.function."""
+        """Its elements are taken inside a tf.function: Python does not see the wait."""
+        self.is_loop = False
+        """The whole loop runs inside a tf.function (or `reduce`): Python does not see the steps."""
 
     def begin(self, now_ns: int) -> None:
         """A step begins (and ends the one before)."""
@@ -55,6 +56,7 @@ class Track:
         if not self.first_ns:
             self.first_ns = now_ns
         self.open_since_ns = now_ns
+        self.batch_end_ns = 0
         self.fetch_ns = 0
 
     def end(self, now_ns: int) -> None:
@@ -64,12 +66,16 @@ class Track:
             return
         self.open_since_ns = 0
         self.count += 1
-        self.last_end_ns = now_ns
-        self.busy_ns += max(0, now_ns - start - self.fetch_ns)
         if len(self.starts) < MAX_STEPS:
             self.starts.append(start)
             self.ends.append(now_ns)
             self.waits.append(self.fetch_ns)
+
+    def end_epoch(self) -> None:
+        """Keras: no further batch follows now; the last step ended with its batch."""
+        if self.batch_end_ns:
+            self.end(self.batch_end_ns)
+        self.forget()
 
     def forget(self) -> None:
         """The step under way was none: the dataset had no more elements."""
@@ -87,6 +93,8 @@ class Track:
     @property
     def has_work(self) -> bool:
         """The loop's body costs something beside waiting: it is no mere counting of elements."""
+        if self.is_traced or self.kind.startswith("keras."):
+            return True
         total = sum(self.ends[-200:]) - sum(self.starts[-200:])
         return total > 0 and 1 - sum(self.waits[-200:]) / total > 0.05
 
@@ -96,6 +104,8 @@ class Track:
 
     def series(self) -> StepSeries:
         """As recorded."""
+        if self.is_loop:
+            return StepSeries(self.id)
         has_waits = any(self.waits)
         return StepSeries(self.id, tuple(self.starts), tuple(self.waits) if has_waits else (), tuple(self.ends))
 
