@@ -22,7 +22,7 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
     from advisor.graph.assemble import Context, assemble, join_devices
     from advisor.graph.nodes import fold
     from advisor.graph.timeline import build_timeline
-    from advisor.graph.verdict import judge, profiling_overhead
+    from advisor.graph.verdict import explain_profiler_error, judge, profiling_overhead
     from advisor.model.pipeline import Analysis
     from advisor.trace.steps import marked_steps
 
@@ -38,7 +38,8 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
         marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
         found = assemble(Context(host, forest, timeline, recording, calls, marks))
         pipelines += _numbered_after(found, len(pipelines))
-        warnings += [f"{host.hostname}: {text}" for text in (*forest.warnings, *host.errors)]
+        warnings += [f"{host.hostname}: {text}" for text in forest.warnings]
+        warnings += [explain_profiler_error(text) for text in host.errors]
     pipelines = _choose_main(pipelines)
     if recording:
         warnings += recording.warnings
@@ -83,7 +84,7 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
 
 def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
     """Mark the pipeline that the verdict speaks of: the recorder's main consumer's, else the one with most wait."""
-    candidates = [p for p in pipelines if p.steps is not None]
+    candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
     if not candidates:
         return pipelines
     main = max(

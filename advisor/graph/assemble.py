@@ -15,7 +15,7 @@ from advisor.graph.align import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, Walk, collect_states
 from advisor.graph.critical_path import find_bottleneck, mark_paths
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
-from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, use_markers
+from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
 from advisor.graph.timeline import Timeline
 from advisor.model.catalog import is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
@@ -74,8 +74,10 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         if context.marks:
             steps = use_markers(steps, context.marks, calls)
     blame: Blame | None = None
-    if steps is not None and len(steps.start_ns):
-        states = collect_states(context.timeline, frozenset({root.index}), (steps.start_ns, steps.end_ns))
+    if steps is not None and calls is not None:
+        # without one whole step (old captures of a single step) the calls themselves are all there is to attribute
+        intervals = (steps.start_ns, steps.end_ns) if len(steps.start_ns) else union(calls)
+        states = collect_states(context.timeline, frozenset({root.index}), intervals)
         parallelism = {node.index: _integer(node, "parallelism") or 1 for node in root.walk()}
         blame = Walk(context.forest, parallelism).attribute(states)
     graph = context.forest.graph(root)
@@ -102,7 +104,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         consumer=_consumer_of(context, iterators),
         is_device=is_device_pipeline(root) or root.index in context.timeline.fed_roots,
         steps=describe(steps) if steps is not None else None,
-        wait_ns=steps.total_wait_ns if steps is not None else 0,
+        wait_ns=_wait_ns(steps, blame),
         span_ns=steps.span_ns if steps is not None else 0,
         num_elements=len(steps.start_ns) if steps is not None else 0,
         min_call_ns=int(duration.min()) if len(duration) else 0,
@@ -114,6 +116,12 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         model=model,
         notes=_notes(iterators),
     )
+
+
+def _wait_ns(steps: Steps | None, blame: Blame | None) -> int:
+    if steps is not None and len(steps.start_ns):
+        return steps.total_wait_ns
+    return blame.total_ns if blame else 0
 
 
 def _iterator(

@@ -16,6 +16,7 @@ from dataclasses import replace
 from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
 from advisor.model.pipeline import Bottleneck, Iterator
 from advisor.model.recording import Host, Usage
+from advisor.units import format_bytes, format_share
 
 PASSIVE = frozenset(
     {"Root", "Model", "Options", "Prefetch", "FiniteTake", "Take", "Repeat", "Generator+Prefetch", "AssertCardinality"}
@@ -64,10 +65,19 @@ def find_bottleneck(
     iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int], usage: Usage | None, host: Host | None
 ) -> Bottleneck | None:
     """The node with the largest share of the wait, and what it is short of; None where nothing was waited for."""
-    active = [it for it in iterators if base_type(it.name) not in PASSIVE and not it.injected_by_tensorflow]
+    device_feeders = {
+        it.id for it in iterators if it.name == "Generator" and not it.long_name.endswith("FlatMap::Generator")
+    }
+    active = [
+        it
+        for it in iterators
+        if base_type(it.name) not in PASSIVE and not it.injected_by_tensorflow and it.id not in device_feeders
+    ]
     worst = max(active, key=lambda it: it.blame_ns, default=None)
-    if worst is None or worst.blame_ns <= 0:
-        return None
+    if worst is None or worst.blame_share <= 1 - sum(it.blame_share for it in active):
+        return (
+            None  # most of the wait lies with nodes that only hand on: their producers were not seen, or it is overhead
+        )
     resource, why = _resource(worst, usage, host)
     classic_id = max(classic_self_ns, key=lambda i: classic_self_ns[i], default=None)
     classic_why = ""
@@ -98,11 +108,11 @@ def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[
         waits = (
             ""
             if usage.gil_wait_share is None
-            else f"; a probe waited {usage.gil_wait_share:.0%} of its time for the lock"
+            else f"; a probe waited {format_share(usage.gil_wait_share)} of its time for the lock"
         )
         return "gil", f"its elements are made by Python code, which runs on one core at a time{waits}"
     if busy is not None and busy >= CPU_BUSY_SHARE:
-        return "cpu", f"the usable cores were {min(1.0, busy):.0%} busy"
+        return "cpu", f"the usable cores were {format_share(min(1.0, busy))} busy"
     if (
         usage is not None
         and usage.read_bytes is not None
@@ -111,8 +121,8 @@ def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[
         and (base_type(worst.name) in FILE_SOURCES or any(op.op == "ReadFile" for op in worst.ops[:2]))
         and usage.read_bytes / usage.wall_ns * 1e9 >= DISK_BYTES_PER_S
     ):
-        rate = usage.read_bytes / usage.wall_ns * 1e9 / 1e6
-        return "disk", f"storage delivered {rate:.0f} MB/s while the cores were {busy:.0%} busy"
+        rate = format_bytes(usage.read_bytes / usage.wall_ns * 1e9)
+        return "disk", f"storage delivered {rate} a second while the cores were {format_share(busy)} busy"
     return "node", ""
 
 

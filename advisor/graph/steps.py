@@ -112,6 +112,19 @@ def use_markers(steps: Steps, marks: list[tuple[int, int]], calls: RootCalls) ->
     return Steps(begin, finish, begin, np.minimum(begin + wait, finish), wait)
 
 
+def union(calls: RootCalls) -> tuple[Ints, Ints]:
+    """The calls as disjoint intervals, sorted."""
+    begins: list[int] = []
+    ends: list[int] = []
+    for start, end in zip(calls.start_ns.tolist(), calls.end_ns.tolist(), strict=True):
+        if ends and start <= ends[-1]:
+            ends[-1] = max(ends[-1], end)
+        else:
+            begins.append(start)
+            ends.append(end)
+    return np.array(begins, np.int64), np.array(ends, np.int64)
+
+
 def describe(steps: Steps) -> StepStats | None:
     """Distribution of the steps; None if there is none. The interval of the median is the binomial (order statistic)
     one.

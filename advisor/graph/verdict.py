@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
+from advisor.units import format_ns, format_ratio, format_share
 
 MODERATE_WAIT_SHARE = 0.05
 """Source: XProf's thresholds for the share of step time spent waiting for input."""
@@ -27,12 +28,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
     if main is None:
         return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
     if main.steps is None or main.steps.count < MIN_STEPS:
-        count = main.steps.count if main.steps else 0
-        sentence = (
-            f"Only {count} whole step{'' if count == 1 else 's'} of the input pipeline lie in the profile: too few to "
-            "tell whether input is the problem. Capture a longer window."
-        )
-        return Verdict(False, None, None, main.steps, "unknown", sentence)
+        return Verdict(False, None, None, main.steps, "unknown", _too_few_steps(main))
     share = main.wait_share
     ceiling = 1 / (1 - min(share, 0.999))
     measured = _measured_ceiling(main, recording)
@@ -41,20 +37,43 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
     level = "high" if share >= HIGH_WAIT_SHARE else "moderate" if share >= MODERATE_WAIT_SHARE else "none"
     is_bound = level != "none"
     limit = LIMITS[main.bottleneck.resource] if is_bound and main.bottleneck else "unknown" if is_bound else "model"
-    most = f"{ceiling:.1f}x" if ceiling < 10 else f"{ceiling:.0f}x"
     basis = " (measured with the first batch repeated)" if measured is not None else ""
     if is_bound:
         word = "Input is the problem" if level == "high" else "Input costs some time"
         sentence = (
-            f"{word}: {share:.0%} of the step time is spent waiting for the input pipeline. "
-            f"Fixing it can make a step at most {most} faster{basis}."
+            f"{word}: {format_share(share)} of the step time is spent waiting for the input pipeline. "
+            f"Fixing it can make a step at most {format_ratio(ceiling)} faster{basis}."
         )
     else:
         sentence = (
-            f"Input is not the problem: {share:.1%} of the step time is spent waiting for the input pipeline. "
+            f"Input is not the problem: {format_share(share)} of the step time is spent waiting for the input pipeline. "
             "Look at the model and the device side."
         )
     return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level)
+
+
+def _too_few_steps(main: Pipeline) -> str:
+    count = main.steps.count if main.steps else 0
+    whole = "no whole step" if not count else "only 1 whole step" if count == 1 else f"only {count} whole steps"
+    sentence = (
+        f"The profile holds {whole} of the input pipeline, too few to tell whether input is the problem: "
+        "capture a longer window."
+    )
+    if main.max_call_ns:
+        sentence += f" The longest wait for an element in it was {format_ns(main.max_call_ns)}."
+    return sentence
+
+
+def explain_profiler_error(text: str) -> str:
+    """The profiler's own error, with what to do about the ones that are known."""
+    if "libcupti" in text:
+        return f"{text} - GPU activity is missing: put CUDA's extras/CUPTI/lib64 on LD_LIBRARY_PATH and capture again."
+    if "INSUFFICIENT_PRIVILEGES" in text:
+        return (
+            f"{text} - GPU activity is missing: run as root, or load the driver with "
+            "NVreg_RestrictProfilingToAdminUsers=0, and capture again."
+        )
+    return text
 
 
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | None:
@@ -72,7 +91,7 @@ def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> 
     if recording is None:
         return "There is no input pipeline in this profile: no tf.data iterator ran while it was taken."
     times = step_durations(recording)
-    steps = f" {len(times)} steps were seen, {statistics.median(times) / 1e6:.2f} ms in the median." if times else ""
+    steps = f" {len(times)} steps were seen, {format_ns(statistics.median(times))} in the median." if times else ""
     if not recording.calls:
         return f"The script makes no tf.data dataset, so there is no input pipeline to advise on.{steps}"
     if not recording.consumers:
