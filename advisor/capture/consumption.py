@@ -203,7 +203,7 @@ class Consumption:
                     place = self._finder.place(sys._getframe(1), "reduce")
                     is_eager = self._executing_eagerly()
                     track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
-                    track.call_id = call_id_of(dataset) or track.call_id
+                    track.call_id = call_id_of(dataset) or self._argument_call_id(dataset) or track.call_id
                     track.iterators += 1
                     track.is_loop = True
                     if not is_eager:
@@ -259,6 +259,16 @@ class Consumption:
                 self._monitor.long_call = None
 
         return __call__
+
+    def _argument_call_id(self, traced: Any) -> str | None:  # noqa: ANN401
+        """A dataset given to a tf.function is another object inside it; the one outside has the same element spec."""
+        while traced._inputs():  # AutoGraph put a scan between
+            traced = traced._inputs()[0]
+        arguments = self._local.__dict__.get("arguments")
+        for value in _flat(arguments) if arguments else []:
+            if hasattr(value, "_variant_tensor") and value.element_spec == traced.element_spec:
+                return call_id_of(value)
+        return None
 
     @contextlib.contextmanager
     def _inside(self, track: Track) -> Iterator[None]:

@@ -73,13 +73,15 @@ def describe_options(options: Any) -> dict[str, Scalar]:  # noqa: ANN401
     found: dict[str, Scalar] = {}
 
     def visit(group: Any, prefix: str) -> None:  # noqa: ANN401
+        untouched = getattr(type(group)(), "_options", {})
         for name, value in sorted(getattr(group, "_options", {}).items()):
             if hasattr(value, "_options"):
                 visit(value, f"{prefix}{name}.")
-            elif value is not None:
+            elif value is not None and value != untouched.get(name):
                 found[prefix + name] = describe(value)
 
-    visit(options, "")
+    if options is not None:
+        visit(options, "")
     return found
 
 

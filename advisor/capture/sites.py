@@ -24,6 +24,7 @@ from advisor.model.recording import Site
 
 _TEXT_LIMIT = 200
 _OURS = str(Path(__file__).resolve().parents[1])
+_AUTOGRAPH = "/autograph/"
 _GENERATED = "__autograph_generated_file"
 GET_ITER = dis.opmap["GET_ITER"]
 _Syntax = tuple[dict[tuple[int, int], ast.Call], dict[tuple[int, int], ast.For]]
@@ -72,6 +73,9 @@ class SiteFinder:
     def place(self, frame: FrameType | None, method: str = "") -> Place:
         """The user's place that `frame` (or a caller of it) belongs to; `method` is what is called there."""
         library: str | None = None
+        if frame is not None and self._kind(frame.f_code.co_filename) == "tensorflow" and (
+                _AUTOGRAPH not in frame.f_code.co_filename):
+            library = "tensorflow"  # TensorFlow's own code made the call (distribution, `from_generator`)
         while frame is not None:
             kind = self._kind(frame.f_code.co_filename)
             if kind == "user" and (found := self._in_frame(frame, method if library is None else "", library)):
