@@ -225,11 +225,15 @@ def attach(host_root: Node, device_root: Node, forest: Forest) -> None:
 
 
 def _root_signatures(inputs: dict[int, list[int]], keys: dict[int, Key]) -> dict[int, Key]:
-    """Signature per root iterator. One that the window cut short takes the longer one it is the only beginning of."""
+    """Signature per root iterator. One that the window cut short takes the longest one that it is a beginning of.
+
+    Where it is the beginning of two different pipelines it cannot be told whose it is, and it stays one of its own.
+    """
     signatures = {root: _chain_signature(root, inputs, keys) for root in inputs.get(0, ())}
-    distinct = set(signatures.values())
-    for root, signature in signatures.items():
+    completed: dict[Key, Key] = {}
+    distinct = sorted(set(signatures.values()), key=len)
+    for signature in distinct:
         longer = [s for s in distinct if len(s) > len(signature) and s[: len(signature)] == signature]
-        if len(longer) == 1:
-            signatures[root] = longer[0]
-    return signatures
+        is_one_chain = longer and all(longer[-1][: len(s)] == s for s in longer)
+        completed[signature] = longer[-1] if is_one_chain else signature
+    return {root: completed[signature] for root, signature in signatures.items()}

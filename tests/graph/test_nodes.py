@@ -1,0 +1,87 @@
+"""Folding iterators into nodes: epochs, slots, branches, cut-off windows, loops and broken files."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.graph.nodes import fold
+from tests.graph.made_up import Profile
+
+
+def types(profile: Profile) -> list[list[str]]:
+    return [[node.type for node in root.walk()] for root in fold(profile.host()).roots]
+
+
+def chain(profile: Profile, first_id: int, *nodes: tuple[str, str]) -> None:
+    name, parent = "Iterator", 0
+    for offset, (type_, dataset_name) in enumerate(nodes):
+        name += f"::{type_}"
+        parent = profile.iterator(first_id + offset, name, parent, dataset_name)
+
+
+def test_slots_of_an_interleave_are_one_node() -> None:
+    profile = Profile()
+    chain(profile, 1, ("Root", "c2"), ("ParallelInterleaveV4", "c2"))
+    for slot in range(3):
+        name = f"Iterator::Root::ParallelInterleaveV4[{slot}]::Map"
+        profile.iterator(10 + slot, name, 2, "c1")
+        profile.iterator(20 + slot, name + "::TFRecord", 10 + slot, "c0")
+    profile.iterator(30, "Iterator::Root::ParallelInterleaveV4::TensorSlice", 2, "files")
+    forest = fold(profile.host())
+    assert [node.type for node in forest.roots[0].walk()] == [
+        "Root", "ParallelInterleaveV4", "Map", "TFRecord", "TensorSlice",
+    ]  # fmt: skip
+    folded = {node.type: node for node in forest.nodes}
+    assert len(folded["Map"].facts) == 3
+    assert folded["Map"].long_name == "Iterator::Root::ParallelInterleaveV4::Map"
+
+
+def test_branches_of_a_zip_stay_apart_even_without_names() -> None:
+    profile = Profile()
+    chain(profile, 1, ("Model", ""), ("Zip", ""))
+    for branch in range(2):
+        profile.iterator(10 + branch, f"Iterator::Model::Zip[{branch}]::Map", 2)
+        profile.iterator(20 + branch, f"Iterator::Model::Zip[{branch}]::Map::Range", 10 + branch)
+    assert types(profile) == [["Model", "Zip", "Map", "Range", "Map", "Range"]]
+
+
+def test_an_epoch_that_the_window_cut_short_is_the_same_pipeline() -> None:
+    profile = Profile()
+    full = (("Root", "c3"), ("BatchV2", "c3"), ("Map", "c2"), ("MemoryCache", "c1"), ("TFRecord", "c0"))
+    chain(profile, 1, *full)
+    chain(profile, 11, *full[:4])  # a later epoch, read from the cache
+    chain(profile, 21, *full[:3])  # one of which only the top ran in the window
+    assert types(profile) == [["Root", "BatchV2", "Map", "MemoryCache", "TFRecord"]]
+
+
+def test_two_pipelines_with_the_same_injected_prefetch_stay_apart() -> None:
+    profile = Profile()
+    injected = "inject/prefetch_BatchDatasetV2/_12"
+    chain(profile, 1, ("Root", injected), ("Prefetch", injected), ("BatchV2", "train"))
+    chain(profile, 11, ("Root", injected), ("Prefetch", injected), ("BatchV2", "validation"))
+    assert len(types(profile)) == 2
+
+
+def test_a_loop_over_a_dataset_in_a_tf_function_ends_at_its_scan() -> None:
+    profile = Profile()
+    name, parent = "ReduceIterator", 0
+    for offset, (type_, dataset_name) in enumerate(
+        [("Root", "inject/prefetch_ScanDataset/_11"), ("Prefetch", "inject/prefetch_ScanDataset/_11"),
+         ("Scan", "loop"), ("BatchV2", "c1"), ("Range", "c0")]
+    ):  # fmt: skip
+        name += f"::{type_}"
+        parent = profile.iterator(1 + offset, name, parent, dataset_name)
+    assert [n.type for n in fold(profile.host(), frozenset({"loop"})).roots[0].walk()] == ["BatchV2", "Range"]
+    assert [n.type for n in fold(profile.host()).roots[0].walk()][:3] == ["Root", "Prefetch", "Scan"]
+
+
+@given(st.dictionaries(st.integers(1, 30), st.integers(0, 30), max_size=30))
+def test_any_parent_links_give_a_forest_that_holds_every_iterator_once(parents: dict[int, int]) -> None:
+    profile = Profile()
+    for iterator_id, parent in parents.items():
+        profile.iterator(iterator_id, f"Iterator::T{iterator_id}", parent)
+    forest = fold(profile.host())
+    assert set(forest.node_of_iterator) == set(parents)
+    walked = [node.index for root in forest.roots for node in root.walk()]
+    assert sorted(walked) == sorted(node.index for node in forest.nodes)
