@@ -103,4 +103,4 @@ def _stem(path: Path) -> str:
 
 
 def _clean(message: bytes) -> str:
-    return _CONTROL.sub(" ", text(message)).strip()
+    return " ".join(_CONTROL.sub(" ", text(message)).split())
