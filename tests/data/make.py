@@ -38,7 +38,7 @@ def make(script: Path) -> None:
         recording = json.loads(text)
         recording["host"]["hostname"] = "host"
         recording["cwd"] = "."
-        (target / "recording.json").write_text(json.dumps(recording, indent=1) + "\n")
+        (target / "recording.json").write_text(json.dumps(recording, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
