@@ -1,20 +1,22 @@
-"""All that a rule file imports: the `Rule` base class, the data it reads and the data it makes.
+"""All that a rule file imports: the `Rule` base class, the data it reads, the data it makes and the predictions it may ask for.
 
-In: an `Analysis`.  Out: `Finding`s (advice) and notes (why a tempting fix is not proposed).
+In: an `Analysis`.  Out: `Finding`s (advice) and `Note`s (why a tempting fix is not proposed).
 
-A rule is a frozen dataclass; its fields are its thresholds, set in `[tool.advisor.rules.<id>]`; its docstring is its
-page.
+A rule is a frozen dataclass; its fields are its thresholds, set in `[tool.advisor.rules.<id>]`; its docstring is its page.
+`docs/writing-rules.md` shows how to write one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator as Iter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from advisor.model import catalog
 from advisor.model.finding import (
     Code,
+    Edit,
     Evidence,
     Finding,
     Fix,
@@ -27,7 +29,20 @@ from advisor.model.finding import (
     SetOption,
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import Call, Consumer, FunctionFacts, Host, Site
+from advisor.model.recording import Call, Consumer, FunctionFacts, Host, Site, Usage
+from advisor.predict import (
+    cache_bytes,
+    cache_obstacles,
+    elements_per_epoch,
+    idle_cores,
+    is_python_locked,
+    nested_calls,
+    overlap_factor,
+    parallel_safety,
+    predict_speedup,
+    upstream_calls,
+    usable_cores,
+)
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
 
@@ -41,16 +56,65 @@ class Note:
 
 @dataclass(frozen=True)
 class Rule:
-    """Base of all rules. Subclasses are frozen dataclasses named in CamelCase; the id is the file's name with
-    dashes.
-    """
+    """Base of all rules. Subclasses are frozen dataclasses named in CamelCase; the id is the file's name with dashes."""
 
     needs_input_bound: ClassVar[bool] = True
     """The engine asks the rule only when the verdict is input-bound. Device-side rules set this to False."""
 
+    min_speedup: float = 1.05
+    """A finding that predicts less than this (step time before / after) is dropped: two runs of the same script differ by
+    as much, so nobody could prove it."""
+
+    @property
+    def id(self) -> str:
+        """`serial-map` for the rule in `serial_map.py`."""
+        return type(self).__module__.rpartition(".")[2].replace("_", "-")
+
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """Yield what is wrong; yield nothing for a healthy pipeline."""
         raise NotImplementedError
+
+    def finding(
+        self,
+        title: str,
+        because: str,
+        *,
+        call: Call | None = None,
+        iterator: Iterator | None = None,
+        prediction: Prediction | None = None,
+        memory_bytes: int | None = 0,
+        fix: Fix | None = None,
+        evidence: Sequence[Evidence] = (),
+    ) -> Finding:
+        """A `Finding` of this rule, standing where `call` stands in the user's file."""
+        return Finding(
+            rule=self.id,
+            title=title,
+            because=because,
+            site=call.site if call else None,
+            iterator_id=iterator.id if iterator else None,
+            call_id=call.id if call else None,
+            prediction=prediction,
+            memory_bytes=memory_bytes,
+            fix=fix,
+            evidence=tuple(evidence),
+        )
+
+
+def is_editable(call: Call) -> bool:
+    """Whether the call stands in the user's own code, so that an edit can be written there."""
+    return call.site is not None and call.library is None and call.made_by is None
+
+
+def label(call: Call) -> str:
+    """A call for people: `map(decode)` where the function has a name, else `map`."""
+    name = call.function.name if call.function else ""
+    return f"{call.method}({name})" if name else call.method
+
+
+def place(call: Call) -> str:
+    """`train.py:17`, or `` where the call has no place in the user's code."""
+    return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else ""
 
 
 __all__ = [
@@ -59,12 +123,14 @@ __all__ = [
     "Call",
     "Code",
     "Consumer",
+    "Edit",
     "Evidence",
     "Finding",
     "Fix",
     "FunctionFacts",
     "Host",
     "InsertAfter",
+    "Iter",
     "Iterator",
     "MoveAfter",
     "Note",
@@ -78,6 +144,22 @@ __all__ = [
     "SetOption",
     "Site",
     "StepStats",
+    "Usage",
     "Verdict",
+    "cache_bytes",
+    "cache_obstacles",
     "catalog",
+    "dataclass",
+    "elements_per_epoch",
+    "idle_cores",
+    "is_editable",
+    "is_python_locked",
+    "label",
+    "nested_calls",
+    "overlap_factor",
+    "parallel_safety",
+    "place",
+    "predict_speedup",
+    "upstream_calls",
+    "usable_cores",
 ]

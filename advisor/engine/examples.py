@@ -1,0 +1,53 @@
+"""A rule tried on the examples that its own file carries.
+
+In: a `LoadedRule`.  Out: one sentence for each example that does not come out as it says; used by the tests and by
+`advisor rules test`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from advisor.engine.loader import LoadedRule
+from advisor.engine.run import run_rules
+from advisor.model.outcome import Report
+from advisor.settings import Settings
+from advisor.testing import Example
+
+
+def failures(loaded: LoadedRule) -> list[str]:
+    """What is wrong with the examples; empty: the rule does what they say."""
+    return [
+        f"{loaded.id}, example {number}: {sentence}"
+        for number, example in enumerate(loaded.examples, start=1)
+        for sentence in check_example(loaded, example)
+    ]
+
+
+def check_example(loaded: LoadedRule, example: Example) -> Iterator[str]:
+    """Sentences on what differs from what the example says."""
+    report = run_rules(example.pipeline.analysis, [loaded], Settings())
+    for error in report.rule_errors:
+        yield f"the rule raised {error.message}"
+    if example.note is not None and not any(example.note in note for note in report.notes):
+        yield f"no note says {example.note!r}; the notes are {list(report.notes)}"
+    if not example.is_finding:
+        for finding in report.findings:
+            yield f"it must be silent because {example.because}, but it says {finding.title!r}: {finding.because}"
+    elif not report.findings:
+        yield "it must find something, but it is silent"
+    elif example.fixed is not None:
+        yield from _check_fix(report, example)
+
+
+def _check_fix(report: Report, example: Example) -> Iterator[str]:
+    from advisor.fixes.source import rewrite
+
+    calls = {call.id: call for call in report.analysis.calls}
+    fix = report.findings[0].fix
+    if fix is None:
+        yield f"it must fix the script to {example.fixed!r}, but it has advice only"
+        return
+    text = rewrite(example.pipeline.source, fix, calls)
+    if text is None or example.fixed is None or example.fixed not in text:
+        yield f"the script must hold {example.fixed!r} after the fix, but it is\n{text}"

@@ -1,0 +1,141 @@
+"""Ask every rule and rank what they say.
+
+In: an `Analysis`, loaded rules, settings.  Out: `Report` with findings (largest predicted gain first), notes, a row for each
+rule that raised, and the number of findings that the user has silenced.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import advisor
+from advisor.engine.loader import LoadedRule
+from advisor.model.finding import Edit, Finding, Fix
+from advisor.model.outcome import Report, RuleError
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Call, Site
+from advisor.rule import Note
+from advisor.settings import Settings
+
+DiffFor = Callable[[Fix, Mapping[str, Call], Path], str | None]
+
+_IGNORE = re.compile(r"#\s*advisor:\s*ignore(?:\[([^\]]*)\])?")
+"""`# advisor: ignore[serial-map, scalar-map]`, or without the list: every rule."""
+
+
+def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Settings) -> Report:
+    """The report on `analysis`. A rule that raises becomes a row of it; a user's mistake in settings was told at loading."""
+    findings: list[Finding] = []
+    notes: list[str] = []
+    errors: list[RuleError] = []
+    for loaded in rules:
+        if loaded.rule.needs_input_bound and not analysis.verdict.is_input_bound:
+            continue
+        try:
+            said = list(loaded.rule.check(analysis))
+        except Exception as error:  # a rule is a plug-in: its mistake must not cost the user the rest of the report
+            errors.append(RuleError(loaded.id, _where_it_raised(error, loaded)))
+            continue
+        for each in said:
+            if isinstance(each, Finding):
+                findings.append(replace(each, rule=loaded.id))
+            elif isinstance(each, Note):
+                notes.append(each.text)
+            else:
+                errors.append(RuleError(loaded.id, f"yielded a {type(each).__name__}, not a Finding or a Note"))
+    thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
+    worthwhile = [f for f in findings if f.prediction is None or f.prediction.value >= thresholds[f.rule]]
+    ranked = _merge(sorted(worthwhile, key=_rank))
+    lines = _SourceLines()
+    heard = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
+    return Report(
+        analysis=analysis,
+        findings=tuple(_with_diff(f, analysis) for f in heard),
+        notes=tuple(dict.fromkeys(notes)),
+        rule_errors=tuple(errors),
+        silenced=len(ranked) - len(heard),
+        warnings=analysis.warnings,
+        advisor_version=advisor.__version__,
+    )
+
+
+def _rank(finding: Finding) -> tuple[float, bool, str, int]:
+    """Largest predicted gain first; of equals, what can be applied before what is advice, then by place."""
+    gain = finding.prediction.value if finding.prediction else 0.0
+    site = finding.site
+    return -gain, finding.fix is None, site.file if site else "", site.line if site else 0
+
+
+def _merge(ranked: Iterable[Finding]) -> list[Finding]:
+    """Findings without repetitions: the same edits, or the same rule at the same place, are one finding (the first)."""
+    kept: list[Finding] = []
+    edits: set[tuple[Edit, ...]] = set()
+    places: set[tuple[str, str, Site | str | None]] = set()
+    for finding in ranked:
+        place = (finding.rule, finding.title, finding.site or finding.call_id or finding.iterator_id)
+        if place in places or (finding.fix is not None and finding.fix.edits in edits):
+            continue
+        kept.append(finding)
+        places.add(place)
+        if finding.fix is not None:
+            edits.add(finding.fix.edits)
+    return kept
+
+
+def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
+    if finding.fix is None or finding.diff is not None:
+        return finding
+    from advisor.fixes.source import diff_for  # LibCST: only where there is something to mend
+
+    calls = {call.id: call for call in analysis.calls}
+    for root in _roots(analysis):
+        diff = diff_for(finding.fix, calls, root)
+        if diff is not None:
+            return replace(finding, diff=diff)
+    return finding
+
+
+def _roots(analysis: Analysis) -> tuple[Path, ...]:
+    """Folders that hold the user's code: where the script ran, and where it stands."""
+    roots = [Path.cwd()]
+    if analysis.recording is not None:
+        if analysis.recording.cwd:
+            roots.insert(0, Path(analysis.recording.cwd))
+        roots += [(roots[0] / word).parent for word in analysis.recording.argv[:1] if word.endswith(".py")]
+    return tuple(dict.fromkeys(root.resolve() for root in roots))
+
+
+def _where_it_raised(error: Exception, loaded: LoadedRule) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == str(loaded.path)] or frames[-1:]
+    place = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+class _SourceLines:
+    """The user's source lines, each file read once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[str]] = {}
+
+    def is_silenced(self, finding: Finding) -> bool:
+        """Whether a line of the finding's call says `# advisor: ignore[its rule]`."""
+        if finding.site is None:
+            return False
+        for line in self._lines(finding.site.file)[finding.site.line - 1 : finding.site.end_line]:
+            for rules in _IGNORE.findall(line):
+                if not rules or finding.rule in (name.strip() for name in rules.split(",")):
+                    return True
+        return False
+
+    def _lines(self, file: str) -> list[str]:
+        if file not in self._files:
+            try:
+                self._files[file] = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+            except OSError:  # analysed on another machine, or moved since
+                self._files[file] = []
+        return self._files[file]

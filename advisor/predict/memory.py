@@ -1,0 +1,54 @@
+"""What a cache would hold.
+
+In: an `Analysis`, a pipeline and a call.  Out: elements per epoch and bytes, or None where they cannot be known.
+"""
+
+from __future__ import annotations
+
+from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.model.recording import Call
+
+
+def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
+    """Bytes of all elements that one epoch takes out of `call`; None: their number or size is unknown."""
+    elements = elements_per_epoch(analysis, pipeline, call)
+    size = element_bytes(pipeline, call)
+    return None if elements is None or size is None else elements * size
+
+
+def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
+    """Bytes of one element behind `call`: measured by tf.data's model, else from its element spec."""
+    for it in pipeline.iterators:
+        if it.calls and it.calls[-1].id == call.id and it.element_bytes:
+            return it.element_bytes
+    return call.element_bytes
+
+
+def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
+    """Elements of one epoch behind `call`: its cardinality, else at most what finished epochs show; None: unknown."""
+    if call.cardinality is not None and call.cardinality >= 0:
+        return call.cardinality
+    consumer = pipeline.consumer
+    if consumer is None or consumer.iterators < 2 or analysis.recording is None:
+        return None
+    steps = next((len(s.start_ns) for s in analysis.recording.steps if s.consumer_id == consumer.id), 0)
+    ratio = _elements_per_root_element(pipeline, call)
+    if not steps or ratio is None:
+        return None
+    # All but the last iterator were read to their end (or the script left them early: then an epoch is what it reads).
+    return round(steps / (consumer.iterators - 1) * ratio)
+
+
+def _elements_per_root_element(pipeline: Pipeline, call: Call) -> float | None:
+    it = iterator_of(pipeline, call)
+    if it is None or not it.elements or not pipeline.num_elements:
+        return None
+    return it.elements / pipeline.num_elements
+
+
+def iterator_of(pipeline: Pipeline, call: Call) -> Iterator | None:
+    """The executed iterator whose elements are those of `call`; None where a fusion or nothing stands for it."""
+    for it in pipeline.iterators:
+        if it.calls and it.calls[-1].id == call.id:
+            return it
+    return None

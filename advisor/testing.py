@@ -1,0 +1,218 @@
+"""Made-up measured pipelines for the examples that every rule file carries.
+
+In: stages in the order of a script, with what they cost (ms per element they produce).  Out: `MadePipeline`: an `Analysis`
+as a real run would give it, and the script's source text, so that the diff of a fix can be tried on it too.
+
+    pipeline(source("TFRecord", elements=10_000, bytes=100_000), map_("decode", ms=5), batch(32), consumer_ms=20, cores=8)
+
+reads: a script whose step takes 20 ms once it has its batch. tf.data's own rewrites (parallel maps, fusion, injected
+prefetch) are applied as TensorFlow applies them, and step time, wait and blame follow from the costs, so an example cannot
+contradict itself. `fires` and `silent` say what a rule must make of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from advisor.made_up import Machine, MadePipeline, Stage, measure
+from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pipeline and what one rule must say of it."""
+
+    pipeline: MadePipeline
+    is_finding: bool
+    fixed: str | None = None
+    """Text that must stand in the script after the fix; None: the rule has advice only (or it is not looked at)."""
+    because: str = ""
+    """Silent examples: why nothing is wrong here."""
+    note: str | None = None
+    """Text that one of the rule's notes must hold."""
+
+
+def fires(made: MadePipeline, fixed: str | None = None, note: str | None = None) -> Example:
+    """The rule must find something; `fixed` must stand in the script after its fix is applied."""
+    return Example(made, is_finding=True, fixed=fixed, note=note)
+
+
+def silent(made: MadePipeline, because: str, note: str | None = None) -> Example:
+    """The rule must find nothing, `because` ...; a near miss of the ones that fire. `note`: what it says instead."""
+    return Example(made, is_finding=False, because=because, note=note)
+
+
+def source(
+    kind: str = "TFRecord", elements: int = 10_000, bytes: int = 1_000, ms: float = 0.0, shuffle: bool | None = None
+) -> Stage:
+    """`TFRecord`, `TextLine`, `TensorSlice`, `Range`, `Generator`, `Random` or `ListFiles` (with its `shuffle=`)."""
+    method, text = {
+        "TFRecord": ("TFRecordDataset", "files"),
+        "TextLine": ("TextLineDataset", "files"),
+        "TensorSlice": ("from_tensor_slices", "arrays"),
+        "Range": ("range", str(elements)),
+        "Generator": ("from_generator", "generate"),
+        "Random": ("random", ""),
+        "ListFiles": ("list_files", '"images/*.jpg"'),
+    }[kind]
+    arguments = () if shuffle is None else (("shuffle", shuffle),)
+    is_python = kind == "Generator"
+    return Stage(
+        method,
+        "TensorSlice" if kind == "ListFiles" else kind,
+        ms,
+        positional=(text,) if text else (),
+        consumes=0,
+        bytes=bytes,
+        elements=elements,
+        arguments=arguments,
+        python_share=1.0 if is_python else 0.0,
+    )
+
+
+def map_(
+    name: str,
+    ms: float,
+    *,
+    calls: int | None = None,
+    random: bool = False,
+    stateful: bool = False,
+    python: bool = False,
+    captured: Sequence[str] = (),
+    ops: Sequence[str] = (),
+    op_share: float = 1.0,
+    bytes: int | None = None,
+) -> Stage:
+    """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful."""
+    facts = FunctionFacts(
+        name=name,
+        site=None,
+        is_stateful=random or python or stateful or bool(captured),
+        random_ops=("RandomUniform",) if random else (),
+        python_ops=("EagerPyFunc",) if python else (),
+        ops=dict.fromkeys((*ops, *(("RandomUniform",) if random else ()), *(("EagerPyFunc",) if python else ())), 1),
+        captured=tuple(captured),
+    )
+    return Stage(
+        "map",
+        "Map",
+        ms,
+        facts,
+        _parallel(calls),
+        (name,),
+        bytes=bytes,
+        python_share=1.0 if python else 0.0,
+        op_share=op_share,
+    )
+
+
+def filter_(name: str, ms: float, keep: float = 0.5) -> Stage:
+    """`filter(name)`; `ms` per element that passes, of which there are `keep` of 1."""
+    return Stage("filter", "Filter", ms, FunctionFacts(name, None, False), positional=(name,), consumes=1 / keep)
+
+
+def interleave(
+    *inner: Stage,
+    calls: int | None = None,
+    cycle_length: int | None = None,
+    deterministic: bool | None = None,
+    per_input: float = 1_000,
+) -> Stage:
+    """`interleave(lambda file: ...)` over an input of which each element opens `inner` (source first)."""
+    arguments = (*((("cycle_length", cycle_length),) if cycle_length else ()), *_parallel(calls))
+    if deterministic is not None:
+        arguments += (("deterministic", deterministic),)
+    return Stage("interleave", "Interleave", arguments=arguments, inner=inner, consumes=1 / per_input)
+
+
+def batch(size: int, ms: float = 0.0) -> Stage:
+    """`batch(size)`; `ms` per batch."""
+    return Stage("batch", "Batch", ms, positional=(str(size),), consumes=size)
+
+
+def shuffle(size: int = 1_000, *, reshuffle_each_iteration: bool | None = None) -> Stage:
+    """`shuffle(size)`."""
+    arguments = () if reshuffle_each_iteration is None else (("reshuffle_each_iteration", reshuffle_each_iteration),)
+    return Stage("shuffle", "Shuffle", 0.0005, arguments=arguments, positional=(str(size),))
+
+
+def repeat(count: int | None = None) -> Stage:
+    """`repeat()` or `repeat(count)`."""
+    return Stage(
+        "repeat", "ForeverRepeat" if count is None else "FiniteRepeat", positional=(str(count),) if count else ()
+    )
+
+
+def cache() -> Stage:
+    """`cache()`, in its first epoch: what is upstream of it still runs."""
+    return Stage("cache", "MemoryCache")
+
+
+def take(count: int) -> Stage:
+    """`take(count)`."""
+    return Stage("take", "FiniteTake", positional=(str(count),))
+
+
+def prefetch(size: int = AUTOTUNE) -> Stage:
+    """`prefetch(tf.data.AUTOTUNE)` or `prefetch(size)`."""
+    return Stage("prefetch", "Prefetch", positional=("tf.data.AUTOTUNE" if size == AUTOTUNE else str(size),))
+
+
+def options(**values: bool) -> Stage:
+    """`with_options(options)`; dots are written as two underscores: `options(autotune__enabled=False)`."""
+    return Stage(
+        "with_options",
+        "Options",
+        positional=("options",),
+        options=tuple((name.replace("__", "."), value) for name, value in values.items()),
+    )
+
+
+def pipeline(
+    *stages: Stage,
+    consumer_ms: float,
+    cores: float = 8,
+    busy_cores: float = 0.0,
+    memory_gib: float = 16,
+    epochs: int = 1,
+    gil_wait: float | None = None,
+) -> MadePipeline:
+    """The run of a script made of `stages`, source first.
+
+    `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores taken by the consumer and
+    others. `epochs`: how often the script reads the data. `gil_wait`: share of time a probe waited for Python's lock.
+    """
+    machine = Machine(consumer_ms, cores, busy_cores, int(memory_gib * (1 << 30)), epochs, gil_wait)
+    return measure(stages, machine)
+
+
+def unknown_size(stage: Stage) -> Stage:
+    """The same source, its number of elements unknown to TensorFlow (as with record files)."""
+    return replace(stage, elements=UNKNOWN_CARDINALITY)
+
+
+def _parallel(calls: int | None) -> tuple[tuple[str, Scalar], ...]:
+    return () if calls is None else (("num_parallel_calls", calls),)
+
+
+__all__ = [
+    "AUTOTUNE",
+    "Example",
+    "MadePipeline",
+    "batch",
+    "cache",
+    "filter_",
+    "fires",
+    "interleave",
+    "map_",
+    "options",
+    "pipeline",
+    "prefetch",
+    "repeat",
+    "shuffle",
+    "silent",
+    "source",
+    "take",
+    "unknown_size",
+]

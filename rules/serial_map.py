@@ -1,0 +1,165 @@
+"""serial-map: a map that runs one element at a time while cores are idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    AUTOTUNE,
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Fix,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Rule,
+    Safety,
+    SetArgument,
+    catalog,
+    idle_cores,
+    is_editable,
+    is_python_locked,
+    label,
+    parallel_safety,
+    place,
+    predict_speedup,
+    usable_cores,
+)
+from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, silent, source
+from advisor.units import format_share
+
+
+@dataclass(frozen=True)
+class SerialMap(Rule):
+    """A `map` handles one element at a time while cores are idle.
+
+    ## Why it is slow
+    A sequential `map` runs its function on one thread. The step cannot be shorter than all its elements' times added up,
+    however many cores the machine has.
+
+    ## What the fix does
+    `num_parallel_calls=tf.data.AUTOTUNE` runs the function on several elements at once; tf.data chooses on how many and keeps
+    the elements in order. It holds as many elements in memory as there are parallel calls.
+
+    ## When not to
+    When the cores are busy already: then parallel calls only take turns. When the function runs Python (`py_function`) and
+    holds Python's lock: see `python-lock`. A function that draws random numbers draws others than before, of the same
+    distribution, so a seeded run is no longer repeated number by number.
+
+    ## What tf.data already does
+    It runs stateless top-level maps in parallel by itself (`map_parallelization`). It never does so for stateful functions
+    (`tf.random.*`, lookup tables, `py_function`), nor inside the function of an `interleave` or `flat_map`. A stateful map
+    before a `batch` runs fused, as `MapAndBatch` with parallelism 1. The rule reads the executed iterators, so what runs in
+    parallel already is not reported.
+    """
+
+    min_idle_cores: float = 0.5
+    """Cores with nothing to do, on average over the window. Below half a core a second call has nowhere to run."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each map that runs one at a time and keeps the consumer waiting."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        idle = idle_cores(analysis, pipeline)
+        cores = usable_cores(analysis, pipeline)
+        if cores is None or idle is None or idle < self.min_idle_cores:
+            return
+        for iterator in pipeline.iterators:
+            calls = serial_maps(iterator)
+            if calls and not (iterator.python_ns and is_python_locked(analysis) is not False):
+                yield self._advice(analysis, pipeline, iterator, calls, cores, idle)
+
+    def _advice(
+        self,
+        analysis: Analysis,
+        pipeline: Pipeline,
+        iterator: Iterator,
+        calls: tuple[Call, ...],
+        cores: float,
+        idle: float,
+    ) -> Finding:
+        call = calls[0]
+        safety = max((parallel_safety(each) for each in calls), key=list(Safety).index)
+        runs_python = any(each.function is not None and each.function.python_ops for each in calls)
+        fix = Fix(
+            tuple(SetArgument(each.id, "num_parallel_calls", AUTOTUNE) for each in calls),
+            safety,
+            is_auto=not runs_python,  # whether Python code may run twice at once, only its author knows
+        )
+        because = (
+            f"{label(call)} at {place(call)} runs as {iterator.name}, one element at a time, and causes "
+            f"{format_share(iterator.blame_share)} of the wait for input, while {idle:.1f} of {cores:g} cores are idle."
+        )
+        return self.finding(
+            f"Parallelise {label(call)}",
+            because,
+            call=call,
+            iterator=iterator,
+            prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, cores)}),
+            memory_bytes=round(cores) * (call.element_bytes or 0),
+            fix=fix if all(is_editable(each) for each in calls) else None,
+            evidence=(
+                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("idle_cores", idle, "cores"),
+                Evidence("parallelism", 1, "calls"),
+            ),
+        )
+
+
+def serial_maps(iterator: Iterator) -> tuple[Call, ...]:
+    """The map calls that run one at a time in this iterator, none of which was told a number of parallel calls."""
+    kind = catalog.base_type(iterator.name)
+    if kind != "Map" and not (kind == "MapAndBatch" and iterator.parallelism == 1 and not iterator.is_autotuned):
+        return ()
+    calls = tuple(call for call in iterator.calls if call.method == "map")
+    return calls if all(call.arguments.get("num_parallel_calls") is None for call in calls) else ()
+
+
+EXAMPLES = (
+    fires(
+        pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8),
+        fixed="ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)",
+    ),
+    fires(
+        pipeline(source(), map_("look_up", ms=2, captured=["HashTableV2"]), prefetch(), consumer_ms=1, cores=4),
+        fixed="ds.map(look_up, num_parallel_calls=tf.data.AUTOTUNE)",
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=8),
+            interleave(source(), map_("decode", ms=1)),
+            batch(32),
+            consumer_ms=5,
+            cores=4,
+        ),
+        fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+    ),
+    fires(
+        pipeline(source(), map_("fetch", ms=5, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.01),
+        fixed="ds.map(fetch, num_parallel_calls=tf.data.AUTOTUNE)",
+    ),
+    silent(
+        pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=10, cores=8),
+        because="a stateless map runs in parallel already",
+    ),
+    silent(
+        pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=4, busy_cores=3),
+        because="the cores are busy",
+    ),
+    silent(
+        pipeline(source(ms=5), map_("augment", ms=0.1, random=True), batch(32), consumer_ms=20, cores=8),
+        because="another iterator keeps the consumer waiting",
+    ),
+    silent(
+        pipeline(source(), map_("tokenize", ms=5, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.9),
+        because="its Python code holds the lock, so that parallel calls would take turns",
+    ),
+    silent(
+        pipeline(source(), map_("augment", ms=0.5, random=True), batch(32), consumer_ms=20, cores=8),
+        because="the consumer is slower than the map",
+    ),
+)
