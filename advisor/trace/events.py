@@ -110,7 +110,7 @@ class PlaneDecoder:
                         link = (stat.uint64_value or stat.int64_value) & _UINT64
                     elif name == fill_stat:
                         fill = stat.int64_value or stat.uint64_value
-                if kind == EventKind.ITERATOR:
+                if kind == EventKind.ITERATOR and key:
                     if fill is not None:
                         iterators.add_fill(key, fill)
                     last = last_calls.get(key)

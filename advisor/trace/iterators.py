@@ -2,7 +2,8 @@
 
 In: GetNext events, by iterator id.  Out: `IteratorFacts`.
 
-Parameters are those of an iterator's last call in the file. The mean fill of a buffer is over all its calls.
+Parameters are those of an iterator's last call in the file. The mean fill of a buffer is over all its calls. Calls that
+carry no id are no iterator's.
 """
 
 from __future__ import annotations

@@ -263,3 +263,10 @@ def test_unnamed_stats_and_events_are_ignored(profile, read):
     host = read(profile)
     assert len(host.threads[0]) == 1
     assert host.num_events == 2
+
+
+def test_a_call_without_id_is_kept_but_is_no_iterators(profile, read):
+    profile.host.line().event("Iterator::Root", 0, 1)
+    host = read(profile)
+    assert rows(host) == [(EventKind.ITERATOR, "Iterator::Root", 0, 0)]
+    assert host.iterators == {}

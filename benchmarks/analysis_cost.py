@@ -1,0 +1,192 @@
+"""What analysing a profile costs: seconds and peak memory at several sizes, each measured in a process of its own.
+
+In: a real capture (made here, or given).  Out: a table on stdout, with the machine's facts; `--json` keeps the numbers.
+
+    python benchmarks/analysis_cost.py                        # 10 thousand, 100 thousand and 1 million events
+    python benchmarks/analysis_cost.py RUN --sizes 1e6 --repeats 5
+
+Larger profiles are the capture played several times in a row, as a longer window of the same program would be: the same
+threads and iterators; elements, contexts and steps with ids of their own in each repetition, so that they belong together
+as in the capture.
+
+Tasks: `decode` is the protobuf library alone, every event as a message; `read` is `read_trace`; `analyse` is `read_trace`
+and `advisor.graph.analyse`. Seconds leave imports out and memory leaves them in; the median of the repeats is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from advisor.trace.files import find_profiles, read_profile
+from advisor.trace.xspace import message_class, parse_events, parse_xspace
+
+CAPTURE = """
+import sys, time
+import tensorflow as tf
+
+def work(x):
+    image = tf.ones((48, 48)) * tf.cast(x, tf.float32)
+    return tf.reduce_sum(tf.matmul(image, image) * 0.5 + 1.0)
+
+dataset = tf.data.Dataset.range(10**9).shuffle(256).map(work, num_parallel_calls=2).batch(8).prefetch(2)
+iterator = iter(dataset)
+for _ in range(20):
+    next(iterator)
+tf.profiler.experimental.start(
+    sys.argv[1],
+    tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=0),
+)
+for _ in range(40):
+    next(iterator)
+    time.sleep(0.0005)
+tf.profiler.experimental.stop()
+"""
+
+TASK = """
+import json, resource, sys, time
+from pathlib import Path
+task, path = sys.argv[1], Path(sys.argv[2])
+import numpy
+from advisor.trace import read_trace
+from advisor.trace.xspace import parse_events, parse_xspace
+if task == "analyse":
+    from advisor.graph import analyse
+parse_events([])
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+before = peak()
+start = time.perf_counter()
+if task == "decode":
+    space = parse_xspace(path.read_bytes())
+    kept = [parse_events(list(line.events)) for plane in space.planes for line in plane.lines]
+elif task == "read":
+    kept = read_trace(path)
+else:
+    kept = analyse(read_trace(path), None, str(path))
+print(json.dumps({"seconds": time.perf_counter() - start, "peak_bytes": peak(), "imported_bytes": before}))
+"""
+TASKS = ("decode", "read", "analyse")
+
+_NEW_ID_STEP = 0x9E37_79B9_7F4A_7C15
+"""Odd, so that multiples of it never meet again in 64 bits (2^64 over the golden ratio)."""
+_UINT64 = 0xFFFF_FFFF_FFFF_FFFF
+_PER_EVENT_IDS = frozenset({"element_id", "input_element_id", "_p", "_c", "id", "step_id"})
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("profile", nargs="?", type=Path, help="run folder or .xplane.pb file (default: capture one)")
+    parser.add_argument("--sizes", nargs="+", type=float, default=[1e4, 1e5, 1e6], metavar="EVENTS")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    print(f"{_cpu_model()}, {_cores()} usable cores, {platform.system()} {platform.release()}")
+    print(f"Python {platform.python_version()}, numpy {version('numpy')}, protobuf {version('protobuf')}\n")
+    print(f"{'events':>9} {'file MB':>8}  {'task':<8} {'seconds':>8} {'s per 1e6':>9} {'peak MB':>8} {'x file':>7}")
+    measured = []
+    with tempfile.TemporaryDirectory() as folder:
+        source = options.profile or capture(Path(folder) / "capture")
+        for size in options.sizes:
+            path = Path(folder) / "larger.xplane.pb"
+            num_events = write_repeated(source, int(size), path)
+            for task in options.tasks:
+                runs = [_measure(task, path) for _ in range(options.repeats)]
+                row = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+                row |= {"events": num_events, "file_bytes": path.stat().st_size, "task": task}
+                measured.append(row)
+                _print_row(row)
+    if options.json:
+        options.json.write_text(json.dumps(measured, indent=1))
+
+
+def capture(folder: Path) -> Path:
+    """Profile a small pipeline with the installed TensorFlow."""
+    done = subprocess.run([sys.executable, "-c", CAPTURE, folder], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"the capture failed; give a PROFILE instead.\n{done.stderr[-2000:]}")
+    return folder
+
+
+def write_repeated(source: Path, num_events: int, path: Path) -> int:
+    """Write `source` repeated to about `num_events` events; how many they are. Never fewer than in `source`."""
+    space = parse_xspace(read_profile(find_profiles(source).paths[0]))
+    lines = [(plane, line) for plane in space.planes for line in plane.lines]
+    captured = sum(len(line.events) for _, line in lines)
+    repetitions = max(1, round(num_events / captured))
+    decoded = [(plane, line, parse_events(list(line.events))) for plane, line in lines]
+    span_ps = 1 + max(event.offset_ps + event.duration_ps for _, _, events in decoded for event in events)
+    for plane, line, events in decoded:
+        changing = _StatsThatChange(plane)
+        for repetition in range(1, repetitions):
+            line.events.extend(changing.repeated(event, repetition, span_ps) for event in events)
+    path.write_bytes(space.SerializeToString())
+    return captured * repetitions
+
+
+class _StatsThatChange:
+    """Gives each repetition of an event its own time and ids."""
+
+    def __init__(self, plane) -> None:
+        self._names = {number: stat.name.decode() for number, stat in plane.stat_metadata.items()}
+        self._iterators = {
+            number for number, metadata in plane.event_metadata.items() if b"Iterator::" in metadata.name
+        }
+
+    def repeated(self, event, repetition: int, span_ps: int) -> bytes:
+        copy = message_class("XEvent")()
+        copy.CopyFrom(event)
+        copy.offset_ps += repetition * span_ps
+        if event.metadata_id not in self._iterators:
+            for stat in copy.stats:
+                name = self._names.get(stat.metadata_id, "")
+                if name == "step_num":
+                    stat.int64_value += repetition * 1_000_000
+                elif name in _PER_EVENT_IDS:
+                    value = (stat.uint64_value or stat.int64_value) & _UINT64
+                    if value not in (0, _UINT64):  # none
+                        stat.uint64_value = (value + repetition * _NEW_ID_STEP) & _UINT64
+        return copy.SerializeToString()
+
+
+def _measure(task: str, path: Path) -> dict[str, float]:
+    done = subprocess.run([sys.executable, "-c", TASK, task, path], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{task} failed.\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def _print_row(row: dict) -> None:
+    events, size, peak = row["events"], row["file_bytes"], row["peak_bytes"]
+    print(
+        f"{events:>9,} {size / 1e6:>8.1f}  {row['task']:<8} {row['seconds']:>8.3f} {row['seconds'] / events * 1e6:>9.2f}"
+        f" {peak / 1e6:>8.0f} {peak / size:>7.1f}",
+        flush=True,
+    )
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    main()
