@@ -29,7 +29,7 @@ def main():
     else:
         dataset = dataset.batch(16)  # node: batch
 
-    for images, labels in dataset:
+    for images, _ in dataset:
         train_step(images)
         if tick():
             break
