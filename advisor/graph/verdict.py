@@ -110,7 +110,10 @@ def step_durations(recording: Recording) -> list[int]:
 
 
 def profiling_overhead(recording: Recording | None) -> float | None:
-    """Median step inside the window over the median step before it (its first half dropped as warm-up), minus 1."""
+    """Median step inside the window over the median step after it, minus 1; None unless the script ran on (`--to-end`).
+
+    Steps before the window are no measure: they are warm-up, and a trial profile covers most of them.
+    """
     if recording is None or recording.window is None:
         return None
     main = {c.id for c in recording.consumers if c.is_main}
@@ -118,9 +121,8 @@ def profiling_overhead(recording: Recording | None) -> float | None:
     for series in recording.steps:
         if series.consumer_id in main:
             steps = list(itertools.pairwise(series.start_ns))
-            before = [b - a for a, b in steps if b <= window.start_ns]
             inside = [b - a for a, b in steps if a >= window.start_ns and b <= window.end_ns]
-            before = before[len(before) // 2 :]
-            if len(before) >= MIN_STEPS and len(inside) >= MIN_STEPS:
-                return statistics.median(inside) / statistics.median(before) - 1
+            after = [b - a for a, b in steps if a >= window.end_ns]
+            if len(after) >= MIN_STEPS and len(inside) >= MIN_STEPS:
+                return statistics.median(inside) / statistics.median(after) - 1
     return None

@@ -85,7 +85,8 @@ class Iterator:
     def main_call(self) -> Call | None:
         """The call to point at: of fused calls the one whose function runs there, else the last; None if injected."""
         with_function = [call for call in self.calls if call.function is not None]
-        return (with_function or list(self.calls) or [None])[-1]
+        calls = with_function or list(self.calls)
+        return calls[-1] if calls else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,7 @@ class Analysis:
     recording: Recording | None = None
     warnings: tuple[str, ...] = ()
     profiling_overhead: float | None = None
-    """Median step time inside the window over that before it, minus 1; None where there is nothing to compare."""
+    """Median step time inside the window over that after it, minus 1; None where the script was stopped after it."""
 
     @property
     def main(self) -> Pipeline | None:
