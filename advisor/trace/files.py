@@ -42,8 +42,15 @@ def find_profiles(path: Path) -> ProfileFiles:
             " .xplane.pb file, or make one with `advisor analyze SCRIPT`."
         )
     newest = max(runs, key=lambda run: (_TIME.fullmatch(run.name) is not None, run.name))
-    paths = sorted(child for child in newest.iterdir() if child.name.endswith(SUFFIXES))
-    return ProfileFiles(tuple(paths), len(runs))
+    by_host = {
+        host_of(child): child for child in sorted(newest.iterdir(), reverse=True) if child.name.endswith(SUFFIXES)
+    }
+    return ProfileFiles(tuple(by_host[host] for host in sorted(by_host)), len(runs))
+
+
+def host_of(path: Path) -> str:
+    """The host a profile file is named after."""
+    return path.name.removesuffix(".gz").removesuffix(".xplane.pb")
 
 
 def read_profile(path: Path) -> bytes:

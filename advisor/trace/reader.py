@@ -12,7 +12,7 @@ from typing import Any
 from advisor.errors import AdvisorError
 from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
 from advisor.trace.events import Labels, PlaneDecoder, text
-from advisor.trace.files import SUFFIXES, find_profiles, read_profile
+from advisor.trace.files import find_profiles, host_of, read_profile
 from advisor.trace.iterators import IteratorTable, decode_stats
 from advisor.trace.xspace import XSpaceDecodeError, parse_xspace
 
@@ -26,8 +26,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 def read_trace(path: Path) -> Trace:
     """Read the profile that `path` stands for: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]`.
 
-    Of several runs the newest is read, with all its hosts. Raises `AdvisorError`, one sentence that names the file, where
-    there is no profile or it is damaged. Holds at most one file's bytes at a time beside the columns of the result.
+    Of several runs the newest is read, with all its hosts; a host whose file is damaged becomes a warning as long as
+    another can be read. Raises `AdvisorError`, one sentence that names the path, where nothing can. Holds
+    at most one file's bytes at a time beside the columns of the result.
     """
     found = find_profiles(path)
     warnings = []
@@ -35,7 +36,15 @@ def read_trace(path: Path) -> Trace:
         warnings.append(
             f"{path} holds {found.num_runs} profiled runs; the newest, {found.paths[0].parent.name}, is read."
         )
-    return Trace(tuple(_read_host(file) for file in found.paths), tuple(warnings))
+    hosts, failures = [], []
+    for file in found.paths:
+        try:
+            hosts.append(_read_host(file))
+        except AdvisorError as error:
+            failures.append(error)
+    if not hosts:
+        raise failures[0]
+    return Trace(tuple(hosts), (*warnings, *map(str, failures)))
 
 
 def _read_host(path: Path) -> HostTrace:
@@ -66,7 +75,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
         else:
             planes.append(PlaneFacts(text(plane.name), len(plane.lines), _num_events(plane)))
     return HostTrace(
-        hostname=text(space.hostnames[0]) if space.hostnames else _stem(path),
+        hostname=text(space.hostnames[0]) if space.hostnames else host_of(path),
         path=str(path),
         threads=tuple(threads),
         labels=labels.texts(),
@@ -93,13 +102,6 @@ def _clock(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
 
 def _num_events(plane: Any) -> int:  # noqa: ANN401
     return sum(len(line.events) for line in plane.lines)
-
-
-def _stem(path: Path) -> str:
-    for suffix in SUFFIXES:
-        if path.name.endswith(suffix):
-            return path.name.removesuffix(suffix)
-    return path.stem
 
 
 def _clean(message: bytes) -> str:

@@ -119,3 +119,19 @@ def test_sizes_are_limited(tmp_path, monkeypatch):
         read_trace(tmp_path / "plain.xplane.pb")
     with pytest.raises(AdvisorError, match="unpacks to more than 2 GiB"):
         read_trace(tmp_path / "bomb.xplane.pb.gz")
+
+
+def test_a_damaged_host_is_a_warning_where_another_can_be_read(tmp_path):
+    made("good").write(tmp_path / RUN / "good.xplane.pb")
+    (tmp_path / RUN / "bad.xplane.pb").write_bytes(b"no profile at all")
+    trace = read_trace(tmp_path)
+    assert [host.hostname for host in trace.hosts] == ["good"]
+    (warning,) = trace.warnings
+    assert "bad.xplane.pb" in warning
+
+
+def test_a_host_that_stands_there_twice_is_read_once(tmp_path):
+    made().write(tmp_path / "worker.xplane.pb")
+    (tmp_path / "worker.xplane.pb.gz").write_bytes(gzip.compress(made().to_bytes()))
+    (host,) = read_trace(tmp_path).hosts
+    assert host.path.endswith(".pb")
