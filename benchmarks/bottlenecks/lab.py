@@ -58,6 +58,7 @@ class Turn:
         return self.measured_from is not None and now - self.measured_from >= self.measure_seconds
 
     def steps_per_second(self) -> float:
+        """Rate over the measured part. RuntimeError if it holds no whole step."""
         if self.measured_from is None or self.measured_to <= self.measured_from:
             raise RuntimeError(f"too few steps to measure without={self.without}")
         return self.steps / (self.measured_to - self.measured_from)

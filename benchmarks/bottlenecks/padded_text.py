@@ -1,5 +1,7 @@
 """Lines of text cut into words, looked up in a table (a stateful map), padded to the longest of the batch."""
 
+from pathlib import Path
+
 import lab
 import records
 import tensorflow as tf
@@ -51,7 +53,7 @@ def main():
 
 
 FILES = records.text_files()
-LINES = open(FILES[0], encoding="utf-8").readlines()
+LINES = Path(FILES[0]).read_text(encoding="utf-8").splitlines()
 LINE = sorted(LINES, key=len)[len(LINES) // 2]
 WORDS = sorted(set(" ".join(LINES).lower().split()))[:20_000]
 table = tf.lookup.StaticVocabularyTable(

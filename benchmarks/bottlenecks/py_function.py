@@ -1,6 +1,8 @@
 """Text cleaned by Python inside `tf.py_function`: one element at a time under the interpreter's lock."""
 
+import itertools
 import re
+from pathlib import Path
 
 import lab
 import records
@@ -14,7 +16,7 @@ def count_letters(line):
     words = WORD.findall(line.numpy().decode("utf-8", "ignore").lower())
     counts = [0.0] * 256
     for word in words:
-        for first, second in zip(word, word[1:]):
+        for first, second in itertools.pairwise(word):
             counts[(31 * ord(first) + ord(second)) % 256] += 1.0
     return tf.constant(counts)
 
@@ -51,6 +53,6 @@ def main():
 
 
 FILES = records.text_files()
-LINE = max(open(FILES[0], encoding="utf-8").readlines()[:200], key=len)
+LINE = max(Path(FILES[0]).read_text(encoding="utf-8").splitlines()[:200], key=len)
 train_step = lab.dense_step(256, 128)
 lab.run(main)

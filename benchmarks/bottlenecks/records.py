@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
-import sample_data  # noqa: E402
+import sample_data
 
 PHOTOGRAPHS = 480
 RAW_SIDE = 256
