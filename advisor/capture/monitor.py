@@ -1,28 +1,28 @@
 """Follows the steps, opens and closes the window around them, and stops the script afterwards.
 
-In: step boundaries from the hooks (in the consumer's own thread).  Out: the best `Capture`: a profile on disk with the
-facts of the same time; then a `StopScript` at the next boundary.
+In: step boundaries from the hooks (in the consumer's own thread), and the watchdog's polls where none come by.
+Out: the best `Capture`; then a `StopScript` at the next boundary.
 
-States: idle -> trial -> open -> closed. The trial is insurance: it begins after two steps, so that a script that ends soon
-has been measured; once the loop has settled it is put aside and the real window opens.
+States: idle -> trial -> pause -> open -> closed. The trial is insurance: it begins after two steps, so that a script that
+ends soon has been measured at all. The pause lets the buffers drain that filled while the trial was written, and gives step
+times without the profiler. With a warm-up set by the user there is neither.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from advisor.capture.iterator_model import model_deltas, model_nodes
-from advisor.capture.profiler import Profiler, move_profile, profile_bytes
+from advisor.capture.measurement import Capture, Measurement
+from advisor.capture.profiler import Profiler, move_profile
 from advisor.capture.script import StopScript
 from advisor.capture.tracks import Track, Tracks
-from advisor.capture.usage import LockProbe, Snapshot, usage_between
 from advisor.capture.watchdog import (
     BLOCKED_S,
     LOOP_GRACE_S,
@@ -33,11 +33,8 @@ from advisor.capture.watchdog import (
     is_executing,
     raise_in_thread,
 )
-from advisor.capture.window import TRIAL_STEPS, WARMUP_STEPS, Limits
-from advisor.model.recording import IteratorModel, Usage, Window
+from advisor.capture.window import TRIAL_SECONDS, TRIAL_STEPS, WARMUP_STEPS, Limits, has_drained
 
-_BYTES_PER_EVENT = 25
-"""Bytes of an event in an xplane file: 20 to 30 in the profiles of TF 2.21 that were looked at."""
 _CHECK_NS = 50_000_000
 """The interval is worked out at most 20 times a second: it costs up to a millisecond."""
 _PATIENCE_S = 5.0
@@ -45,33 +42,9 @@ _PATIENCE_S = 5.0
 _NEW_LEADER_STEPS = 3
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
 """Reasons that leave a window shorter than wanted."""
+_ENOUGH_STEPS = 20
+"""A cut-short window with fewer steps than this gives way to a trial with more."""
 _MAX_STOPS = 3
-
-
-@dataclass(slots=True)
-class Capture:
-    """A window that has been measured."""
-
-    folder: Path
-    window: Window
-    usage: Usage
-    models: tuple[IteratorModel, ...]
-    track: Track | None
-    profile_bytes: int
-
-
-@dataclass(slots=True)
-class _Opening:
-    """What was noted when the window opened."""
-
-    snapshot: Snapshot
-    probe: LockProbe
-    models: dict[str, Any]
-    folder: Path
-    warmup_steps: int
-    first_step: int
-    """Index of the window's first step in its track."""
-    start_ns: int
 
 
 class Monitor:
@@ -80,80 +53,213 @@ class Monitor:
     def __init__(self, out: Path, limits: Limits, tracks: Tracks, *, is_to_end: bool, is_profiling: bool,
                  report: Callable[[str, int, int | None], None], warn: Callable[[str], None],
                  on_measured: Callable[[], None], on_stuck: Callable[[str], NoReturn]) -> None:
+        """`on_measured` is called when a full window is on disk; `on_stuck` ends the process."""
         self.profiler: Profiler | None = None
+        self.watchdog: Watchdog | None = None
         self.capture: Capture | None = None
         self.leader: Track | None = None
+        """The consumer that the window follows."""
+        self.long_call: LongCall | None = None
         self._out, self._limits, self._tracks = out, limits, tracks
         self._is_to_end = is_to_end
         self._has_trial = is_profiling and limits.warmup is None
-        self._report, self._warn, self._on_measured = report, warn, on_measured
-        self._on_stuck = on_stuck
+        self._report, self._warn, self._on_measured, self._on_stuck = report, warn, on_measured, on_stuck
         self._state = "idle"
-        self._opening: _Opening | None = None
+        self._measurement: Measurement | None = None
+        self._is_by_time = False
+        self._pause = (0, 0)
+        """(step, instant) at which the pause began."""
         self._next_check_ns = 0
+        self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
+        """Number of steps at which to look without waiting for the next check: a limit that the user set is kept exactly."""
         self._closed_ns = 0
-        self._events_per_step: float | None = None
+        self._executing_since_ns = 0
         self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
         self._stops = 0
-        self.watchdog: Watchdog | None = None
-        self.long_call: LongCall | None = None
-        self._executing_since_ns = 0
-        self._is_by_time = False
-        self._stopped_ns = 0
+
+    # -- step boundaries
 
     def boundary(self, track: Track) -> int:
         """A step of `track` ended and another begins; returns the instant at which it begins. May raise StopScript."""
         now = time.time_ns()
-        if self._is_off:
-            track.begin(now)
-            return now
         if track.open_since_ns:
             track.end(now)
-        if now >= self._next_check_ns or track.count <= WARMUP_STEPS:
+        if not self._is_off and (
+                now >= self._next_check_ns or track.count <= WARMUP_STEPS or track.count >= self._check_at_step):
             with self._lock:
                 self._act(track, now)
             now = time.time_ns()
         track.begin(now)
         return now
 
+    def _act(self, track: Track, now: int) -> None:
+        if self._state == "closed":
+            self._after_close(track, now)
+            return
+        if track is not self.leader:
+            self._consider(track)
+            if track is not self.leader:
+                return
+        if self.profiler is not None and self.profiler.is_users_running:
+            return
+        is_settled = self._limits.is_settled(track.count, (now - track.first_ns) / 1e9 if track.first_ns else 0.0)
+        match self._state:
+            case "idle" if is_settled:
+                self._open(track, "open")
+            case "idle" if self._has_trial and track.count >= TRIAL_STEPS:
+                self._open(track, "trial")
+            case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS * 1e9:
+                self._close("trial")
+            case "pause" if is_settled and has_drained(track.count - self._pause[0], (now - self._pause[1]) / 1e9):
+                self._open(track, "open")
+            case "open" if self._measurement and not self._is_by_time:
+                self._close_if_enough(track, self._measurement, now)
+        if self._state != "open":
+            self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS)
+        self._next_check_ns = time.time_ns() + _CHECK_NS
+
+    def _close_if_enough(self, track: Track, measurement: Measurement, now: int) -> None:
+        durations = track.durations(measurement.first_step)
+        per_step = None if self.capture is None else self.capture.events_per_step
+        reason = self._limits.closing_reason(durations, (now - measurement.start_ns) / 1e9, per_step)
+        self._report("profiling", len(durations), self._limits.steps)
+        if reason is not None:
+            self._close(reason)
+            self._after_close(track, now)
+
+    def _consider(self, track: Track) -> None:
+        """Whether the window should follow this consumer from now on."""
+        leader = self.leader
+        if leader is None:
+            self.leader = track
+            return
+        if track.rank > leader.rank or (
+                track.rank == leader.rank and track.count >= _NEW_LEADER_STEPS and not leader.open_since_ns
+                and track.total_ns > leader.total_ns):
+            self._close("script ended")
+            self._state = "idle"
+            self.leader = track
+
+    # -- the window
+
+    def _open(self, track: Track, state: str) -> None:
+        self._folders += 1
+        folder = self._out / f".capture-{self._folders}"
+        self._measurement = Measurement(folder, track, self._tracks, self.profiler, self._warn)
+        if self._limits.steps is not None:
+            self._check_at_step = self._measurement.first_step + self._limits.steps
+        self._state, self._is_by_time = state, False
+
+    def _close(self, reason: str) -> None:
+        """End the session, if there is one, and keep it if it is the best so far."""
+        measurement, self._measurement = self._measurement, None
+        if measurement is None:
+            return
+        self._check_at_step = math.inf
+        is_final = reason not in _EARLY
+        capture = measurement.close(
+            "script ended" if reason == "trial" else reason,
+            lambda steps: None if reason == "trial" else self._report("saving", steps, None))
+        self._closed_ns = time.time_ns()
+        self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
+        self._state = "closed" if is_final else "pause"
+        if self.capture is None or is_final or _is_better(capture, self.capture):
+            self.capture = capture
+            if is_final:
+                self._on_measured()
+
+    def script_profiles(self) -> None:
+        """The script is about to start a profiler session of its own: ours makes room."""
+        self._warn("The script uses TensorFlow's profiler itself; its own session went first, and the window was moved.")
+        with self._lock:
+            self._close("trial")
+
+    def script_ended(self, how: str) -> None:
+        """The script is over: what is open is closed and used."""
+        with self._lock:
+            self._is_off = True
+            for track in self._tracks.all():
+                if track.open_since_ns and how == "finished":
+                    track.end(time.time_ns())
+            with contextlib.suppress(Exception):
+                self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
+
+    def settle(self) -> None:
+        """Put the best profile in its place in the run folder and remove the others of ours."""
+        if self.capture is not None and self.capture.folder.is_dir():
+            move_profile(self.capture.folder, self._out)
+        for number in range(1, self._folders + 1):
+            shutil.rmtree(self._out / f".capture-{number}", ignore_errors=True)
+
     def switch_off(self) -> None:
         """Nothing is watched any more (a forked process)."""
         self._is_off = True
-        self._state = "closed"
+        self._lock = threading.RLock()  # another thread may have held it while the process forked
+
+    # -- the end of the script
+
+    def _after_close(self, track: Track, now: int) -> None:
+        leader = self.leader
+        if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS and not self._stops:
+            self._state = "idle"  # a loop that trains has begun after one that did not
+            self.leader = track
+        elif self._is_to_end:
+            self._is_off = True
+        elif self._stops or not self._is_waiting(now):
+            self._note_stop()
+            if self._stops > _MAX_STOPS:
+                self._on_stuck(f"The script caught its own end {_MAX_STOPS} times, so its process was ended.")
+            raise StopScript
+        else:
+            self._next_check_ns = now + _CHECK_NS
+
+    def _is_waiting(self, now: int) -> bool:
+        leader = self.leader
+        return leader is not None and not leader.is_training and not leader.has_work and (
+            now - self._closed_ns < _PATIENCE_S * 1e9)
+
+    def _note_stop(self) -> None:
+        self._stops += 1
+        self._next_check_ns = 0
+        if self.watchdog is not None:
+            self.watchdog.end_within(STOP_GRACE_S, f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so "
+                                     "its process was ended.")
+
+    # -- where no boundary comes by
 
     def poll(self, now: int) -> None:
-        """Called by the watchdog a few times a second: what boundaries cannot do because none comes by."""
+        """Called by the watchdog a few times a second."""
         if self._is_off:
             return
         with self._lock:
             call = self.long_call
             if self._state == "closed":
-                if not self._is_to_end and not self._stopped_ns and not self._is_waiting(now):
+                if not self._is_to_end and not self._stops and not self._is_waiting(now):
                     self._stop_from_outside(call)
-            elif self._opening is not None and self._is_by_time:
+            elif self._measurement is not None and self._is_by_time:
                 seconds = self._limits.seconds or LOOP_SECONDS
-                self._report("profiling", int((now - self._opening.start_ns) / 1e9), int(seconds))
-                if now - self._opening.start_ns >= seconds * 1e9:
+                elapsed_s = (now - self._measurement.start_ns) / 1e9
+                self._report("profiling", int(elapsed_s), math.ceil(seconds))
+                if elapsed_s >= seconds:
                     self._close("seconds")
             elif call is not None and self._is_loop(call, now):
                 self._open_by_time(call)
 
     def _is_loop(self, call: LongCall, now: int) -> bool:
-        """Whether that call has been running inside TensorFlow's executor for so long that it must be a loop."""
+        """Whether that call has been inside TensorFlow's executor for so long that it must be a loop."""
         if self.profiler is None or self.profiler.is_users_running or not is_executing(call.thread_id):
             self._executing_since_ns = 0
             return False
-        if not self._executing_since_ns or self._executing_since_ns < call.start_ns:
+        if self._executing_since_ns < call.start_ns:
             self._executing_since_ns = now
         return now - self._executing_since_ns >= BLOCKED_S * 1e9
 
     def _open_by_time(self, call: LongCall) -> None:
         if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:
             return
-        if self._opening is not None:
-            self._close("trial")
+        self._close("trial")
         call.track.is_loop = True
         self.leader = call.track
         self._open(call.track, "open")
@@ -168,166 +274,8 @@ class Monitor:
         if thread_id is not None:
             raise_in_thread(thread_id)
 
-    def _act(self, track: Track, now: int) -> None:
-        if self._state == "closed":
-            self._after_close(track, now)
-            return
-        if track is not self.leader:
-            self._consider(track)
-            if track is not self.leader:
-                return
-        if self.profiler is not None and self.profiler.is_users_running:
-            return
-        elapsed_s = (now - track.first_ns) / 1e9 if track.first_ns else 0.0
-        is_settled = self._limits.is_settled(track.count, elapsed_s)
-        if self._state == "idle" and (is_settled or (self._has_trial and track.count >= TRIAL_STEPS)):
-            self._open(track, "open" if is_settled else "trial")
-        elif self._state == "trial" and is_settled:
-            self._close("trial")
-            self._open(track, "open")
-        elif self._state == "open" and self._opening is not None and not track.is_loop:
-            self._close_if_enough(track, self._opening, now)
-        elif self._state != "open":
-            self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS)
-        self._next_check_ns = time.time_ns() + _CHECK_NS
 
-    def _close_if_enough(self, track: Track, opening: _Opening, now: int) -> None:
-        durations = _durations(track, opening.first_step)
-        reason = self._limits.closing_reason(durations, (now - opening.start_ns) / 1e9, self._events_per_step)
-        self._report("profiling", len(durations), self._limits.steps)
-        if reason is not None:
-            self._close(reason)
-            self._after_close(track, now)
-
-    def _consider(self, track: Track) -> None:
-        """Whether the window should follow this consumer from now on."""
-        leader = self.leader
-        if leader is None:
-            self.leader = track
-            return
-        is_better = track.rank > leader.rank or (
-            track.rank == leader.rank and not leader.open_since_ns and _total_ns(track) > _total_ns(leader))
-        if is_better and track.count >= (_NEW_LEADER_STEPS if track.rank == leader.rank else 0):
-            if self._state in ("trial", "open"):
-                self._close("script ended")
-            self._state = "idle"
-            self.leader = track
-
-    def _open(self, track: Track | None, state: str) -> None:
-        self._folders += 1
-        folder = self._out / f".capture-{self._folders}"
-        opening = _Opening(Snapshot.take(), LockProbe(), model_nodes(self._tracks), folder, track.count if track else 0,
-                           track.count if track else 0, 0)
-        if self.profiler is not None:
-            try:
-                self.profiler.start(folder)
-            except Exception as error:
-                self._warn(f"The profiler could not be started ({type(error).__name__}: {error}).")
-        opening.probe.start()
-        opening.snapshot = Snapshot.take()
-        opening.start_ns = opening.snapshot.time_ns
-        self._opening = opening
-        self._state = state
-        self._is_by_time = False
-
-    def _close(self, reason: str) -> None:
-        """End the session and keep it if it is the best so far. `reason` `trial`: the real window follows."""
-        opening, self._opening = self._opening, None
-        if opening is None:
-            return
-        end = Snapshot.take()
-        track = self.leader
-        gil = opening.probe.stop()
-        steps = 0 if track is None or track.is_loop else max(0, track.count - opening.first_step)
-        if reason != "trial":
-            self._report("saving", steps, None)
-        models = model_deltas(self._tracks, opening.models)
-        if self.profiler is not None:
-            try:
-                self.profiler.stop()
-            except Exception as error:
-                self._warn(f"The profile could not be saved ({type(error).__name__}: {error}).")
-        size = profile_bytes(opening.folder)
-        if steps:
-            self._events_per_step = size / _BYTES_PER_EVENT / steps
-        is_final = reason not in _EARLY
-        self._state = "closed" if is_final else "idle"
-        self._closed_ns = time.time_ns()
-        closed_by = "script ended" if reason == "trial" else reason
-        window = Window(opening.start_ns, end.time_ns, opening.warmup_steps, steps, closed_by)
-        capture = Capture(opening.folder, window, usage_between(opening.snapshot, end, gil), models, track, size)
-        if self.capture is None or is_final or self._is_better(capture, self.capture):
-            self.capture = capture
-            if is_final:
-                self._on_measured()
-
-    @staticmethod
-    def _is_better(new: Capture, old: Capture) -> bool:
-        if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
-            return new.track.rank > old.track.rank
-        return new.window.steps >= min(20, old.window.steps)
-
-    def _after_close(self, track: Track, now: int) -> None:
-        leader = self.leader
-        if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS:
-            self._state = "idle"  # a loop that trains has begun after one that did not
-            self.leader = track
-            return
-        if self._is_to_end:
-            self._is_off = True
-            return
-        if self._stopped_ns or not self._is_waiting(now):
-            self.stop()
-        self._next_check_ns = now + _CHECK_NS
-
-    def _is_waiting(self, now: int) -> bool:
-        leader = self.leader
-        return leader is not None and leader.rank < 3 and not leader.has_work and now - self._closed_ns < _PATIENCE_S * 1e9
-
-    def stop(self) -> None:
-        """Raise StopScript here, in the consumer's thread; end the process if the script keeps swallowing it."""
-        self._note_stop()
-        if self._stops > _MAX_STOPS:
-            self._on_stuck(f"The script caught its own end {_MAX_STOPS} times, so its process was ended.")
-        raise StopScript
-
-    def _note_stop(self) -> None:
-        self._stops += 1
-        self._stopped_ns = self._stopped_ns or time.time_ns()
-        if self.watchdog is not None:
-            self.watchdog.end_within(STOP_GRACE_S, f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so "
-                                     "its process was ended.")
-        self._next_check_ns = 0
-
-    def script_profiles(self) -> None:
-        """The script is about to start a profiler session of its own: ours makes room."""
-        self._warn("The script uses TensorFlow's profiler itself; its own session went first, and the window was moved.")
-        with self._lock:
-            if self._state in ("trial", "open"):
-                self._close("trial")
-
-    def script_ended(self, how: str) -> None:
-        """The script is over: what is open is closed and used."""
-        with self._lock:
-            self._is_off = True
-            for track in self._tracks.all():
-                if track.open_since_ns and how == "finished":
-                    track.end(time.time_ns())
-            if self._state in ("trial", "open"):
-                with contextlib.suppress(Exception):
-                    self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
-
-    def settle(self) -> None:
-        """Put the best profile in its place in the run folder and remove the others of ours."""
-        if self.capture is not None and self.capture.folder.is_dir():
-            move_profile(self.capture.folder, self._out)
-        for number in range(1, self._folders + 1):
-            shutil.rmtree(self._out / f".capture-{number}", ignore_errors=True)
-
-
-def _durations(track: Track, first: int) -> list[int]:
-    return [end - start for start, end in zip(track.starts[first:], track.ends[first:], strict=True)]
-
-
-def _total_ns(track: Track) -> int:
-    return sum(track.ends) - sum(track.starts)
+def _is_better(new: Capture, old: Capture) -> bool:
+    if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
+        return new.track.rank > old.track.rank
+    return new.window.steps >= min(_ENOUGH_STEPS, old.window.steps)

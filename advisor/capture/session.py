@@ -161,7 +161,7 @@ class Session:
         if self._ceiling is None or track is None or not self._ceiling.replaced:
             return ()
         first = capture.window.warmup_steps if capture is not None else 1
-        return tuple(end - start for start, end in zip(track.starts[first:], track.ends[first:], strict=True))
+        return tuple(track.durations(first))
 
 
 def run_session(request: dict[str, Any]) -> int:

@@ -81,10 +81,24 @@ class Track:
         """The step under way was none: the dataset had no more elements."""
         self.open_since_ns = 0
 
+    def durations(self, first: int) -> list[int]:
+        """Times of the steps from that one on, ns."""
+        return [end - start for start, end in zip(self.starts[first:], self.ends[first:], strict=True)]
+
+    @property
+    def total_ns(self) -> int:
+        """Time of all steps kept."""
+        return sum(self.ends) - sum(self.starts)
+
+    @property
+    def is_training(self) -> bool:
+        """It surely trains: Keras' `fit`, or a loop that opens gradient tapes."""
+        return self.kind in TRAINING_KINDS or self.saw_tape
+
     @property
     def rank(self) -> int:
         """How likely this is the training loop; the window follows the highest."""
-        if self.kind in TRAINING_KINDS or self.saw_tape:
+        if self.is_training:
             return 3
         if self.kind in SIDE_KINDS or self.library is not None:
             return 1

@@ -13,6 +13,12 @@ from dataclasses import dataclass
 TRIAL_STEPS = 2
 """A trial window opens this early, so that a script that ends soon has been measured at all: the first step traces and
 fills shuffle buffers, the second may trace again (Keras and variables made on the first call)."""
+TRIAL_SECONDS = 1.0
+PAUSE_STEPS = 10
+PAUSE_SECONDS = 1.0
+"""Between trial and window: what had been fetched ahead while the trial was written has been used up by then."""
+SLOW_PAUSE_STEPS = 2
+SLOW_PAUSE_SECONDS = 5.0
 WARMUP_STEPS = 10
 SETTLE_S = 2.0
 """AUTOTUNE starts from parallelism 1 or 2 and re-plans after 10, 20, 40... ms: in 2 s it has done so 7 times."""
@@ -66,6 +72,13 @@ class Limits:
         if count >= MIN_STEPS and elapsed_s >= MIN_SECONDS and half_width(steps_ns) <= MAX_HALF_WIDTH:
             return "stable"
         return None
+
+
+def has_drained(steps: int, elapsed_s: float) -> bool:
+    """Whether the buffers are as full as the loop itself keeps them again, so many steps and seconds after a pause."""
+    if steps >= PAUSE_STEPS:
+        return elapsed_s >= PAUSE_SECONDS
+    return steps >= SLOW_PAUSE_STEPS and elapsed_s >= SLOW_PAUSE_SECONDS
 
 
 def half_width(steps_ns: Sequence[int]) -> float:
