@@ -1,0 +1,34 @@
+"""Every shipped rule does what its own examples say, and its page has what a reader looks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.engine import LoadedRule, load_rules
+from advisor.engine.examples import check_example
+from advisor.engine.pages import SECTIONS
+from advisor.settings import Settings
+
+RULES = load_rules([], Settings())
+EXAMPLES = [
+    pytest.param(loaded, example, id=f"{loaded.id}-{number}")
+    for loaded in RULES
+    for number, example in enumerate(loaded.examples, start=1)
+]
+
+
+@pytest.mark.parametrize(("loaded", "example"), EXAMPLES)
+def test_example(loaded, example):
+    assert not list(check_example(loaded, example))
+
+
+@pytest.mark.parametrize("loaded", RULES, ids=lambda loaded: loaded.id)
+def test_rule_is_complete(loaded: LoadedRule):
+    page = loaded.page
+    assert set(page.sections) == set(SECTIONS)
+    assert all(page.sections.values())
+    assert all(threshold.reason for threshold in page.thresholds)
+    assert sum(not example.is_finding for example in loaded.examples) >= 2, "two near misses at least"
+    if loaded.id != "not-input-bound":
+        assert any(example.is_finding for example in loaded.examples)
+    assert loaded.path.name == loaded.id.replace("-", "_") + ".py"
