@@ -48,7 +48,7 @@ def raw_record_files(compression: str = "") -> list[str]:
     def make(folder: Path) -> None:
         for index in range(2):
             with tf.io.TFRecordWriter(str(folder / f"{index}.tfrecord"), compression) as writer:
-                for class_name, jpeg in sample_data.varied_jpegs(160, seed=7 + index):
+                for _, jpeg in sample_data.varied_jpegs(160, seed=7 + index):
                     image = tf.image.resize(tf.io.decode_jpeg(jpeg, channels=3), (RAW_SIDE, RAW_SIDE))
                     writer.write(tf.cast(image, tf.uint8).numpy().tobytes())
 

@@ -1,0 +1,53 @@
+"""Every example is a script of its own, says what is bad in it, and marks the guilty line."""
+
+import ast
+import re
+
+import pytest
+
+from tests.examples.conftest import EXAMPLES
+
+FIRST_TEN = {
+    "serial-map", "capped-parallelism", "serial-interleave", "repeated-work", "missing-prefetch", "autotune-off",
+    "python-generator", "python-lock", "scalar-map", "not-input-bound",
+}  # fmt: skip
+REALISTIC = {"flowers_like", "image_folder", "text_lines"}
+MODULES = {"sample_data", "flowers_like_dataset"}
+SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.stem not in MODULES)
+RULE_SCRIPTS = [path for path in SCRIPTS if path.stem not in REALISTIC | {"tuned"}]
+
+
+def marked_lines(source):
+    found = ((number, re.search(r"# <- ([\w-]+)", line)) for number, line in enumerate(source.splitlines(), 1))
+    return {number: marker[1] for number, marker in found if marker}
+
+
+def test_first_ten_rules_have_an_example():
+    assert {path.stem.replace("_", "-") for path in RULE_SCRIPTS} >= FIRST_TEN
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_script_is_a_users_script(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    assert "advisor" not in imported
+    assert {"argparse", "tensorflow"} <= imported, "bounded in time by arguments, and about TensorFlow"
+
+
+@pytest.mark.parametrize("path", RULE_SCRIPTS, ids=lambda path: path.stem)
+def test_rule_example_marks_one_call(path):
+    source = path.read_text(encoding="utf-8")
+    rule = path.stem.replace("_", "-")
+    assert ast.get_docstring(ast.parse(source)).startswith(f"{rule}: ")
+    markers = marked_lines(source)
+    assert list(markers.values()) == [rule]
+    (line,) = markers
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    assert any(call.lineno <= line <= call.end_lineno for call in calls), "the marker stands on a call"
+
+
+def test_tuned_and_realistic_examples_are_unmarked():
+    for name in REALISTIC | {"tuned"}:
+        assert not marked_lines((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"))
