@@ -20,6 +20,9 @@ _PATTERNS: Mapping[EventKind, re.Pattern[str]] = {
     EventKind.GET_NEXT: re.compile(r"(MultiDevice)?IteratorGetNext\w*::DoCompute|GetNextFromShard\d*"),
     EventKind.TRACING: re.compile(r"tf\.function-graph_building|\w*Compiler::.+|(Grappler|MetaOptimizer).*"),
 }
+OPENS_INPUT = "ParallelInterleaveInitializeInput"
+"""A worker of a parallel interleave gets its next input element and makes the iterator over it: work like producing,
+though it ends without an element (its key is 0 and it keeps its whole name as label)."""
 _ROOT_EVENTS = frozenset({"SessionRun", "RunGraph", "RunGraphDone"})
 """Unclassified events that TensorFlow itself marks with `_r` = 1: not the user's steps."""
 
@@ -61,6 +64,8 @@ def _classify_name(name: str) -> tuple[EventKind | None, str]:
         return EventKind.ITERATOR, name
     if hand_over := _HAND_OVER.fullmatch(name):
         return (EventKind.PRODUCE if hand_over[2] == "Produce" else EventKind.CONSUME), hand_over[1]
+    if name == OPENS_INPUT:
+        return EventKind.PRODUCE, name
     for kind, pattern in _PATTERNS.items():
         if pattern.fullmatch(name):
             return kind, name

@@ -34,7 +34,7 @@ def profile(name, body):
     body()
     tf.profiler.experimental.stop()
 
-def loop(name, dataset, steps=30):
+def loop(name, dataset, steps=60):
     iterator = iter(dataset)
     for _ in range(5):
         next(iterator)
@@ -44,7 +44,8 @@ def loop(name, dataset, steps=30):
                 next(iterator)
     profile(name, body)
 
-loop("map_and_batch", D.range(10**6).map(work, name="tfadv_1").batch(8, name="tfadv_2").prefetch(2, name="tfadv_3"))
+loop("map_and_batch", D.range(10**6).map(work, num_parallel_calls=2, name="tfadv_1")
+    .batch(8, name="tfadv_2").prefetch(2, name="tfadv_3"))
 loop("interleave", D.range(10**6).interleave(
     lambda i: D.range(20, name="tfadv_1").map(lambda x: work(x + i), name="tfadv_2"),
     cycle_length=4, num_parallel_calls=4, name="tfadv_3").batch(4, name="tfadv_4"))
@@ -116,8 +117,9 @@ def test_consumed_elements_were_produced(captures, loop):
         produced = column(host, EventKind.PRODUCE, "key", name)
         consumed = column(host, EventKind.CONSUME, "key", name)
         if name == "ParallelInterleave":
-            consumed = consumed[consumed != 2**64 - 1]  # no element
-        assert share_in(consumed, produced) > 0.8, name
+            consumed = consumed[consumed != 2**64 - 1]  # opened ahead of its turn
+        late = np.sort(consumed)[len(consumed) // 2 :]  # early ones come from buffers filled before the window
+        assert share_in(late, produced) > 0.9, name
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -144,11 +146,11 @@ def test_python_ops(captures):
 
 
 def test_marked_steps(captures):
-    assert [step.number for step in marked_steps(captures["map_and_batch"])] == list(range(30))
+    assert [step.number for step in marked_steps(captures["map_and_batch"])] == list(range(60))
 
 
 def test_get_next(captures):
-    assert len(column(captures["map_and_batch"], EventKind.GET_NEXT, "key")) == 30
+    assert len(column(captures["map_and_batch"], EventKind.GET_NEXT, "key")) == 60
 
 
 def test_a_loop_inside_a_function_is_a_reduction(captures):

@@ -57,6 +57,12 @@ def rows(host, thread=0):
             (EventKind.PRODUCE, "ParallelInterleave", 12 << 32, 12),
         ),
         (
+            "ParallelInterleaveInitializeInput",
+            "",
+            {"input_element_id": 12},
+            (EventKind.PRODUCE, "ParallelInterleaveInitializeInput", 0, 12),
+        ),
+        (
             "ParallelInterleaveConsume",
             "",
             {"element_id": Signed(2**64 - 1)},
