@@ -1,0 +1,197 @@
+"""The order of the phases; no other file knows it.
+
+In: a `Request`: a script to watch, or a saved run.  Out: a `Report`, and report.json in the run folder.
+
+    load_rules -> capture -> read_trace -> analyse -> run_rules -> report       (rules first: their mistakes cost no run)
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.errors import AdvisorError
+from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, write_whole
+from advisor.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from advisor.capture.request import CaptureRequest, Progress
+    from advisor.engine import LoadedRule
+    from advisor.model.outcome import Report
+    from advisor.model.recording import Recording
+
+OnProgress = Callable[["Progress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be analysed, and how. Exactly one of `path` and `module` is set."""
+
+    path: Path | None = None
+    """A script, a run folder, a logdir or a `.xplane.pb` file."""
+    module: str | None = None
+    """Run as `python -m module`."""
+    args: tuple[str, ...] = ()
+    """The script's own."""
+    out: Path | None = None
+    """A script's run folder (None: a new one below the user's state folder); a saved run's place for report.json."""
+    rule_directories: tuple[Path, ...] = ()
+    allow: tuple[str, ...] = ()
+    """Safety levels beyond `exact` that fixes may have; empty: as the settings say. So are the three below, if None."""
+    steps: int | None = None
+    """Steps to profile."""
+    warmup: int | None = None
+    """Steps before the window."""
+    seconds: float | None = None
+    """Longest window."""
+    to_end: bool = False
+    """Let the script run on after the window."""
+    show_output: bool = False
+    """Pass the script's output through to stderr."""
+    with_ceiling: bool = False
+    """Run the script a second time on its first element repeated, to measure the ceiling."""
+
+    @property
+    def is_saved_run(self) -> bool:
+        """Whether there is something to read, and no script to run."""
+        return self.path is not None and is_saved_run(self.path)
+
+
+def load(request: Request) -> tuple[list[LoadedRule], Settings]:
+    """The rules to ask and the settings: those of the script's folder (for a saved run the current one), options over them.
+
+    Raises AdvisorError for a target that does not exist, and for mistakes in settings and rule files.
+    """
+    from advisor.engine import load_rules
+
+    if request.path is not None and not request.path.exists():
+        raise AdvisorError(f"There is no {request.path}; give a script, a run folder, a logdir or a .xplane.pb file.")
+    is_script = request.path is not None and not request.is_saved_run
+    settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
+    settings = replace(
+        settings,
+        allow=request.allow or settings.allow,
+        steps=settings.steps if request.steps is None else request.steps,
+        warmup=settings.warmup if request.warmup is None else request.warmup,
+        seconds=settings.seconds if request.seconds is None else request.seconds,
+    )
+    return load_rules(request.rule_directories, settings), settings
+
+
+def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> Report:
+    """The report on the script or the saved run; report.json is written into the run folder.
+
+    Raises AdvisorError (nothing could be done) or ScriptFailed (the script failed before anything was measured). After any
+    error, Ctrl-C included, a run folder that was not there before is gone again.
+    """
+    if request.is_saved_run and request.path is not None:
+        return _analyze_saved_run(request, request.path, rules, settings)
+    return _analyze_script(request, rules, settings, on_progress)
+
+
+def analyze_run(path: Path, rules: Sequence[LoadedRule], settings: Settings) -> Report:
+    """The report on a saved run: a run folder of ours, or any logdir or `.xplane.pb` (no calls known). Writes nothing.
+
+    Raises AdvisorError when there is no profile to read.
+    """
+    from advisor.engine import run_rules
+    from advisor.graph import analyse
+    from advisor.trace import read_trace
+
+    recording = read_recording(path)
+    trace = read_trace(path) if recording is None or has_profile(path) else None
+    analysis = analyse(trace, recording, recording.target if recording else str(path))
+    report = run_rules(analysis, rules, settings)
+    return replace(report, run_folder=str(path.resolve()) if recording else "")
+
+
+def read_recording(path: Path) -> Recording | None:
+    """What our capture saw, if `path` is a run folder of ours."""
+    from advisor.model.codec import decode
+    from advisor.model.recording import Recording
+
+    file = path / RECORDING_NAME
+    if not file.is_file():
+        return None
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise AdvisorError(f"Cannot read {file}: {error.strerror}.") from None
+    return decode(data, Recording, str(file))
+
+
+def _analyze_saved_run(request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings) -> Report:
+    from advisor.report.json import REPORT_NAME, write_report
+
+    report = analyze_run(path, rules, settings)
+    if request.out is not None:
+        try:
+            request.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise AdvisorError(f"Cannot write to {request.out}: {error.strerror or error}.") from None
+        write_report(report, request.out / REPORT_NAME)
+    elif report.run_folder:
+        with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
+            write_report(report, path / REPORT_NAME)
+    return report
+
+
+def _analyze_script(
+    request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
+) -> Report:
+    from advisor.capture.launch import capture
+    from advisor.capture.request import CaptureRequest, Progress
+    from advisor.report.json import REPORT_NAME, write_report
+
+    name = (request.module or "module") if request.path is None else request.path.stem
+    with new_run_folder(request.out, name) as folder:
+        wish = CaptureRequest(
+            out=folder,
+            script=request.path,
+            module=request.module,
+            args=request.args,
+            steps=settings.steps,
+            warmup=settings.warmup,
+            seconds=settings.seconds,
+            to_end=request.to_end,
+            show_output=request.show_output,
+        )
+        capture(wish, on_progress)
+        if request.with_ceiling:
+            _measure_ceiling(wish, on_progress)
+        on_progress(Progress("analysing"))
+        report = analyze_run(folder, rules, settings)
+        write_report(report, folder / REPORT_NAME)
+    return report
+
+
+def _measure_ceiling(wish: CaptureRequest, on_progress: OnProgress) -> None:
+    """Run the script again on its first element repeated, and keep the step times in the first run's recording."""
+    from advisor.capture.launch import capture
+    from advisor.model.codec import encode
+
+    recording = read_recording(wish.out)
+    if recording is None:
+        return
+    call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
+    step_ns: tuple[int, ...] = ()
+    why = "no dataset was consumed whose call is known"
+    if call_id is not None:
+        with tempfile.TemporaryDirectory(prefix="advisor-ceiling-") as folder:
+            second = replace(wish, out=Path(folder) / "run", ceiling_for=call_id)
+            try:
+                capture(second, lambda progress: on_progress(replace(progress, text="ceiling")))
+                seen = read_recording(second.out)
+                step_ns, why = (seen.ceiling_step_ns if seen else ()), "the second run had no steps"
+            except AdvisorError as error:
+                why = str(error).rstrip(".")
+    if step_ns:
+        recording = replace(recording, ceiling_step_ns=step_ns)
+    else:
+        warning = f"The ceiling could not be measured ({why}): it is estimated as 1 / (1 - wait share)."
+        recording = replace(recording, warnings=(*recording.warnings, warning))
+    write_whole(wish.out / RECORDING_NAME, encode(recording))

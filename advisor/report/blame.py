@@ -1,0 +1,65 @@
+"""The table of a pipeline's iterators: who causes the wait.
+
+In: a `Pipeline` and the console's width.  Out: a table; fewer columns where the terminal is narrow.
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from advisor import units
+from advisor.model.pipeline import Iterator, Pipeline
+from advisor.report.places import clean, iterator_text
+
+BAR_WIDTH = 12
+WIDE = 90
+"""Columns from which all columns fit beside a call of ordinary length."""
+MAX_ROWS = 15
+
+
+def blame_table(pipeline: Pipeline, console: Console) -> Table:
+    """One row per iterator, from the one that causes most of the wait; the unblamed ones last, in pipeline order."""
+    is_wide = console.width >= WIDE
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("call", overflow="fold", ratio=1 if is_wide else None)
+    if is_wide:
+        table.add_column("runs as", overflow="fold")
+    table.add_column("share of wait", justify="right" if not is_wide else "left", no_wrap=True)
+    if is_wide:
+        for title in ("parallelism", "calls", "self time"):
+            table.add_column(title, justify="right", no_wrap=True)
+    rows = sorted(pipeline.iterators, key=lambda iterator: -iterator.blame_share)
+    for iterator in rows[:MAX_ROWS]:
+        table.add_row(*_row(iterator, is_wide, _bar_character(console)))
+    return table
+
+
+def _row(iterator: Iterator, is_wide: bool, full: str) -> list[Text]:
+    style = "bold" if iterator.is_bottleneck else "" if iterator.blame_ns else "dim"
+    call = iterator_text(iterator)
+    if iterator.main_call is None:
+        call = Text("added by tf.data" if iterator.injected_by_tensorflow else clean(iterator.name))
+    share = units.format_share(iterator.blame_share)
+    if not is_wide:
+        return [call, Text(share, style)]
+    bar = units.format_bar(iterator.blame_share, BAR_WIDTH, full)
+    return [
+        call,
+        Text(clean(iterator.name), style),
+        Text.assemble((bar, "red" if iterator.is_bottleneck else "dim"), " " if bar else "", (share, style)),
+        Text(_parallelism(iterator), style),
+        Text(units.format_count(iterator.num_calls), style),
+        Text(units.format_ns(iterator.self_ns), style),
+    ]
+
+
+def _parallelism(iterator: Iterator) -> str:
+    if iterator.parallelism is None:
+        return ""
+    return f"{iterator.parallelism}{' AUTOTUNE' if iterator.is_autotuned else ''}"
+
+
+def _bar_character(console: Console) -> str:
+    return "█" if console.encoding.lower().startswith("utf") else "#"

@@ -1,0 +1,56 @@
+"""What a capture does, shown while it works: one line on a terminal, nothing elsewhere.
+
+In: `Progress` messages.  Out: a live line on stderr that is gone when the work is done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.text import Text
+
+from advisor import units
+from advisor.capture.request import Progress
+from advisor.report.places import clean
+
+_WORDS = {
+    "starting": "starting TensorFlow",
+    "warming up": "warming up",
+    "profiling": "profiling",
+    "saving": "saving the profile",
+    "finishing": "waiting for the script to end",
+    "analysing": "analysing",
+}
+
+
+def describe(progress: Progress, elapsed_ns: int) -> str:
+    """`warming up 7/10 steps`, `profiling 35 steps 4.2 s`; `elapsed_ns` is the time since the phase began."""
+    words = clean(_WORDS.get(progress.phase, progress.phase))
+    if progress.done or progress.total:
+        of = f"/{units.format_count(progress.total)}" if progress.total else ""
+        words += f" {units.format_count(progress.done)}{of} steps"
+    if progress.phase == "profiling":
+        words += f" {units.format_ns(elapsed_ns)}"
+    return f"{words} ({clean(progress.text)})" if progress.phase != "starting" and progress.text else words
+
+
+@contextmanager
+def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A callback for messages; silent unless `console` is a terminal."""
+    if is_quiet or not console.is_terminal or console.is_dumb_terminal:
+        yield lambda progress: None
+        return
+    with console.status("") as status:
+        phase, began = "", time.monotonic_ns()
+
+        def show(progress: Progress) -> None:
+            nonlocal phase, began
+            now = time.monotonic_ns()
+            if progress.phase != phase:
+                phase, began = progress.phase, now
+            status.update(Text(describe(progress, now - began), no_wrap=True, overflow="ellipsis"))
+
+        yield show

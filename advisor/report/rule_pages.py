@@ -1,0 +1,36 @@
+"""The pages of the rules: one line each for `advisor rules`, the whole for `advisor explain RULE`.
+
+In: loaded rules.  Out: lines on a console.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
+
+from advisor.engine import LoadedRule
+from advisor.report.places import clean
+
+
+def print_rules(rules: Sequence[LoadedRule], console: Console) -> None:
+    """A line per rule: its id and the bad state it finds."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for loaded in sorted(rules, key=lambda loaded: loaded.id):
+        summary = " ".join(clean(loaded.page.summary, keep_newlines=True).split())
+        name = Text.assemble((loaded.id, "bold"), "" if loaded.is_shipped else f" ({clean(str(loaded.path))})")
+        table.add_row(name, Text(summary))
+    console.print(table)
+
+
+def print_page(loaded: LoadedRule, console: Console) -> None:
+    """The rule's page: its summary and sections, as Markdown."""
+    page = loaded.page
+    sections = "\n\n".join(f"## {heading}\n\n{text}" for heading, text in page.sections.items())
+    text = f"# {loaded.id}\n\n{page.summary}\n\n{sections}\n"
+    console.print(Markdown(clean(text, keep_newlines=True), hyperlinks=False))

@@ -1,0 +1,213 @@
+"""The report for people: what is read first stands first.
+
+In: a `Report` and a rich console.  Out: lines on that console. Nothing is computed here: figures come from the model and are
+written by `advisor.units`; every name passes `places.clean`.
+
+    verdict -> bottleneck with its line -> where the wait comes from -> what tf.data already did -> what to change -> notes
+    -> other pipelines -> warnings -> what was measured
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from advisor import units
+from advisor.model.finding import Finding, Safety
+from advisor.model.outcome import Report
+from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
+from advisor.report.blame import blame_table
+from advisor.report.places import clean, display_path, iterator_text, place, source_line
+
+MAX_OTHER_PIPELINES = 5
+MAX_WARNINGS = 10
+"""More of either says nothing more to a reader; report.json holds all."""
+
+_SAFETY = {
+    Safety.EXACT: "the same elements in the same order",
+    Safety.RERANDOMIZED: "random ops draw other numbers of the same distribution",
+    Safety.REORDERED: "the same elements in another order",
+    Safety.NUMERICS: "training arithmetic or schedule changes",
+    Safety.CHANGES: "different data: never applied by this tool",
+}
+_RESOURCES = {
+    "cpu": "All cores are busy",
+    "gil": "Python's lock is the limit",
+    "disk": "The disk is the limit",
+}
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print the report on `console`; a healthy pipeline gets two lines."""
+    main = report.analysis.main
+    _print(console, _headline(report.analysis))
+    if report.analysis.verdict.is_input_bound and main is not None:
+        _print_bottleneck(main, console)
+        if any(iterator.blame_ns for iterator in main.iterators):
+            _section(console, "Where the wait comes from", [blame_table(main, console)])
+        _list(console, "Already done by tf.data", main.already_done)
+        _list(console, "Not seen", main.notes)
+    if report.findings:
+        _section(console, "What to change", _findings(report))
+    if report.analysis.verdict.is_input_bound:
+        _list(console, "Not proposed", report.notes)
+        _list(console, "Other pipelines", _other_pipelines(report.analysis))
+    _list(console, "Rules that failed", [f"{error.rule}: {error.message}" for error in report.rule_errors], "red")
+    _list(console, "Warnings", _warnings(report), "yellow")
+    if report.analysis.verdict.is_input_bound or report.findings:
+        console.print()
+    _print(console, Text(_measured(report), "dim"))
+    if report.run_folder:
+        label = clean(display_path(report.run_folder))
+        console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
+
+
+def _headline(analysis: Analysis) -> Text:
+    verdict = analysis.verdict
+    style = {"high": "bold red", "moderate": "bold yellow", "none": "bold green"}.get(verdict.level, "bold")
+    return Text(clean(verdict.sentence), style)
+
+
+def _print_bottleneck(pipeline: Pipeline, console: Console) -> None:
+    bottleneck = pipeline.bottleneck
+    if bottleneck is None:
+        return
+    iterator = pipeline.iterator(bottleneck.iterator_id)
+    share = units.format_share(bottleneck.blame_share)
+    lines: list[RenderableType] = [
+        Text.assemble(iterator_text(iterator), f"  {share} of the wait", (f", runs as {clean(iterator.name)}", "dim"))
+    ]
+    call = iterator.main_call
+    line = source_line(call) if call else None
+    if call and call.site and line:
+        lines.append(Text.assemble((f"{call.site.line} | ", "dim"), line))
+    resource = _RESOURCES.get(bottleneck.resource)
+    why = f"{resource}: {bottleneck.why}" if resource and bottleneck.why else resource or bottleneck.why
+    lines += [Text(clean(text)) for text in (why, _classic(pipeline, bottleneck)) if text]
+    _section(console, "Bottleneck", lines)
+
+
+def _classic(pipeline: Pipeline, bottleneck: Bottleneck) -> str:
+    """What the profiler guide's own definition names, where that differs."""
+    if bottleneck.classic_iterator_id is None:
+        return ""
+    if bottleneck.classic_why:
+        return bottleneck.classic_why
+    name = pipeline.iterator(bottleneck.classic_iterator_id).name
+    return f"The profiler guide's definition (self time of the slowest call) would name {name}."
+
+
+def _findings(report: Report) -> list[RenderableType]:
+    found: list[RenderableType] = []
+    for number, finding in enumerate(report.findings, 1):
+        if number > 1:
+            found.append(Text())
+        found += [_title(number, finding), *_details(finding)]
+    return found
+
+
+def _title(number: int, finding: Finding) -> Text:
+    gain = finding.prediction
+    text = Text.assemble((f"{number}. ", "bold"), (clean(finding.title), "bold"))
+    if gain is not None:
+        text.append(f"  predicted {units.format_range(gain.value, gain.low, gain.high)}", "green")
+    return text
+
+
+def _details(finding: Finding) -> Iterable[RenderableType]:
+    if finding.site is not None:
+        yield place(finding.site)
+    yield Text(clean(finding.because))
+    if finding.evidence:
+        facts = (f"{clean(fact.name)} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence)
+        yield Text("; ".join(facts), "dim")
+    if finding.diff:
+        yield _diff(finding.diff)
+    yield Text(_effect(finding), "dim")
+
+
+def _effect(finding: Finding) -> str:
+    """What the change does to the data and to memory, and where its page is."""
+    if finding.fix is None:
+        safety = "Advice only"
+    else:
+        safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})"
+    memory = f"memory: {units.format_bytes(finding.memory_bytes)} more; " if finding.memory_bytes else ""
+    return f"{safety}; {memory}more: advisor explain {clean(finding.rule)}"
+
+
+def _diff(diff: str) -> Text:
+    """The changed lines alone; the file stands above."""
+    text = Text(overflow="fold")
+    lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
+    for number, line in enumerate(lines):
+        text.append(("\n" if number else "") + clean(line), "green" if line.startswith("+") else "red")
+    return text
+
+
+def _other_pipelines(analysis: Analysis) -> list[str]:
+    others = [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
+    lines = []
+    for pipeline in others[:MAX_OTHER_PIPELINES]:
+        site = pipeline.consumer.site if pipeline.consumer else None
+        where = f"{display_path(site.file)}:{site.line}" if site else f"{pipeline.host} {pipeline.root.long_name}"
+        kind = f" ({pipeline.consumer.kind})" if pipeline.consumer else ""
+        rate = units.format_rate(pipeline.elements_per_s) if pipeline.span_ns else "no whole step in the window"
+        lines.append(f"{where}{kind}: {rate}, {units.format_share(pipeline.wait_share)} wait")
+    if len(others) > MAX_OTHER_PIPELINES:
+        lines.append(f"{units.format_count(len(others))} pipelines in all; report.json holds every one")
+    return lines
+
+
+def _warnings(report: Report) -> list[str]:
+    found = list(dict.fromkeys((*report.analysis.warnings, *report.warnings)))
+    if len(found) > MAX_WARNINGS:
+        return [*found[:MAX_WARNINGS], f"{units.format_count(len(found))} warnings in all; report.json holds every one"]
+    return found
+
+
+def _measured(report: Report) -> str:
+    """What the figures rest on, in one line."""
+    analysis = report.analysis
+    recording, host, steps = analysis.recording, analysis.host, analysis.verdict.steps
+    window = recording.window if recording else None
+    parts = []
+    if steps is not None:
+        parts.append(f"{units.format_count(steps.count)} steps of {units.format_ns(steps.median_ns)} (median)")
+    if window is not None:
+        warmup = units.format_count(window.warmup_steps)
+        parts.append(f"window {units.format_span(window.start_ns, window.end_ns)} after {warmup} warm-up steps")
+    if analysis.profiling_overhead is not None:
+        parts.append(f"step time under the profiler {units.format_change(analysis.profiling_overhead)}")
+    if host is not None:
+        if host.tensorflow_version:
+            parts.append(f"TensorFlow {host.tensorflow_version}")
+        parts.append(f"{units.format_count(host.cores)} cores")
+        parts += [accelerator.name for accelerator in host.accelerators]
+    if report.silenced:
+        parts.append(f"{units.format_count(report.silenced)} findings silenced")
+    return clean(f"Measured: {', '.join(parts)}." if parts else f"Read: {analysis.target}.")
+
+
+def _section(console: Console, title: str, content: Iterable[RenderableType], style: str = "") -> None:
+    console.print()
+    console.print(Text(title, f"bold {style}".strip() if style else "bold underline"))
+    for item in content:
+        _print(console, item, indent=2)
+
+
+def _list(console: Console, title: str, lines: Iterable[str], style: str = "") -> None:
+    items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
+    if items:
+        _section(console, title, items, style)
+
+
+def _print(console: Console, item: RenderableType, indent: int = 0) -> None:
+    """Print without the blanks that rich puts at line ends: reports are copied into issues and logs."""
+    options = console.options.update(width=max(20, console.width - indent), highlight=False, markup=False)
+    for line in console.render_lines(item, options, pad=False):
+        text = Text.assemble(" " * indent, *((segment.text, segment.style or "") for segment in line))
+        text.rstrip()
+        console.print(text, soft_wrap=True)

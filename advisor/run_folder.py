@@ -1,0 +1,131 @@
+"""The folder of one run: where it lies, and that nobody's files are lost in it.
+
+In: the folder that the user named, or a script's name.  Out: an empty folder for capture to write in, gone again if the run
+fails and it was not there before; files written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from advisor.errors import AdvisorError
+
+RECORDING_NAME = "recording.json"
+PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
+_FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json")
+_FOLDER = "plugins"
+"""Where TensorBoard looks for profiles, and capture puts them: `plugins/profile/<time>/<host>.xplane.pb`."""
+
+
+@contextmanager
+def new_run_folder(out: Path | None, name: str) -> Iterator[Path]:
+    """An empty folder: `out`, or a new one below the user's state folder.
+
+    An earlier run of ours in `out` makes room. Raises AdvisorError when `out` holds anything else or cannot be written. If
+    the block raises (Ctrl-C included), what it left is removed.
+    """
+    folder = default_run_folder(name) if out is None else out
+    try:
+        was_there = folder.exists()
+        if was_there:
+            _check_replaceable(folder)
+            _remove_run(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AdvisorError(
+            f"Cannot write to {folder}: {error.strerror or error}; choose another folder with --out."
+        ) from None
+    try:
+        yield folder
+    except BaseException:
+        if was_there:
+            _remove_run(folder)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def default_run_folder(name: str) -> Path:
+    """A folder that does not exist yet, below the user's state folder: `<name>-<local time>`."""
+    from datetime import datetime
+
+    from platformdirs import user_state_path
+
+    runs = user_state_path("tfdata-advisor") / "runs"
+    stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    candidates = [runs / stem, *(runs / f"{stem}-{number}" for number in range(2, 100))]
+    return next((path for path in candidates if not path.exists()), candidates[-1])
+
+
+def has_profile(folder: Path) -> bool:
+    """Whether capture wrote a profile (a script that builds no dataset leaves none)."""
+    return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
+
+
+def is_saved_run(path: Path) -> bool:
+    """Whether `path` is something to read (run folder, logdir, profile) and not a script to run."""
+    if path.is_dir():
+        return (path / RECORDING_NAME).exists() or not (path / "__main__.py").exists()
+    return path.name.endswith((*PROFILE_SUFFIXES, ".pb"))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put `data` at `path` through a temporary file beside it, so that nobody ever sees half of it.
+
+    Raises AdvisorError when it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout, a named pipe: nothing to replace
+            path.write_bytes(data)
+            return
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            part.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+            part.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
+    except OSError as error:
+        raise AdvisorError(f"Cannot write {path}: {error.strerror or error}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)  # the only way to read it
+    os.umask(mask)
+    return mask
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise AdvisorError unless the folder is empty or holds one run of ours and nothing else.
+
+    A user's own captures may lie in `plugins/profile` too, so more than one profile there is not ours to delete.
+    """
+    if not folder.is_dir():
+        raise AdvisorError(f"{folder} is a file; name a folder with --out.")
+    names = {path.name for path in folder.iterdir()}
+    profiles = [path for path in (folder / _FOLDER).rglob("*") if not path.is_dir()]
+    is_ours = (
+        RECORDING_NAME in names
+        and names <= {*_FILES, _FOLDER}
+        and all(path.name.endswith(PROFILE_SUFFIXES) for path in profiles)
+        and len({path.parent for path in profiles}) <= 1
+    )
+    if names and not is_ours:
+        raise AdvisorError(
+            f"{folder} holds files that are not an earlier run's; name an empty or a new folder with --out."
+        )
+
+
+def _remove_run(folder: Path) -> None:
+    shutil.rmtree(folder / _FOLDER, ignore_errors=True)
+    for name in _FILES:
+        (folder / name).unlink(missing_ok=True)
