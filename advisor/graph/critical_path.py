@@ -64,7 +64,7 @@ def mark_paths(iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int]
 def find_bottleneck(
     iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int], usage: Usage | None, host: Host | None
 ) -> Bottleneck | None:
-    """The node with the largest share of the wait, and what it is short of; None where nothing was waited for."""
+    """The call with the largest share of the wait, and what it is short of; None where nothing was waited for."""
     device_feeders = {
         it.id for it in iterators if it.name == "Generator" and not it.long_name.endswith("FlatMap::Generator")
     }
@@ -73,11 +73,15 @@ def find_bottleneck(
         for it in iterators
         if base_type(it.name) not in PASSIVE and not it.injected_by_tensorflow and it.id not in device_feeders
     ]
-    worst = max(active, key=lambda it: it.blame_ns, default=None)
-    if worst is None or worst.blame_share <= 1 - sum(it.blame_share for it in active):
-        return (
-            None  # most of the wait lies with nodes that only hand on: their producers were not seen, or it is overhead
-        )
+    handed_on = 1 - sum(it.blame_share for it in active)
+    by_call: dict[str, list[Iterator]] = {}
+    for it in active:  # one call may run as several iterators (a FlatMap and the files it opens)
+        by_call.setdefault(it.main_call.id if it.main_call else it.id, []).append(it)
+    group = max(by_call.values(), key=lambda its: sum(it.blame_share for it in its), default=[])
+    share = sum(it.blame_share for it in group)
+    if not group or share <= handed_on:
+        return None  # most of the wait lies with nodes that only hand on: their producers were not seen, or it is overhead
+    worst = max(group, key=lambda it: it.blame_ns)
     resource, why = _resource(worst, usage, host)
     classic_id = max(classic_self_ns, key=lambda i: classic_self_ns[i], default=None)
     classic_why = ""
@@ -92,7 +96,7 @@ def find_bottleneck(
         )
     else:
         classic_id = None
-    return Bottleneck(worst.id, resource, worst.blame_share, why, classic_id, classic_why)
+    return Bottleneck(worst.id, resource, share, why, classic_id, classic_why)
 
 
 def cpu_busy_share(usage: Usage | None, host: Host | None) -> float | None:

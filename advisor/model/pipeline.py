@@ -95,6 +95,7 @@ class Bottleneck:
     resource: str
     """`node`, `cpu`, `gil`, `disk`."""
     blame_share: float
+    """Share of the wait of all iterators that stand for the same call."""
     why: str = ""
     """One sentence: what was seen."""
     classic_iterator_id: str | None = None
