@@ -158,7 +158,7 @@ class Consumption:
             if not self._executing_eagerly():
                 kind = "tf.function"
             track = self._tracks.at(kind, place.site, place.library)
-        track.call_id = call_id_of(getattr(dataset, "_original_dataset", dataset)) or track.call_id
+        track.call_id = call_id_of(_undistributed(dataset)) or track.call_id
         track.iterators += 1
         track.iterator = weakref.ref(iterator)
         iterator.__dict__[_TRACK] = track
@@ -293,6 +293,12 @@ class Consumption:
         track.begin(time.time_ns())
         self._local.last = track
         self._monitor.long_call = LongCall(track, threading.get_ident(), time.time_ns())
+
+
+def _undistributed(dataset: Any) -> Any:  # noqa: ANN401
+    """The dataset that was distributed (for one made from a function: the first worker's)."""
+    made = getattr(dataset, "_datasets", None)
+    return getattr(dataset, "_original_dataset", made[0] if made else dataset)
 
 
 def _track_of(value: Any) -> Track | None:  # noqa: ANN401

@@ -34,14 +34,14 @@ def describe_arguments(bound: dict[str, Any]) -> dict[str, Scalar]:
 
 def describe(value: Any) -> Scalar:  # noqa: ANN401
     """A scalar as it is, anything else in a few words: `<function augment>`, `<tensor float32 (600, 28, 28)>`."""
+    if isinstance(value, enum.Enum):
+        return value.name
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
         return value if len(value) <= _STRING_LIMIT else value[: _STRING_LIMIT - 1] + "…"
     if isinstance(value, bytes):
         return describe(value.decode("utf-8", "replace"))
-    if isinstance(value, enum.Enum):
-        return value.name
     if hasattr(value, "as_numpy_dtype") and hasattr(value, "name"):  # tf.DType
         return str(value.name)
     if hasattr(value, "element_spec"):
@@ -73,11 +73,11 @@ def describe_options(options: Any) -> dict[str, Scalar]:  # noqa: ANN401
     found: dict[str, Scalar] = {}
 
     def visit(group: Any, prefix: str) -> None:  # noqa: ANN401
-        untouched = getattr(type(group)(), "_options", {})
+        untouched = type(group)()  # reading a field stores its default, so what is there is not what was set
         for name, value in sorted(getattr(group, "_options", {}).items()):
             if hasattr(value, "_options"):
                 visit(value, f"{prefix}{name}.")
-            elif value is not None and value != untouched.get(name):
+            elif value is not None and value != getattr(untouched, name, None):
                 found[prefix + name] = describe(value)
 
     if options is not None:

@@ -61,7 +61,7 @@ class Monitor:
         """The consumer that the window follows."""
         self.long_call: LongCall | None = None
         self._out, self._limits, self._tracks = out, limits, tracks
-        self._is_to_end = is_to_end
+        self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
         self._report, self._warn, self._on_measured, self._on_stuck = report, warn, on_measured, on_stuck
         self._state = "idle"
@@ -217,7 +217,7 @@ class Monitor:
 
     def _is_waiting(self, now: int) -> bool:
         leader = self.leader
-        return leader is not None and not leader.is_training and not leader.has_work and (
+        return self._is_profiling and leader is not None and not leader.is_training and not leader.has_work and (
             now - self._closed_ns < _PATIENCE_S * 1e9)
 
     def _note_stop(self) -> None:

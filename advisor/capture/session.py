@@ -160,8 +160,10 @@ class Session:
         track, capture = self._monitor.leader, self._monitor.capture
         if self._ceiling is None or track is None or not self._ceiling.replaced:
             return ()
-        first = capture.window.warmup_steps if capture is not None else 1
-        return tuple(track.durations(first))
+        if capture is None:
+            return tuple(track.durations(1))
+        first = capture.window.warmup_steps
+        return tuple(track.durations(first)[:capture.window.steps])
 
 
 def run_session(request: dict[str, Any]) -> int:

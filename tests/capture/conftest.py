@@ -49,7 +49,8 @@ class Run:
         return [c for c in self.recording.calls if c.method == method]
 
     def call(self, method: str) -> Call:
-        (found,) = self.calls(method)
+        """The one call of that method that the script itself made."""
+        (found,) = (c for c in self.calls(method) if c.made_by is None and c.library is None)
         return found
 
 

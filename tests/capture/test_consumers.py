@@ -1,0 +1,194 @@
+"""Who takes the elements, and when a step begins and ends."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+pytestmark = pytest.mark.tensorflow
+
+PIPE = """
+import time
+import numpy as np
+import tensorflow as tf
+ds = tf.data.Dataset.range(10**6).map(lambda i: tf.random.normal([30, 30])).batch(4)
+"""
+SHORT = {"steps": 30, "warmup": 10}
+
+
+def durations(series):
+    return [end - start for start, end in zip(series.start_ns, series.end_ns, strict=True)]
+
+
+def test_a_for_loop_with_its_wait(watch):
+    run = watch("""
+        import time
+        import tensorflow as tf
+        def slow(i):
+            time.sleep(0.02)
+            return i
+        ds = tf.data.Dataset.range(10**6).map(lambda i: tf.numpy_function(slow, [i], tf.int64))
+        for x in ds:
+            time.sleep(0.01)
+    """, **SHORT)
+    assert run.main.kind == "for" and run.main.site.line == 8 and run.main.site.column == 10
+    assert run.main.call_id == run.call("map").id
+    assert statistics.median(durations(run.steps)) > 19e6
+    assert 5e6 < statistics.median(run.steps.wait_ns) < statistics.median(durations(run.steps))
+
+
+def test_next_and_get_next(watch):
+    run = watch(PIPE + """
+it = iter(ds)
+other = iter(ds)
+while True:
+    x = next(it)
+    y = other.get_next()
+    time.sleep(0.001)
+""", **SHORT)
+    assert {c.kind for c in run.recording.consumers} == {"next"} and len(run.recording.consumers) == 2
+    assert run.recording.window.steps == 30
+
+
+def test_numpy_consumers(watch):
+    run = watch(PIPE + """
+w = np.random.rand(30, 30)
+for batch in ds.as_numpy_iterator():
+    for _ in range(50):
+        w = np.tanh(w @ batch[0])
+""", **SHORT)
+    assert run.main.kind == "as_numpy_iterator" and run.main.site.line == 8 and run.main.call_id == run.call("batch").id
+
+
+def test_keras_fit_with_validation(watch):
+    run = watch("""
+        import keras, numpy as np, tensorflow as tf
+        x, y = np.random.rand(400, 5).astype("f4"), np.random.rand(400, 1).astype("f4")
+        train = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+        val = tf.data.Dataset.from_tensor_slices((x, y)).batch(100)
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd", "mse", run_eagerly=False)
+        class Slow(keras.callbacks.Callback):
+            def on_test_batch_end(self, batch, logs=None):
+                import time; time.sleep(0.1)
+        model.fit(train, validation_data=val, epochs=100, verbose=0, callbacks=[Slow()])
+    """, steps=120, warmup=10)
+    kinds = {c.kind: c for c in run.recording.consumers}
+    train, validation = run.calls("batch")
+    assert kinds["keras.fit"].is_main and kinds["keras.fit"].call_id == train.id
+    assert kinds["keras.evaluate"].call_id == validation.id and not kinds["keras.evaluate"].is_main
+    assert kinds["keras.fit"].site.line == 11
+    assert run.recording.keras["epochs"] == 100 and run.recording.keras["steps_per_execution"] == 1
+    assert run.recording.window.steps == 120
+    assert max(durations(run.steps)[60:]) < 0.4e9, "an epoch's last step does not hold the validation"
+
+
+def test_keras_fit_on_arrays(watch):
+    run = watch("""
+        import keras, numpy as np
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(np.random.rand(4000, 5), np.random.rand(4000, 1), batch_size=4, epochs=50, verbose=0)
+    """, **SHORT)
+    assert run.main.kind == "keras.fit" and run.main.site.line == 5
+    assert run.recording.calls and {c.library for c in run.recording.calls} <= {"keras", "tensorflow"}
+    assert run.recording.keras["batch_size"] == 4
+
+
+def test_steps_inside_a_tf_function(watch):
+    run = watch(PIPE + """
+@tf.function
+def step(iterator):
+    return tf.reduce_sum(next(iterator))
+it = iter(ds)
+while True:
+    step(it)
+""", **SHORT)
+    assert run.main.kind == "tf.function" and run.main.call_id == run.call("batch").id
+    assert run.recording.window.steps == 30 and run.steps.wait_ns == ()
+
+
+def test_a_whole_loop_inside_a_tf_function(watch):
+    run = watch(PIPE + """
+@tf.function
+def train(d):
+    total = 0.0
+    for x in d:
+        total += tf.reduce_sum(x)
+    return total
+train(ds.repeat())
+""", seconds=2)
+    assert run.main.kind == "tf.function" and run.main.site.line == 10
+    assert run.main.call_id == run.call("repeat").id
+    window = run.recording.window
+    assert window.steps == 0 and window.closed_by == "seconds" and 1.5e9 < window.end_ns - window.start_ns < 4e9
+    assert len(run.profiles) == 1 and run.recording.script_exit.kind == "stopped"
+    assert any("tf.function could not be interrupted" in w for w in run.recording.warnings)
+
+
+@pytest.mark.parametrize("how", ["dataset", "function"])
+def test_distributed_steps_count_once(watch, how):
+    make = {"dataset": "strategy.experimental_distribute_dataset(ds)",
+            "function": "strategy.distribute_datasets_from_function(lambda context: ds)"}[how]
+    run = watch("""
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+""" + PIPE + f"""
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+taken = 0
+for x in {make}:
+    taken += 1
+    time.sleep(0.002)
+    print(taken, flush=True)
+""", **SHORT)
+    assert run.main.kind == "distributed" and run.main.call_id == run.call("batch").id
+    assert int(run.out.split()[-1]) == 40 == len(run.steps.start_ns)
+
+
+def test_training_wins_over_counting(watch):
+    run = watch(PIPE + """
+count = 0
+for x in ds.take(300):
+    count += 1
+w = tf.Variable(tf.ones([30, 30]))
+for x in ds:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(x @ w)
+    w.assign_sub(tape.gradient(loss, w) * 1e-3)
+""")
+    assert run.main.site.line == 11 and run.recording.script_exit.kind == "stopped"
+
+
+def test_a_thread_that_trains_is_stopped_quietly(watch):
+    run = watch(PIPE + """
+import threading
+def train():
+    for x in ds:
+        time.sleep(0.005)
+thread = threading.Thread(target=train)
+thread.start()
+thread.join()
+""", **SHORT)
+    assert run.recording.window.steps == 30 and "Traceback" not in run.err
+
+
+def test_the_ceiling_run_repeats_the_first_element(watch):
+    text = """
+        import time
+        import tensorflow as tf
+        def slow(i):
+            time.sleep(0.03)
+            return i
+        ds = tf.data.Dataset.range(12).map(lambda i: tf.numpy_function(slow, [i], tf.int64)).batch(2)
+        for epoch in range(40):
+            seen = [x.numpy().tolist() for x in ds]
+            print(seen, flush=True)
+    """
+    run = watch(text, steps=30, warmup=12, ceiling_for="tfadv_3")
+    first = eval(run.out.splitlines()[0])
+    assert len(first) == 6 and all(batch == [0, 1] for batch in first), "finite epochs stay finite"
+    assert len(run.recording.ceiling_step_ns) == 30
+    assert statistics.median(run.recording.ceiling_step_ns) < 20e6
+    assert run.profiles == [] and [c.method for c in run.recording.calls] == ["range", "map", "batch"]
