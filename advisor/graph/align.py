@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from advisor.graph.nodes import Node
 from advisor.model.catalog import base_type
@@ -81,6 +82,6 @@ def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
 def _where(it: Iterator) -> str:
     parts = []
     for call in it.calls:
-        line = f" (line {call.site.line})" if call.site else ""
+        line = f" ({PurePath(call.site.file).name}:{call.site.line})" if call.site else ""
         parts.append(f"{call.method}{line}")
     return " and ".join(parts)

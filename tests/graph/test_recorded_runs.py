@@ -88,7 +88,7 @@ def test_devices_of_a_strategy_are_one_pipeline_and_their_wait_counts_once() -> 
 
 def test_fused_calls_and_injected_prefetch_are_told() -> None:
     (fused,) = main_of("keras_fit").already_done
-    assert fused.startswith("fused map (line 16) and batch (line 17) into one MapAndBatch")
+    assert fused.startswith("fused map (keras_fit.py:16) and batch (keras_fit.py:17) into one MapAndBatch")
     assert main_of("interleave_map").already_done[0].startswith("put a prefetch buffer")
     assert [it.injected_by_tensorflow for it in main_of("interleave_map").iterators[:3]] == [True, True, False]
 
