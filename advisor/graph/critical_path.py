@@ -80,7 +80,9 @@ def find_bottleneck(
     group = max(by_call.values(), key=lambda its: sum(it.blame_share for it in its), default=[])
     share = sum(it.blame_share for it in group)
     if not group or share <= handed_on:
-        return None  # most of the wait lies with nodes that only hand on: their producers were not seen, or it is overhead
+        return (
+            None  # most of the wait lies with nodes that only hand on: their producers were not seen, or it is overhead
+        )
     worst = max(group, key=lambda it: it.blame_ns)
     resource, why = _resource(worst, usage, host)
     classic_id = max(classic_self_ns, key=lambda i: classic_self_ns[i], default=None)

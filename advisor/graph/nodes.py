@@ -20,7 +20,7 @@ import networkx as nx
 
 from advisor.model.catalog import base_type
 from advisor.model.trace import HostTrace, IteratorFacts
-from advisor.trace.long_names import LongName, LongNameNode, parse_long_name
+from advisor.trace.long_names import LongName, LongNameNode, parse_long_name, strip_indices
 
 BRANCHING = frozenset(
     {"Zip", "Concatenate", "SampleFromDatasets", "DirectedInterleave", "Choose", "WeightedFlatMap", "IndexFlatMap"}
@@ -103,26 +103,38 @@ def _local_key(facts: IteratorFacts) -> Key:
     return own, _NUMBER.sub("", facts.dataset_name), branch
 
 
-def _ancestors_first(iterators: dict[int, IteratorFacts]) -> tuple[list[int], list[int]]:
-    """Iterator ids so that parents come before children, and the ids that stand in a cycle (only a broken file has
-    any).
-    """
+def _ancestors_first(parent_of: dict[int, int]) -> tuple[list[int], list[int]]:
+    """Iterator ids so that parents come before children, and the ids that stand in a cycle (only a broken file has any)."""
     order: list[int] = []
-    state: dict[int, int] = {}
+    is_done: dict[int, bool] = {}
     cyclic: list[int] = []
-    for start in iterators:
+    for start in parent_of:
         chain: list[int] = []
         current = start
-        while current in iterators and current not in state:
-            state[current] = 1
+        while current in parent_of and current not in is_done:
+            is_done[current] = False
             chain.append(current)
-            current = iterators[current].parent_id
-        if state.get(current) == 1 and current in chain:
+            current = parent_of[current]
+        if is_done.get(current) is False:
             cyclic += chain[chain.index(current) :]
         for iterator_id in chain:
-            state[iterator_id] = 2
+            is_done[iterator_id] = True
         order += reversed(chain)
     return order, cyclic
+
+
+def _adopt_orphans(iterators: dict[int, IteratorFacts], parent_of: dict[int, int]) -> None:
+    """Give iterators whose parent made no call in the window the parent's twin: same long name but for the indices."""
+    twins: dict[str, list[int]] = {}
+    for iterator_id, facts in iterators.items():
+        twins.setdefault(strip_indices(facts.long_name), []).append(iterator_id)
+    for iterator_id, facts in iterators.items():
+        parent = _parsed(facts.long_name).parent
+        if parent_of[iterator_id] or not facts.parent_id or parent is None or facts.parent_id in iterators:
+            continue
+        found = twins.get(strip_indices(str(parent)), [])
+        if found and len({_NUMBER.sub("", iterators[twin].dataset_name) for twin in found}) == 1:
+            parent_of[iterator_id] = found[0]
 
 
 def _chain_signature(iterator_id: int, inputs: dict[int, list[int]], keys: dict[int, Key]) -> Key:
@@ -162,13 +174,15 @@ def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str
 def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
     """Fold the iterators of one host into pipelines. Never fails: iterators of a broken file end up as roots."""
     iterators = without_loops(host.iterators, loop_names)
-    order, cyclic = _ancestors_first(iterators)
+    _, cyclic = _ancestors_first({i: facts.parent_id for i, facts in iterators.items()})
     warnings = [f"{len(cyclic)} iterators name each other as parents; their links are ignored"] if cyclic else []
     in_cycle = set(cyclic)
     parent_of = {
         i: facts.parent_id if facts.parent_id in iterators and i not in in_cycle else 0
         for i, facts in iterators.items()
     }
+    _adopt_orphans(iterators, parent_of)
+    order, _ = _ancestors_first(parent_of)
     inputs: dict[int, list[int]] = {}
     for iterator_id, parent_id in parent_of.items():
         inputs.setdefault(parent_id, []).append(iterator_id)
@@ -180,9 +194,12 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
     for iterator_id in order:
         facts = iterators[iterator_id]
         parent_id = parent_of[iterator_id]
-        parent = forest.nodes[forest.node_of_iterator[parent_id]] if parent_id else None
+        known = forest.node_of_iterator.get(parent_id)
+        parent = None if known is None else forest.nodes[known]
         path: tuple[object, ...] = (
-            ("root", *signatures[iterator_id]) if parent is None else (parent.index, *keys[iterator_id])
+            ("root", *signatures.get(iterator_id, (str(iterator_id),)))
+            if parent is None
+            else (parent.index, *keys[iterator_id])
         )
         node = by_path.get(path)
         if node is None:

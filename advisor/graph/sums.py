@@ -79,8 +79,10 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
         own = duration
     produces = rows_of(thread, EventKind.PRODUCE)
     produces = produces[owner[produces] != NOBODY]
-    for index, value, number in zip(*_grouped(owner[produces], np.maximum(own[produces], 0)), strict=True):
+    for index, value, _ in zip(*_grouped(owner[produces], np.maximum(own[produces], 0)), strict=True):
         sums[index].produce_ns += value
+    made = produces[thread.key[produces] != 0]  # opening an input makes no element and has no element id
+    for index, _, number in zip(*_grouped(owner[made], duration[made]), strict=True):
         sums[index].produced += number
     executors = rows_of(thread, EventKind.EXECUTOR)
     # executors nest: a function that calls another, and a done callback that starts the next run on its own thread

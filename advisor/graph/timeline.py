@@ -92,6 +92,8 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
         thread = part.thread
         rows = rows_of(thread, EventKind.ITERATOR)
         rows = rows[is_root[part.owner[rows]]]
+        # what runs inside another node's call or worker is a fragment whose parent was not seen: nobody waits for it directly
+        rows = rows[_enclosing_owner(part, rows) == NOBODY]
         feeds = thread.name.startswith(MULTI_DEVICE_THREAD)
         starts, ends, keys = thread.start_ns[rows].tolist(), thread.end_ns[rows].tolist(), thread.key[rows].tolist()
         for row, owner, start, end, key in zip(
@@ -112,6 +114,16 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
         )
     timeline.fed_roots = frozenset(owner for owner, only_fed in fed.items() if only_fed)
     timeline.slowest_call = {owner: _self_times_in(part, row) for owner, (_, part, row) in slowest.items()}
+
+
+def _enclosing_owner(part: NestedThread, rows: Rows) -> Rows:
+    """The node of the nearest enclosing event that has one; NOBODY: none."""
+    found = np.full(len(rows), NOBODY, np.int32)
+    above = part.parent[rows]
+    while (pending := (above >= 0) & (found == NOBODY)).any():
+        found[pending] = part.owner[above[pending]]
+        above = np.where(pending, part.parent[np.maximum(above, 0)], above)
+    return found
 
 
 def _self_times_in(part: NestedThread, row: int) -> dict[int, int]:

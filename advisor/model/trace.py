@@ -29,9 +29,10 @@ class EventKind(IntEnum):
     CONSUME = 3
     """`<Type>Consume` inside the asynchronous iterator's own event. key = element id."""
     FUNCTION = 4
-    """`InstantiatedCapturedFunction::*` and `FunctionRun`. key = produced context id `_p` (0: none)."""
+    """`InstantiatedCapturedFunction::*` and `FunctionRun`. key = produced context id `_p` (only asynchronous runs have
+    one; 0: none); link = step id, which joins every run to its executors."""
     EXECUTOR = 5
-    """`ExecutorState::Process`, `ExecutorDoneCallback`. key = consumed context id `_c` (0: none)."""
+    """`ExecutorState::Process`, `ExecutorDoneCallback`. key = consumed context id `_c` (0: none); link = step id."""
     OP = 6
     """An op's execution; label = op type (`DecodeJpeg`)."""
     GET_NEXT = 7

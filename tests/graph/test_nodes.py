@@ -76,11 +76,21 @@ def test_a_loop_over_a_dataset_in_a_tf_function_ends_at_its_scan() -> None:
     assert [n.type for n in fold(profile.host()).roots[0].walk()][:3] == ["Root", "Prefetch", "Scan"]
 
 
+def test_an_iterator_whose_parent_made_no_call_joins_the_parents_twin() -> None:
+    profile = Profile()
+    chain(profile, 1, ("Root", "c2"), ("ParallelInterleaveV4", "c2"))
+    profile.iterator(10, "Iterator::Root::ParallelInterleaveV4[0]::Map", 2, "c1")
+    profile.iterator(11, "Iterator::Root::ParallelInterleaveV4[0]::Map::Range", 10, "c0")
+    profile.iterator(12, "Iterator::Root::ParallelInterleaveV4[9]::Map::Range", 999, "c0")  # 999 was cut off
+    assert types(profile) == [["Root", "ParallelInterleaveV4", "Map", "Range"]]
+
+
 @given(st.dictionaries(st.integers(1, 30), st.integers(0, 30), max_size=30))
 def test_any_parent_links_give_a_forest_that_holds_every_iterator_once(parents: dict[int, int]) -> None:
     profile = Profile()
     for iterator_id, parent in parents.items():
-        profile.iterator(iterator_id, f"Iterator::T{iterator_id}", parent)
+        depth = iterator_id % 4
+        profile.iterator(iterator_id, "Iterator" + "::T" * (depth + 1), parent)
     forest = fold(profile.host())
     assert set(forest.node_of_iterator) == set(parents)
     walked = [node.index for root in forest.roots for node in root.walk()]
