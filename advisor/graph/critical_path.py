@@ -76,7 +76,7 @@ def find_bottleneck(
     handed_on = 1 - sum(it.blame_share for it in active)
     by_call: dict[str, list[Iterator]] = {}
     for it in active:  # one call may run as several iterators (a FlatMap and the files it opens)
-        by_call.setdefault(it.main_call.id if it.main_call else it.id, []).append(it)
+        by_call.setdefault(_cost_center(it), []).append(it)
     group = max(by_call.values(), key=lambda its: sum(it.blame_share for it in its), default=[])
     share = sum(it.blame_share for it in group)
     if not group or share <= handed_on:
@@ -99,6 +99,14 @@ def find_bottleneck(
     else:
         classic_id = None
     return Bottleneck(worst.id, resource, share, why, classic_id, classic_why)
+
+
+def _cost_center(it: Iterator) -> str:
+    """What the iterator's cost is counted under: its call; a source opened by an interleave's function, under that call."""
+    call = it.main_call
+    if call is None:
+        return it.id
+    return call.nested_in if call.nested_in is not None and not call.inputs else call.id
 
 
 def cpu_busy_share(usage: Usage | None, host: Host | None) -> float | None:
