@@ -12,6 +12,7 @@ The steps without the tool are taken from the same stretch of the run (after the
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -147,7 +148,7 @@ def measure(script: Path, data: Path) -> tuple[float, float]:
 def median_step(stamps: list[int], start: int, end: int) -> float:
     """Median time between stamps that lie in that stretch."""
     inside = [stamp for stamp in stamps if start <= stamp <= end]
-    return statistics.median(b - a for a, b in zip(inside, inside[1:], strict=False))
+    return statistics.median(b - a for a, b in itertools.pairwise(inside))
 
 
 def make_images(folder: Path) -> None:

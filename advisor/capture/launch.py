@@ -8,6 +8,7 @@ Try it: `python -m advisor.capture.launch [--out DIR] script.py args...` prints 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import select
@@ -21,6 +22,8 @@ from typing import IO
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
+from advisor.model.codec import decode, encode
+from advisor.model.recording import Recording, ScriptExit
 
 RECORDING = "recording.json"
 FAILURE = "failure.json"
@@ -165,6 +168,8 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
 
 def _outcome(request: CaptureRequest, code: int) -> Path:
     if (request.out / RECORDING).exists():
+        if code < 0:
+            _note_kill(request.out / RECORDING, -code)
         return request.out
     failure = _failure(request.out / FAILURE)
     name = _target_name(request)
@@ -179,6 +184,13 @@ def _outcome(request: CaptureRequest, code: int) -> Path:
         raise ScriptFailed(f"{name} failed before anything was measured: {failure.get('exception', 'unknown error')}.")
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     raise ScriptFailed(f"{name} {how} before anything was measured.")
+
+
+def _note_kill(path: Path, number: int) -> None:
+    """The recording was written after the window; what it says of the script's end is no longer true."""
+    recording = decode(path.read_bytes(), Recording, str(path))
+    ended = ScriptExit("killed", 128 + number, f"signal {number}")
+    path.write_bytes(encode(dataclasses.replace(recording, script_exit=ended)))
 
 
 def _failure(path: Path) -> dict[str, str]:

@@ -88,8 +88,12 @@ class Monitor:
             track.end(now)
         if not self._is_off and (
                 now >= self._next_check_ns or track.count <= WARMUP_STEPS or track.count >= self._check_at_step):
-            with self._lock:
-                self._act(track, now)
+            try:
+                with self._lock:
+                    self._act(track, now)
+            except Exception as error:  # the script goes on whatever happens here
+                self._is_off = True
+                self._warn(f"The run could not be followed any further ({type(error).__name__}: {error}).")
             now = time.time_ns()
         track.begin(now)
         return now

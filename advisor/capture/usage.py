@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import statistics
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from advisor.model.recording import Usage
 
 _PROBE_SLEEP_S = 0.01
 """100 probes a second at some 20 us each: below 0.3 % of one core."""
-_BASELINE_PROBES = 3
+_MIN_PROBES = 3
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""`ru_maxrss` counts bytes on macOS and KiB elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
         wall_ns=end.time_ns - start.time_ns, cpu_ns=end.cpu_ns - start.cpu_ns,
         children_cpu_ns=end.children_cpu_ns - start.children_cpu_ns,
         read_bytes=_difference(start.read_bytes, end.read_bytes), read_chars=_difference(start.read_chars, end.read_chars),
-        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,
         host_cpu_busy_share=None if busy_share is None else min(1.0, max(0.0, busy_share)), gil_wait_share=gil_wait_share,
     )
 
@@ -61,8 +64,9 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
 class LockProbe:
     """A thread that sleeps 10 ms and sees how much later it has Python's lock (the GIL) back.
 
-    Late means: the kernel's timer slack (measured at start, before the window's load counts), waiting for a core (known from
-    `/proc/thread-self/schedstat`, taken off) and waiting for the lock (what is left).
+    It comes late for three reasons: the kernel wakes it late (taken off as a constant), it waits for a core (known from
+    `/proc/thread-self/schedstat`, taken off), and it waits for the lock (what is left). A thread that wants the lock from
+    another that computes in Python gets it after 5 ms (`sys.getswitchinterval`): so 0.33 says that the lock is always held.
     """
 
     def __init__(self) -> None:
@@ -77,10 +81,10 @@ class LockProbe:
     def stop(self) -> float | None:
         """End probing: the median share of time spent waiting for the lock, or None if there was no time to probe."""
         self._stop.set()
-        return statistics.median(self._shares) if len(self._shares) >= _BASELINE_PROBES else None
+        return statistics.median(self._shares) if len(self._shares) >= _MIN_PROBES else None
 
     def _run(self) -> None:
-        slack_ns = 100_000  # Linux' default timer slack is 50 us, plus waking up
+        slack_ns = 100_000  # Linux' default timer slack is 50 us, and waking up takes as long again
         queued = _queued_ns()
         while not self._stop.is_set():
             start = time.monotonic_ns()
