@@ -426,7 +426,9 @@ def _analysis(
                 parameters=node.parameters,
                 is_async=is_async(node.type),
                 injected_by_tensorflow=node.injected,
-                has_saturated_calls=node in slowest if node.parallelism is not None else None,
+                has_saturated_calls=any(node.group == each.group for each in slowest)
+                if node.parallelism is not None
+                else None,
             )
         )
     steps = _steps(machine, step_ms, wait_ms)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -60,7 +61,7 @@ def _field_docstrings(path: Path, class_name: str) -> dict[str, str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     body = next((n.body for n in tree.body if isinstance(n, ast.ClassDef) and n.name == class_name), [])
     found = {}
-    for statement, below in zip(body, body[1:], strict=False):
+    for statement, below in itertools.pairwise(body):
         if (
             isinstance(statement, ast.AnnAssign)
             and isinstance(statement.target, ast.Name)

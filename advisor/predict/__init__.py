@@ -1,24 +1,30 @@
 """What a change would give, hold in memory and do to the data, before anybody has tried it.
 
-In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model),
-`usable_cores` and `idle_cores` (capacity), `cache_bytes` and `elements_per_epoch` (memory), `cache_obstacles` and
-`parallel_safety` (legality).
+In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model), cores and
+Python's lock (capacity), bytes (memory), safety (legality), places for a cache (caching).
 """
 
+from advisor.predict.caching import CachePlace, cache_places
 from advisor.predict.capacity import idle_cores, is_python_locked, usable_cores
-from advisor.predict.legality import Obstacle, cache_obstacles, nested_calls, parallel_safety, upstream_calls
+from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, elements_per_epoch
-from advisor.predict.operational import overlap_factor, predict_speedup
+from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
+from advisor.predict.structure import consumed_call, iterators_inside, nested_calls, upstream_calls
 
 __all__ = [
+    "CachePlace",
     "Obstacle",
+    "asynchronous",
     "cache_bytes",
     "cache_obstacles",
+    "cache_places",
+    "consumed_call",
     "elements_per_epoch",
     "idle_cores",
     "is_python_locked",
+    "iterators_inside",
     "nested_calls",
-    "overlap_factor",
+    "overlap_factors",
     "parallel_safety",
     "predict_speedup",
     "upstream_calls",

@@ -21,17 +21,16 @@ def usable_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
 
 
 def busy_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """Cores busy on average in the window; other processes count too, since what they use cannot be had."""
-    usage, host = analysis.usage, analysis.host
-    if usage is None or usage.wall_ns <= 0:
-        if pipeline.span_ns <= 0:
-            return None
+    """Cores that the process kept busy, on average over the window; without a recording, those of the pipeline alone.
+
+    What other processes used does not count: they come and go, and the scheduler would share the cores with us.
+    """
+    usage = analysis.usage
+    if usage is not None and usage.wall_ns > 0:
+        return (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns
+    if pipeline.span_ns > 0:
         return sum(it.busy_ns for it in pipeline.iterators) / pipeline.span_ns
-    busy = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns
-    has_whole_machine = host is not None and host.cores >= host.cores_installed
-    if host is not None and has_whole_machine and usage.host_cpu_busy_share is not None:
-        busy = max(busy, usage.host_cpu_busy_share * host.cores_installed)
-    return busy
+    return None
 
 
 def idle_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
+from advisor.predict.structure import nested_calls, upstream_calls
 
 ORDER = "order"
 CONTENT = "content"
@@ -101,34 +102,6 @@ class Obstacle:
     """For people, with the call as its subject: `draws random numbers`."""
 
 
-def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """`call` and every call that feeds it, sources last; nested ones (inside functions) not among them."""
-    by_id = {each.id: each for each in analysis.calls}
-    found: dict[str, Call] = {}
-    level = [call]
-    while level:
-        found |= {each.id: each for each in level}
-        level = [by_id[i] for each in level for i in each.inputs if i in by_id and i not in found]
-    return tuple(found.values())
-
-
-def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """Calls made inside the function of `call`, at any depth, and those made by the call itself."""
-    found: dict[str, Call] = {}
-    owners = {call.id}
-    for _ in range(len(analysis.calls)):
-        level = [
-            each
-            for each in analysis.calls
-            if each.id not in found and each.id != call.id and (each.nested_in in owners or each.made_by in owners)
-        ]
-        if not level:
-            break
-        found |= {each.id: each for each in level}
-        owners = {each.id for each in level}
-    return tuple(found.values())
-
-
 def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
     """Everything upstream of `call` (itself included) that makes epochs differ; empty: a cache behind it is exact."""
     found: dict[tuple[str, str], Obstacle] = {}
@@ -150,6 +123,8 @@ def parallel_safety(call: Call) -> Safety:
 
 def _obstacle(call: Call, outer: Call) -> Obstacle | None:
     """`outer` is the call in the chain inside which `call` was made, or `call` itself."""
+    if call.method == "from_generator":
+        return Obstacle(outer, CONTENT, "runs a Python generator, which may yield other elements in every epoch")
     if call.function is not None and (reason := _changes(call.function)) is not None:
         return Obstacle(outer, CONTENT, reason)
     arguments = call.arguments
@@ -163,8 +138,6 @@ def _obstacle(call: Call, outer: Call) -> Obstacle | None:
         return Obstacle(outer, CONTENT, "mixes its inputs at random")
     if call.method in ("random", "RandomDataset", "rejection_resample"):
         return Obstacle(outer, CONTENT, "draws random numbers")
-    if call.method == "from_generator":
-        return Obstacle(outer, CONTENT, "runs a Python generator, which may yield other elements in every epoch")
     if "Generator" in call.method:
         return Obstacle(outer, CONTENT, "runs Python code")
     if arguments.get("deterministic") is False or call.options.get("deterministic") is False:

@@ -18,10 +18,16 @@ def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | Non
 
 def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
     """Bytes of one element behind `call`: measured by tf.data's model, else from its element spec."""
-    for it in pipeline.iterators:
-        if it.calls and it.calls[-1].id == call.id and it.element_bytes:
-            return it.element_bytes
-    return call.element_bytes
+    it = iterator_of(pipeline, call)
+    if it is not None and it.element_bytes:
+        return it.element_bytes
+    if call.element_bytes:
+        return call.element_bytes
+    fused = next((it for it in pipeline.iterators if any(each.id == call.id for each in it.calls)), None)
+    size = fused.calls[-1].arguments.get("batch_size") if fused is not None and len(fused.calls) == 2 else None
+    if fused is not None and fused.element_bytes and isinstance(size, int) and size > 0:
+        return fused.element_bytes // size  # a map before the batch that it is fused with
+    return None
 
 
 def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:

@@ -57,10 +57,17 @@ def predict_speedup(
     return Prediction(value, low=min(value, max(1.0, low)), high=max(value, min(ceiling, high)))
 
 
-def overlap_factor(pipeline: Pipeline) -> float:
-    """Factor on the cost of a pipeline that runs in its consumer's thread, when a prefetch lets both run at once."""
+def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = _NO_CHANGE) -> dict[str, float]:
+    """Cost factors of a prefetch at the end: what runs in the consumer's thread then runs beside the consumer.
+
+    `cost_factors`: those of other changes made together with it, on which these are laid.
+    """
+    behind = asynchronous(pipeline)
     wait = pipeline.wait_share
-    return max(0.0, wait - (1 - wait)) / wait if wait > 0 else 1.0
+    front = {it.id: cost_factors.get(it.id, 1.0) for it in pipeline.iterators if it.id not in behind}
+    own = wait * sum(it.blame_share * front[it.id] for it in pipeline.iterators if it.id in front)
+    left = max(0.0, own - (1 - wait)) / own if own > 0 else 1.0
+    return {**cost_factors, **{iterator_id: factor * left for iterator_id, factor in front.items()}}
 
 
 def _steps(pipeline: Pipeline, cost: Mapping[str, float], blamed: float) -> tuple[float, float, float]:
@@ -97,7 +104,7 @@ def _floor(analysis: Analysis, pipeline: Pipeline, cost: Mapping[str, float], wo
     """The shortest new step that the work left over allows, as a share of the old step; at most 1."""
     span = pipeline.span_ns
     stages = [
-        it.busy_ns * min(cost[it.id], work[it.id]) / (width * span)
+        min(1.0, it.busy_ns / (width * span)) * min(cost[it.id], work[it.id])
         for it in pipeline.iterators
         if (width := _width(pipeline, it)) is not None
     ]

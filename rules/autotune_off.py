@@ -1,0 +1,147 @@
+"""autotune-off: an option forbids tf.data what it would do by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Fix,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Rule,
+    Safety,
+    SetOption,
+    catalog,
+    consumed_call,
+    idle_cores,
+    is_editable,
+    overlap_factors,
+    place,
+    predict_speedup,
+    upstream_calls,
+    usable_cores,
+)
+from advisor.testing import AUTOTUNE, batch, fires, map_, options, pipeline, prefetch, shuffle, silent, source
+
+AUTOTUNE_OPTIONS = ("autotune.enabled", "experimental_optimization.autotune")
+REWRITE_OPTIONS = ("experimental_optimization.apply_default_optimizations",)
+
+
+@dataclass(frozen=True)
+class AutotuneOff(Rule):
+    """An option switches tf.data's autotuning or its default optimizations off, and the consumer waits for it.
+
+    ## Why it is slow
+    `options.autotune.enabled = False` leaves parallelism and buffers where they start and injects no prefetch;
+    `apply_default_optimizations = False` also keeps stateless maps sequential. Such lines are often copied from advice about
+    memory, and stay.
+
+    ## What the fix does
+    It removes the line that sets the option, so that tf.data's default holds again. Elements and order stay the same.
+
+    ## When not to
+    When the option is there for a reason that still holds, such as a memory limit or a reproducible trace: then do by hand what
+    tf.data would do (`num_parallel_calls`, `prefetch`).
+
+    ## What tf.data already does
+    Without the option: parallel calls for stateless maps, a tuned prefetch at the end, tuned parallelism and buffers wherever
+    `AUTOTUNE` is given. If the script does these by hand, the option costs nothing and the rule is silent.
+    """
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for the option that forbids what would make the consumer wait less."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for call, option in forbidding_options(analysis, pipeline):
+            factors = {}
+            if option in REWRITE_OPTIONS:
+                cores = min(usable_cores(analysis, pipeline) or 1.0, 1 + (idle_cores(analysis, pipeline) or 0.0))
+                factors = {it.id: 1 / max(1.0, cores) for it in pipeline.iterators if is_sequential_stateless_map(it)}
+            names = [f"keeps {', '.join(pipeline.iterator(i).name for i in factors)} sequential"] if factors else []
+            top = next((it for it in pipeline.iterators if it.name not in ("Root", "Model", "Options")), None)
+            if top is not None and not top.is_async:
+                names.append("puts no prefetch at the end")
+            if not names:
+                continue
+            yield self.finding(
+                f"Remove {option} = False",
+                f"{option} = False at {place(call)}: tf.data {' and '.join(names)}, so that the consumer waits for it.",
+                call=call,
+                prediction=predict_speedup(analysis, pipeline, overlap_factors(pipeline, factors)),
+                memory_bytes=None,
+                fix=Fix((SetOption(call.id, option, None),), Safety.EXACT, is_auto=True) if is_editable(call) else None,
+                evidence=(Evidence("sequential_maps", len(factors), "maps"),),
+            )
+
+
+def forbidding_options(analysis: Analysis, pipeline: Pipeline) -> Iter[tuple[Call, str]]:
+    """The calls of the pipeline that switch autotuning or the default optimizations off."""
+    consumed = consumed_call(analysis, pipeline)
+    for call in upstream_calls(analysis, consumed) if consumed else ():
+        for option in (*AUTOTUNE_OPTIONS, *REWRITE_OPTIONS):
+            if call.options.get(option) is False:
+                yield call, option
+
+
+def is_sequential_stateless_map(iterator: Iterator) -> bool:
+    """Whether tf.data would run this map in parallel if it might."""
+    kind = catalog.base_type(iterator.name)
+    maps = [call for call in iterator.calls if call.method == "map" and call.nested_in is None]
+    is_sequential = kind == "Map" or (kind == "MapAndBatch" and iterator.parallelism == 1)
+    return (
+        is_sequential
+        and bool(maps)
+        and all(
+            call.arguments.get("num_parallel_calls") is None
+            and call.function is not None
+            and not call.function.is_stateful
+            for call in maps
+        )
+    )
+
+
+EXAMPLES = (
+    fires(
+        pipeline(source(ms=1), shuffle(), batch(8), options(autotune__enabled=False), consumer_ms=10, cores=4),
+        fixed="options = tf.data.Options()\nds = ds.with_options(options)",
+    ),
+    fires(
+        pipeline(
+            source(),
+            map_("decode", ms=1),
+            batch(8),
+            options(experimental_optimization__apply_default_optimizations=False),
+            prefetch(),
+            consumer_ms=2,
+            cores=4,
+        ),
+        fixed="options = tf.data.Options()\nds = ds.with_options(options)",
+    ),
+    silent(
+        pipeline(source(ms=1), shuffle(), batch(8), consumer_ms=4, cores=4),
+        because="no option forbids anything",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("decode", ms=1, calls=AUTOTUNE),
+            batch(8),
+            options(experimental_optimization__apply_default_optimizations=False),
+            prefetch(),
+            consumer_ms=1,
+            cores=4,
+        ),
+        because="the script does by hand what tf.data may not",
+    ),
+    silent(
+        pipeline(source(ms=1), shuffle(), batch(8), options(autotune__enabled=True), consumer_ms=4, cores=4),
+        because="the option is on",
+    ),
+)

@@ -1,0 +1,256 @@
+"""repeated-work: every epoch computes the same elements again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    CachePlace,
+    Evidence,
+    Finding,
+    Fix,
+    InsertAfter,
+    Iter,
+    Note,
+    Pipeline,
+    Rule,
+    Safety,
+    cache_places,
+    is_editable,
+    label,
+    place,
+)
+from advisor.testing import (
+    batch,
+    cache,
+    fires,
+    map_,
+    pipeline,
+    prefetch,
+    repeat,
+    shuffle,
+    silent,
+    source,
+    unknown_size,
+)
+from advisor.units import format_bytes, format_share
+
+
+@dataclass(frozen=True)
+class RepeatedWork(Rule):
+    """Every epoch reads and computes the same elements again, and they would fit in memory.
+
+    ## Why it is slow
+    A pipeline starts from its files again in every epoch. Whatever does not depend on chance (reading, decoding, resizing,
+    parsing) gives the same elements each time.
+
+    ## What the fix does
+    `.cache()` keeps the elements of the first epoch in memory; later epochs start from there. The place is the one that saves
+    most, and of those that save about as much, the one that holds the fewest bytes: encoded images are smaller than decoded ones,
+    uint8 smaller than float. The first epoch becomes no faster.
+
+    ## When not to
+    Behind anything that draws random numbers: the cache would freeze the augmentation of the first epoch. Behind a `shuffle`: it
+    would freeze the order. Where the elements do not fit in memory, or where epochs are not read to their end (an unfinished
+    cache is thrown away). The rule looks at everything upstream of the place, not at one call alone, and says which call
+    forbids a better one. Python functions and generators may draw random numbers that TensorFlow does not know of, so they
+    forbid it too.
+
+    ## What tf.data already does
+    Nothing here: it never caches by itself.
+    """
+
+    max_memory_share: float = 0.5
+    """Share of the free memory that the cache may take. The other half is left to the model, to other buffers and to an estimate
+    that is too low."""
+    equal_gain: float = 0.9
+    """Places whose predicted speedup is at least this part of the best one's are taken for equal: the smallest is chosen."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """The best legal place for a cache, and why better ones are not legal."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        places = [each for each in cache_places(analysis, pipeline) if each.prediction.value >= self.min_speedup]
+        fitting = [each for each in places if self._fits(analysis, each)]
+        exact = self._best([each for each in fitting if not each.obstacles])
+        reordered = self._best([each for each in fitting if each.keeps_elements])
+        chosen = exact
+        if reordered is not None and (
+            exact is None or exact.prediction.value < self.equal_gain * reordered.prediction.value
+        ):
+            chosen = reordered
+        yield from forbidden(places, chosen, self.equal_gain)
+        if chosen is None:
+            yield from self._too_large(analysis, places)
+        elif chosen.is_repeated_below or has_several_epochs(analysis, pipeline):
+            yield self._advice(analysis, chosen)
+        else:
+            yield Note(
+                f"The window saw one pass over the data. If the script makes more of them, .cache() behind "
+                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first."
+            )
+
+    def _fits(self, analysis: Analysis, candidate: CachePlace) -> bool:
+        """Whether the cache fits; what cannot be known is allowed, and not applied unasked."""
+        if analysis.host is None or candidate.bytes is None:
+            return True
+        return candidate.bytes <= self.max_memory_share * analysis.host.memory_free_bytes
+
+    def _best(self, candidates: Sequence[CachePlace]) -> CachePlace | None:
+        """Of the places that save about as much as the best one, the smallest; one that can be edited before others."""
+        if not candidates:
+            return None
+        most = max(each.prediction.value for each in candidates)
+        equal = [each for each in candidates if each.prediction.value >= self.equal_gain * most]
+        equal = [each for each in equal if is_editable(each.call)] or equal
+        fewest = min((each.bytes for each in equal if each.bytes is not None), default=None)
+        small = [each for each in equal if fewest is None or (each.bytes or math.inf) * self.equal_gain <= fewest]
+        return max(small or equal, key=lambda each: each.prediction.value)
+
+    def _advice(self, analysis: Analysis, chosen: CachePlace) -> Finding:
+        call, host = chosen.call, analysis.host
+        is_known = chosen.bytes is not None and host is not None
+        size = (
+            f"The elements of an epoch take {format_bytes(chosen.bytes)}, {format_bytes(host.memory_free_bytes)} are free."
+            if chosen.bytes is not None and host is not None
+            else "How many bytes an epoch takes could not be seen: check that it fits in memory."
+        )
+        order = (
+            f" It keeps the order of the first epoch, behind {chosen.obstacles[0].call.method}."
+            if chosen.obstacles
+            else ""
+        )
+        because = (
+            f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
+            f"{format_share(chosen.saved_share)} of the wait for input. {size}{order}"
+        )
+        safety = Safety.REORDERED if chosen.obstacles else Safety.EXACT
+        fix = Fix((InsertAfter(call.id, "cache"),), safety, is_auto=is_known and safety is Safety.EXACT)
+        return self.finding(
+            f"Cache behind {label(call)}",
+            because,
+            call=call,
+            prediction=chosen.prediction,
+            memory_bytes=chosen.bytes,
+            fix=fix if is_editable(call) else None,
+            evidence=(
+                Evidence("saved_blame_share", chosen.saved_share, "share"),
+                *((Evidence("cache_bytes", chosen.bytes, "bytes"),) if chosen.bytes is not None else ()),
+                *((Evidence("free_memory", host.memory_free_bytes, "bytes"),) if host is not None else ()),
+            ),
+        )
+
+    def _too_large(self, analysis: Analysis, places: Sequence[CachePlace]) -> Iter[Note]:
+        smallest = min(
+            (each for each in places if not each.obstacles and each.bytes is not None),
+            key=lambda each: each.bytes or 0,
+            default=None,
+        )
+        if smallest is not None and analysis.host is not None and smallest.bytes is not None:
+            yield Note(
+                f"A cache behind {label(smallest.call)} at {place(smallest.call)} would save the work of later epochs, but its "
+                f"{format_bytes(smallest.bytes)} are more than {format_share(self.max_memory_share)} of the "
+                f"{format_bytes(analysis.host.memory_free_bytes)} of free memory."
+            )
+
+
+def has_several_epochs(analysis: Analysis, pipeline: Pipeline) -> bool:
+    """Whether the consumer reads the data more than once: seen, or said by Keras."""
+    consumer = pipeline.consumer
+    if consumer is None:
+        return False
+    epochs = analysis.keras.get("epochs")
+    return consumer.iterators > 1 or (consumer.kind.startswith("keras") and isinstance(epochs, int) and epochs > 1)
+
+
+def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:
+    """Why a cache does not stand where it would save clearly more."""
+    gain = chosen.prediction.value if chosen else 1.0
+    tempting = [each for each in places if not each.keeps_elements and each.prediction.value * equal_gain > gain]
+    for obstacle in {o.call.id: o for each in tempting for o in each.obstacles if o.kind == "content"}.values():
+        function = obstacle.call.function
+        name = function.name if function and function.name else obstacle.call.method
+        pronoun = "it " if function else "which "
+        where = f", {place(obstacle.call)}" if place(obstacle.call) else ""
+        yield Note(f"cache is not legal above `{name}`, {pronoun}{obstacle.reason}{where}")
+
+
+EXAMPLES = (
+    fires(
+        pipeline(
+            source(bytes=20_000),
+            map_("decode", ms=5, bytes=12_000),
+            shuffle(),
+            map_("augment", ms=0.1, random=True),
+            batch(32),
+            consumer_ms=5,
+            cores=8,
+            epochs=3,
+        ),
+        fixed="ds.map(decode).cache()",
+    ),
+    fires(
+        pipeline(
+            source(bytes=2_000, ms=2),
+            map_("decode", ms=0.1, bytes=600_000),
+            batch(32),
+            repeat(),
+            consumer_ms=5,
+            cores=8,
+        ),
+        fixed="tf.data.TFRecordDataset(files).cache()",
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=1_000), map_("load", ms=5, bytes=150_000), batch(32), consumer_ms=5, epochs=2
+        ),
+        fixed="ds.batch(32).cache()",
+    ),
+    fires(
+        pipeline(unknown_size(source()), map_("decode", ms=5, bytes=10_000), batch(32), consumer_ms=5, epochs=2),
+        fixed="ds.batch(32).cache()",
+    ),
+    silent(
+        pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=1),
+        because="the data is read once",
+        note="If the script makes more of them, .cache() behind",
+    ),
+    silent(
+        pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=5, epochs=3),
+        because="a cache would freeze the random numbers",
+        note="cache is not legal above `augment`, it draws random numbers, train.py:4",
+    ),
+    silent(
+        pipeline(source("Generator", ms=2), map_("decode", ms=1), batch(32), consumer_ms=5, epochs=3),
+        because="a generator may yield other elements in every epoch",
+        note="runs a Python generator",
+    ),
+    silent(
+        pipeline(source("Random", ms=0.1), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=3),
+        because="the source draws random numbers, though the map does not",
+        note="draws random numbers",
+    ),
+    silent(
+        pipeline(source(), map_("decode", ms=5), cache(), batch(32), consumer_ms=5, epochs=3),
+        because="there is a cache",
+    ),
+    silent(
+        pipeline(
+            source(elements=1_000_000, bytes=100_000),
+            map_("decode", ms=5, bytes=600_000),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        ),
+        because="the elements do not fit in memory",
+        note="of free memory",
+    ),
+    silent(
+        pipeline(source(), map_("decode", ms=0.5), batch(32), prefetch(), consumer_ms=50, cores=8, epochs=3),
+        because="the consumer does not wait",
+    ),
+)

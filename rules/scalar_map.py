@@ -1,0 +1,173 @@
+"""scalar-map: a cheap function is called so often that calling it is the cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Prediction,
+    Rule,
+    catalog,
+    label,
+    place,
+    predict_speedup,
+)
+from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
+from advisor.units import format_ns, format_share
+
+ELEMENTWISE_OPS = frozenset({
+    "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Cos", "Div", "DivNoNan", "Equal", "Exp", "Expm1", "Floor", "FloorDiv",
+    "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr",
+    "LookupTableFind", "LookupTableFindV2", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "OnesLike", "Pow", "RealDiv",
+    "Reciprocal", "Relu", "Round", "Rsqrt", "Select", "SelectV2", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Square",
+    "SquaredDifference", "StringLower", "StringStrip", "StringToHashBucketFast", "StringToNumber", "StringUpper", "Sub", "Tan",
+    "Tanh", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy", "ZerosLike",
+})  # fmt: skip
+"""Ops that give the same values element by element, whether there is one element or a batch of them."""
+
+
+@dataclass(frozen=True)
+class ScalarMap(Rule):
+    """A `map` before the `batch` does next to nothing for each element, and calling it is what costs.
+
+    ## Why it is slow
+    Every call of a map's function costs some microseconds before its first op runs. For a function that adds two numbers, a
+    batch of a thousand elements pays that a thousand times.
+
+    ## What the fix does
+    The rule advises, it changes nothing yet: put the `batch` before the `map`. The function then runs once per batch, on tensors
+    with one more dimension in front. The rule speaks only of functions whose ops all work element by element, which give the
+    same values either way.
+
+    ## When not to
+    When the function looks at the shape of its element, or elements have different shapes (`padded_batch`, ragged tensors).
+
+    ## What tf.data already does
+    It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`), which spreads the calls over threads but makes
+    them no fewer.
+    """
+
+    min_batch_size: int = 8
+    """Elements per batch. With fewer, there are few calls to save."""
+    max_call_us: float = 100.0
+    """Microseconds of one call, ops included. Calling a function costs about 10 to 50 us; what takes longer does real work."""
+    max_op_share: float = 0.5
+    """Share of the call's time inside its ops. Above a half, the ops are the cost."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each map of element-wise ops whose calls cost more than their ops."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for iterator in pipeline.iterators:
+            call = next((each for each in iterator.calls if each.method == "map"), None)
+            if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_elementwise(call):
+                continue
+            size = batch_size_below(pipeline, iterator)
+            is_fused = any(each.method == "batch" for each in iterator.calls)
+            calls = (iterator.elements or 0) * (size if is_fused and size else 1)
+            op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
+            if not size or not calls or size < self.min_batch_size or op_share > self.max_op_share:
+                continue
+            call_ns = iterator.busy_ns / calls
+            if call_ns > self.max_call_us * 1_000:
+                continue
+            yield self._advice(analysis, pipeline, iterator, call, size, call_ns, op_share)
+
+    def _advice(
+        self,
+        analysis: Analysis,
+        pipeline: Pipeline,
+        iterator: Iterator,
+        call: Call,
+        size: int,
+        call_ns: float,
+        op_share: float,
+    ) -> Finding:
+        left = op_share + (1 - op_share) / size
+        prediction = predict_speedup(analysis, pipeline, {iterator.id: left}, {iterator.id: left})
+        because = (
+            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} a call, of which its ops "
+            f"take {format_share(op_share)}, and causes {format_share(iterator.blame_share)} of the wait for input. Its "
+            f"ops work element by element, so one call per batch of {size} gives the same values."
+        )
+        return self.finding(
+            f"Batch before {label(call)}: .batch({size}).map({call.function.name if call.function else ''})",
+            because,
+            call=call,
+            iterator=iterator,
+            prediction=prediction and Prediction(prediction.value, 1.0, prediction.high),
+            evidence=(
+                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("time_per_call", call_ns, "ns"),
+                Evidence("op_share", op_share, "share"),
+                Evidence("batch_size", size, "elements"),
+            ),
+        )
+
+
+def is_elementwise(call: Call) -> bool:
+    """Whether all ops of the function give the same on a batch as on its elements."""
+    return call.function is not None and bool(call.function.ops) and ELEMENTWISE_OPS.issuperset(call.function.ops)
+
+
+def batch_size_below(pipeline: Pipeline, iterator: Iterator) -> int | None:
+    """Size of the batch that the map's elements go into; None if there is no plain `batch` on the way to the root."""
+    node: Iterator | None = iterator
+    while node is not None:
+        for call in node.calls:
+            size = call.arguments.get("batch_size")
+            if call.method == "batch" and isinstance(size, int):
+                return size
+        node = pipeline.parent(node)
+    return None
+
+
+_SCALE = ("Cast", "RealDiv", "Sub")
+
+EXAMPLES = (
+    fires(
+        pipeline(source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.1), batch(1024), consumer_ms=1, cores=2)
+    ),
+    fires(
+        pipeline(
+            source(),
+            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2),
+            shuffle(),
+            batch(256),
+            prefetch(),
+            consumer_ms=0.5,
+            cores=4,
+        )
+    ),
+    silent(
+        pipeline(source("Range"), batch(1024), map_("scale", ms=5, ops=_SCALE, op_share=0.9), consumer_ms=1, cores=2),
+        because="it runs on batches already",
+    ),
+    silent(
+        pipeline(
+            source(), map_("decode", ms=0.05, ops=("DecodeJpeg",), op_share=0.4), batch(64), consumer_ms=0.1, cores=2
+        ),
+        because="its op works on one element only",
+    ),
+    silent(
+        pipeline(
+            source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.9), batch(1024), consumer_ms=1, cores=2
+        ),
+        because="its ops are the cost, not the calls",
+    ),
+    silent(
+        pipeline(
+            source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.1), batch(4), consumer_ms=0.01, cores=2
+        ),
+        because="a batch of four saves few calls",
+    ),
+)
