@@ -129,9 +129,12 @@ def _is_at_least(value: float, size: int) -> bool:
 
 
 def _digits(value: float, digits: int = 3) -> str:
-    """Three significant digits without an exponent or trailing zeros; whole numbers above that stay whole."""
+    """Three significant digits (at most six decimals) without an exponent or trailing zeros; larger whole numbers stay whole."""
+    if not math.isfinite(value):  # a finite value may have overflowed on its way to another unit
+        return "many"
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    decimals = min(6, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
     text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text

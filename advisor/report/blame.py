@@ -40,7 +40,8 @@ def _row(iterator: Iterator, is_wide: bool, full: str) -> list[Text]:
     style = "bold" if iterator.is_bottleneck else "" if iterator.blame_ns else "dim"
     call = iterator_text(iterator)
     if iterator.main_call is None:
-        call = Text("added by tf.data" if iterator.injected_by_tensorflow else clean(iterator.name))
+        is_added = iterator.injected_by_tensorflow and iterator.parent_id is not None
+        call = Text("added by tf.data" if is_added else clean(iterator.name))
     share = units.format_share(iterator.blame_share)
     if not is_wide:
         return [call, Text(share, style)]

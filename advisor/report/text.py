@@ -50,7 +50,7 @@ def print_report(report: Report, console: Console) -> None:
         _list(console, "Already done by tf.data", main.already_done)
         _list(console, "Not seen", main.notes)
     if report.findings:
-        _section(console, "What to change", _findings(report))
+        _print_findings(report, console)
     if report.analysis.verdict.is_input_bound:
         _list(console, "Not proposed", report.notes)
         _list(console, "Other pipelines", _other_pipelines(report.analysis))
@@ -99,13 +99,14 @@ def _classic(pipeline: Pipeline, bottleneck: Bottleneck) -> str:
     return f"The profiler guide's definition (self time of the slowest call) would name {name}."
 
 
-def _findings(report: Report) -> list[RenderableType]:
-    found: list[RenderableType] = []
+def _print_findings(report: Report, console: Console) -> None:
+    _section(console, "What to change", [])
     for number, finding in enumerate(report.findings, 1):
         if number > 1:
-            found.append(Text())
-        found += [_title(number, finding), *_details(finding)]
-    return found
+            console.print()
+        _print(console, _title(number, finding), indent=2)
+        for item in _details(finding):
+            _print(console, item, indent=5)
 
 
 def _title(number: int, finding: Finding) -> Text:
@@ -121,8 +122,8 @@ def _details(finding: Finding) -> Iterable[RenderableType]:
         yield place(finding.site)
     yield Text(clean(finding.because))
     if finding.evidence:
-        facts = (f"{clean(fact.name)} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence)
-        yield Text("; ".join(facts), "dim")
+        facts = (f"{fact.name} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence)
+        yield Text(clean("; ".join(facts)), "dim")
     if finding.diff:
         yield _diff(finding.diff)
     yield Text(_effect(finding), "dim")
@@ -131,11 +132,11 @@ def _details(finding: Finding) -> Iterable[RenderableType]:
 def _effect(finding: Finding) -> str:
     """What the change does to the data and to memory, and where its page is."""
     if finding.fix is None:
-        safety = "Advice only"
+        safety = "Advice only."
     else:
-        safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})"
-    memory = f"memory: {units.format_bytes(finding.memory_bytes)} more; " if finding.memory_bytes else ""
-    return f"{safety}; {memory}more: advisor explain {clean(finding.rule)}"
+        safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
+    memory = f" Memory: {units.format_bytes(finding.memory_bytes)} more." if finding.memory_bytes else ""
+    return f"{safety}{memory} Page: advisor explain {clean(finding.rule)}"
 
 
 def _diff(diff: str) -> Text:
@@ -193,7 +194,7 @@ def _measured(report: Report) -> str:
 
 def _section(console: Console, title: str, content: Iterable[RenderableType], style: str = "") -> None:
     console.print()
-    console.print(Text(title, f"bold {style}".strip() if style else "bold underline"))
+    _print(console, Text(title, f"bold {style}" if style else "bold underline"))
     for item in content:
         _print(console, item, indent=2)
 

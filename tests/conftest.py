@@ -1,0 +1,17 @@
+"""What tests of several parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def validate() -> Callable[[object], None]:
+    """Raises unless its argument is a report.json of the shipped schema."""
+    import jsonschema
+
+    from advisor.report.json import load_schema
+
+    return jsonschema.Draft202012Validator(load_schema()).validate
