@@ -52,8 +52,9 @@ class CappedParallelism(Rule):
     It tunes what was given as `AUTOTUNE` and what it parallelised by itself. A number written by hand it never changes.
     """
 
-    min_idle_cores: float = 0.5
-    """Cores with nothing to do, on average over the window. Below half a core one more call has nowhere to run."""
+    min_idle_cores: float = 0.25
+    """Cores with nothing to do, on average over the window. With less, more calls have nowhere to run; how
+    much more than this is worth is for the prediction to say."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each constant that is lower than the number of cores, saturated, and waited for."""

@@ -91,7 +91,8 @@ class RepeatedWork(Rule):
         else:
             yield Note(
                 f"The window saw one pass over the data. If the script makes more of them, .cache() behind "
-                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first."
+                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first"
+                f"{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
             )
 
     def _fits(self, analysis: Analysis, candidate: CachePlace) -> bool:

@@ -54,8 +54,9 @@ class SerialInterleave(Rule):
     Nothing here: it never parallelises an `interleave` by itself, nor a `map` inside its function.
     """
 
-    min_idle_cores: float = 0.5
-    """Cores with nothing to do, on average over the window. Below half a core a second reader has nowhere to run."""
+    min_idle_cores: float = 0.25
+    """Cores with nothing to do, on average over the window. With less, more calls have nowhere to run; how
+    much more than this is worth is for the prediction to say."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each sequential interleave of two inputs or more that the consumer waits for."""

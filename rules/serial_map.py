@@ -56,8 +56,9 @@ class SerialMap(Rule):
     parallel already is not reported.
     """
 
-    min_idle_cores: float = 0.5
-    """Cores with nothing to do, on average over the window. Below half a core a second call has nowhere to run."""
+    min_idle_cores: float = 0.25
+    """Cores with nothing to do, on average over the window. With less, more calls have nowhere to run; how
+    much more than this is worth is for the prediction to say."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each map that runs one at a time and keeps the consumer waiting."""

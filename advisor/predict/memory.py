@@ -7,6 +7,13 @@ from __future__ import annotations
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
+from advisor.predict.structure import upstream_calls
+
+_UNSTEADY = frozenset({"interleave", "flat_map", "window", "group_by_window", "from_generator", "repeat", "take_while"})
+"""Methods whose elements come in bursts: one window says little of how many an input gives."""
+
+_FEW = 16
+"""With fewer elements than this in the window, a ratio of counts is off by more than the buffers between hold."""
 
 
 def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
@@ -31,25 +38,44 @@ def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
 
 
 def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
-    """Elements of one epoch behind `call`: its cardinality, else at most what finished epochs show; None: unknown."""
-    if call.cardinality is not None and call.cardinality >= 0:
-        return call.cardinality
+    """Elements of one epoch behind `call`; None: unknown.
+
+    Its cardinality; else that of what feeds it, scaled by how many elements of the one gave how many of the other in the
+    window; else at most as many as finished epochs took.
+    """
+    for each in _steadily_feeding(analysis, call):
+        if each.cardinality is not None and each.cardinality >= 0:
+            ratio = _elements(pipeline, call, each)
+            return (
+                each.cardinality if each.id == call.id else None if ratio is None else round(each.cardinality * ratio)
+            )
     consumer = pipeline.consumer
     if consumer is None or consumer.iterators < 2 or analysis.recording is None:
         return None
     steps = next((len(s.start_ns) for s in analysis.recording.steps if s.consumer_id == consumer.id), 0)
-    ratio = _elements_per_root_element(pipeline, call)
-    if not steps or ratio is None:
+    it = iterator_of(pipeline, call)
+    if not steps or it is None or not it.elements or not pipeline.num_elements:
         return None
     # All but the last iterator were read to their end (or the script left them early: then an epoch is what it reads).
-    return round(steps / (consumer.iterators - 1) * ratio)
+    return round(steps / (consumer.iterators - 1) * it.elements / pipeline.num_elements)
 
 
-def _elements_per_root_element(pipeline: Pipeline, call: Call) -> float | None:
-    it = iterator_of(pipeline, call)
-    if it is None or not it.elements or not pipeline.num_elements:
+def _steadily_feeding(analysis: Analysis, call: Call) -> list[Call]:
+    """`call` and what feeds it, nearest first, as far as each element gives a steady number of elements."""
+    found = []
+    for each in upstream_calls(analysis, call):
+        found.append(each)
+        if each.method in _UNSTEADY or len(each.inputs) > 1:
+            break
+    return found
+
+
+def _elements(pipeline: Pipeline, call: Call, feeding: Call) -> float | None:
+    """Elements behind `call` for each behind `feeding`, as the window saw it."""
+    above, below = iterator_of(pipeline, call), iterator_of(pipeline, feeding)
+    if above is None or below is None or not above.elements or not below.elements or below.elements < _FEW:
         return None
-    return it.elements / pipeline.num_elements
+    return above.elements / below.elements
 
 
 def iterator_of(pipeline: Pipeline, call: Call) -> Iterator | None:
