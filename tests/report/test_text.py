@@ -58,7 +58,7 @@ def test_bottleneck_is_named_by_its_line():
 def test_any_width(made, width):
     lines = printed(made(), width).splitlines()
     assert not any(line != line.rstrip() for line in lines), "blanks at line ends"
-    assert all(len(line) <= max(width, 24) for line in lines if not line.startswith("Run folder"))
+    assert all(len(line) <= max(width, 25) for line in lines if not line.startswith("Run folder"))
 
 
 def test_no_color_has_no_color(monkeypatch):
