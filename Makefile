@@ -1,0 +1,70 @@
+# Everything that is done here by hand, one target each; every target sets up what it needs, from a clean clone.
+# Needs: python3 of 3.11 or later (with venv), make. Uses uv where it is installed, pip elsewhere.
+
+PYTHON ?= python3
+VENV ?= .venv
+LOWER_VENV ?= .cache/lower-bounds
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test lint fast tensorflow lower-bounds format readme clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo          analyse a realistic training script (examples/flowers_like.py)"
+	@echo "make test          everything that has to pass: lint, fast tests, TensorFlow tests"
+	@echo "make lint          ruff, mypy, import-linter"
+	@echo "make fast          the tests that need no TensorFlow (seconds)"
+	@echo "make tensorflow    the tests that run TensorFlow (minutes)"
+	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
+	@echo "make format        format the code"
+	@echo "make readme        paste the report of a real run into README.md"
+	@echo "make clean         remove what make has made"
+
+demo: $(STAMP)
+	$(BIN)/advisor analyze examples/flowers_like.py
+
+test: lint fast tensorflow
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fast: $(STAMP)
+	$(BIN)/pytest -m "not tensorflow and not slow"
+
+tensorflow: $(STAMP)
+	$(BIN)/pytest -m "tensorflow and not slow"
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+readme: $(STAMP)
+	$(BIN)/python docs/paste_report.py
+
+# Only uv can resolve to the lowest versions, so it is installed for this where it is absent.
+lower-bounds:
+	$(PYTHON) -m venv --clear $(LOWER_VENV)
+	$(LOWER_VENV)/bin/python -m pip install --quiet uv
+	$(LOWER_VENV)/bin/uv pip install --quiet --python $(LOWER_VENV)/bin/python --resolution lowest-direct -e '.[examples,dev]'
+	$(LOWER_VENV)/bin/pytest -m "not tensorflow and not slow"
+	$(LOWER_VENV)/bin/pytest tests/test_cli.py -m tensorflow
+
+# The stamp says that the environment holds what pyproject.toml asks for.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is older than 3.11; name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@if command -v uv >/dev/null; then \
+	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) $(VENV); \
+	  uv pip install --quiet --python $(BIN)/python -e '.[examples,dev]'; \
+	else \
+	  test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples,dev]'; \
+	fi
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info build dist
