@@ -218,7 +218,7 @@ print("never")
 """)
     assert run.out == "finally\nexit handler\n" and "Traceback" not in run.err
     assert run.recording.script_exit.kind == "stopped"
-    assert run.recording.window.closed_by in ("stable", "seconds")
+    assert run.recording.window.closed_by in ("stable", "seconds", "steps", "events")
     starts = run.steps.start_ns
     inside = [s for s in starts if run.recording.window.start_ns <= s < run.recording.window.end_ns]
     assert len(inside) == run.recording.window.steps >= 20
