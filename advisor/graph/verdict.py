@@ -19,6 +19,8 @@ MODERATE_WAIT_SHARE = 0.05
 HIGH_WAIT_SHARE = 0.20
 MIN_STEPS = 3
 """Fewer steps than this say nothing about a share."""
+UNPROFILED_NS = 500_000_000
+"""The half of the capture's pause (1 s, `capture/window.py`) that ends where the window opens."""
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
@@ -110,9 +112,9 @@ def step_durations(recording: Recording) -> list[int]:
 
 
 def profiling_overhead(recording: Recording | None) -> float | None:
-    """Median step inside the window over the median step after it, minus 1; None unless the script ran on (`--to-end`).
+    """Median step inside the window over that of the last unprofiled steps before it, minus 1; None where there are too few.
 
-    Steps before the window are no measure: they are warm-up, and a trial profile covers most of them.
+    The capture pauses the profiler before it opens the window; in the pause's second half buffers are back to normal.
     """
     if recording is None or recording.window is None:
         return None
@@ -122,7 +124,7 @@ def profiling_overhead(recording: Recording | None) -> float | None:
         if series.consumer_id in main:
             steps = list(itertools.pairwise(series.start_ns))
             inside = [b - a for a, b in steps if a >= window.start_ns and b <= window.end_ns]
-            after = [b - a for a, b in steps if a >= window.end_ns]
-            if len(after) >= MIN_STEPS and len(inside) >= MIN_STEPS:
-                return statistics.median(inside) / statistics.median(after) - 1
+            before = [b - a for a, b in steps if a >= window.start_ns - UNPROFILED_NS and b <= window.start_ns]
+            if len(before) >= MIN_STEPS and len(inside) >= MIN_STEPS:
+                return statistics.median(inside) / statistics.median(before) - 1
     return None

@@ -219,7 +219,7 @@ class Analysis:
     recording: Recording | None = None
     warnings: tuple[str, ...] = ()
     profiling_overhead: float | None = None
-    """Median step time inside the window over that after it, minus 1; None where the script was stopped after it."""
+    """Median step time inside the window over that just before it, without the profiler, minus 1; None: too few steps."""
 
     @property
     def main(self) -> Pipeline | None:
