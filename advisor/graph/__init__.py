@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from advisor.model.trace import Trace
 
 
+MAX_OVERHEAD = 0.05
+"""What the profiler may add to a step before the report says so; the project's own bound for its capture."""
+
+
 def analyse(trace: Trace | None, recording: Recording | None, target: str) -> Analysis:
     """Put both together. Either may be missing: a bare profile has no calls, a script that never iterates no
     profile.
@@ -25,6 +29,7 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
     from advisor.graph.verdict import explain_profiler_error, judge, profiling_overhead
     from advisor.model.pipeline import Analysis
     from advisor.trace.steps import marked_steps
+    from advisor.units import format_share
 
     pipelines: list[Pipeline] = []
     warnings = list(trace.warnings) if trace else []
@@ -43,6 +48,11 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
     pipelines = _choose_main(pipelines)
     if recording:
         warnings += recording.warnings
+    overhead = profiling_overhead(recording)
+    if overhead is not None and overhead > MAX_OVERHEAD:
+        warnings.append(
+            f"The profiler itself made steps {format_share(overhead)} slower: the cost of cheap elements is overstated here."
+        )
     return Analysis(
         target=target,
         verdict=judge(pipelines, recording),
@@ -53,7 +63,7 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
         keras=dict(recording.keras) if recording else {},
         recording=recording,
         warnings=tuple(dict.fromkeys(warnings)),
-        profiling_overhead=profiling_overhead(recording),
+        profiling_overhead=overhead,
     )
 
 
