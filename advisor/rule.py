@@ -37,12 +37,12 @@ from advisor.predict import (
     cache_places,
     consumed_call,
     idle_cores,
-    is_python_locked,
     iterators_inside,
     nested_calls,
     overlap_factors,
     parallel_safety,
     predict_speedup,
+    python_share,
     upstream_calls,
     usable_cores,
 )
@@ -57,7 +57,7 @@ class Note:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
     """Base of all rules. Subclasses are frozen dataclasses named in CamelCase; the id is the file's name with dashes."""
 
@@ -157,7 +157,6 @@ __all__ = [
     "consumed_call",
     "idle_cores",
     "is_editable",
-    "is_python_locked",
     "iterators_inside",
     "label",
     "nested_calls",
@@ -165,6 +164,7 @@ __all__ = [
     "parallel_safety",
     "place",
     "predict_speedup",
+    "python_share",
     "upstream_calls",
     "usable_cores",
 ]

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from advisor.made_up import Machine, MadePipeline, Stage, measure
+from advisor.made_run import MadePipeline, measure
+from advisor.made_script import Machine, Stage
 from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
 
 
@@ -79,12 +80,16 @@ def map_(
     random: bool = False,
     stateful: bool = False,
     python: bool = False,
+    sleeps: bool = False,
     captured: Sequence[str] = (),
     ops: Sequence[str] = (),
     op_share: float = 1.0,
     bytes: int | None = None,
 ) -> Stage:
-    """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful."""
+    """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful.
+
+    `sleeps`: it waits for something outside (a server) and uses no core. `op_share`: share of its time inside its ops.
+    """
     facts = FunctionFacts(
         name=name,
         site=None,
@@ -104,6 +109,7 @@ def map_(
         bytes=bytes,
         python_share=1.0 if python else 0.0,
         op_share=op_share,
+        sleeps=sleeps,
     )
 
 
@@ -176,14 +182,13 @@ def pipeline(
     busy_cores: float = 0.0,
     memory_gib: float = 16,
     epochs: int = 1,
-    gil_wait: float | None = None,
 ) -> MadePipeline:
     """The run of a script made of `stages`, source first.
 
-    `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores taken by the consumer and
-    others. `epochs`: how often the script reads the data. `gil_wait`: share of time a probe waited for Python's lock.
+    `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores that
+    others than the pipeline and its consumer take. `epochs`: how often the script reads the data.
     """
-    machine = Machine(consumer_ms, cores, busy_cores, int(memory_gib * (1 << 30)), epochs, gil_wait)
+    machine = Machine(consumer_ms, cores, busy_cores, int(memory_gib * (1 << 30)), epochs)
     return measure(stages, machine)
 
 

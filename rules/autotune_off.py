@@ -38,9 +38,9 @@ class AutotuneOff(Rule):
     """An option switches tf.data's autotuning or its default optimizations off, and the consumer waits for it.
 
     ## Why it is slow
-    `options.autotune.enabled = False` leaves parallelism and buffers where they start and injects no prefetch;
-    `apply_default_optimizations = False` also keeps stateless maps sequential. Such lines are often copied from advice about
-    memory, and stay.
+    `options.autotune.enabled = False` leaves parallelism and buffers where they start; it and `apply_default_optimizations =
+    False` also keep stateless maps sequential and inject no prefetch. Such lines are often copied from advice about memory, and
+    stay.
 
     ## What the fix does
     It removes the line that sets the option, so that tf.data's default holds again. Elements and order stay the same.
@@ -60,10 +60,8 @@ class AutotuneOff(Rule):
         if pipeline is None:
             return
         for call, option in forbidding_options(analysis, pipeline):
-            factors = {}
-            if option in REWRITE_OPTIONS:
-                cores = min(usable_cores(analysis, pipeline) or 1.0, 1 + (idle_cores(analysis, pipeline) or 0.0))
-                factors = {it.id: 1 / max(1.0, cores) for it in pipeline.iterators if is_sequential_stateless_map(it)}
+            cores = min(usable_cores(analysis, pipeline) or 1.0, 1 + (idle_cores(analysis, pipeline) or 0.0))
+            factors = {it.id: 1 / max(1.0, cores) for it in pipeline.iterators if is_sequential_stateless_map(it)}
             names = [f"keeps {', '.join(pipeline.iterator(i).name for i in factors)} sequential"] if factors else []
             top = next((it for it in pipeline.iterators if it.name not in ("Root", "Model", "Options")), None)
             if top is not None and not top.is_async:

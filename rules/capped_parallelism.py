@@ -19,12 +19,12 @@ from advisor.rule import (
     catalog,
     idle_cores,
     is_editable,
-    is_python_locked,
     iterators_inside,
     label,
     parallel_safety,
     place,
     predict_speedup,
+    python_share,
     usable_cores,
 )
 from advisor.testing import AUTOTUNE as TUNED
@@ -66,7 +66,7 @@ class CappedParallelism(Rule):
             return
         for iterator in pipeline.iterators:
             call = capped_call(iterator)
-            is_python = iterator.python_ns > 0 and is_python_locked(analysis) is not False
+            is_python = iterator.python_ns > 0 and python_share(analysis, pipeline) > 0
             if call is None or is_python or iterator.has_saturated_calls is False:
                 continue
             number = iterator.parallelism or 1

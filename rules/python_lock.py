@@ -14,10 +14,10 @@ from advisor.rule import (
     Prediction,
     Rule,
     catalog,
-    is_python_locked,
     label,
     place,
     predict_speedup,
+    python_share,
 )
 from advisor.testing import AUTOTUNE, batch, fires, map_, pipeline, prefetch, silent, source
 from advisor.units import format_share
@@ -38,7 +38,7 @@ class PythonLock(Rule):
 
     ## When not to
     When the Python code spends its time in sleeping, in the network or in libraries that release the lock: parallel calls help
-    then (`serial-map`). The rule looks at whether threads really waited for the lock while the window was open.
+    then (`serial-map`). The rule looks at whether the process used a core for the time that it spent in Python.
 
     ## What tf.data already does
     Nothing here: it takes Python functions for stateful, runs them where they stand and never in parallel by itself.
@@ -50,7 +50,10 @@ class PythonLock(Rule):
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each transformation that mostly runs Python while the lock is contended."""
         pipeline = analysis.main
-        if pipeline is None or is_python_locked(analysis) is False:
+        if pipeline is None:
+            return
+        computing = python_share(analysis, pipeline)
+        if not computing:
             return
         for iterator in pipeline.iterators:
             call = next((each for each in iterator.calls if each.function and each.function.python_ops), None)
@@ -58,16 +61,10 @@ class PythonLock(Rule):
             share = python / iterator.busy_ns if iterator.busy_ns else 0.0
             if catalog.base_type(iterator.name) == "Generator" or call is None or share < self.min_python_share:
                 continue
-            usage = analysis.usage
-            waited = usage.gil_wait_share if usage else None
-            seen = (
-                f"; a thread that wanted Python's lock waited {format_share(waited)} of the time"
-                if waited is not None
-                else ""
-            )
             because = (
                 f"{label(call)} at {place(call)} causes {format_share(iterator.blame_share)} of the wait for input and spends "
-                f"{format_share(min(1.0, share))} of its time in Python{seen}. Without Python it can save at most that."
+                f"{format_share(min(1.0, share))} of its time in Python, which ran {format_share(computing)} of the window, on "
+                "one core at a time. Without Python it can save at most that."
             )
             limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
             yield self.finding(
@@ -81,7 +78,7 @@ class PythonLock(Rule):
                 evidence=(
                     Evidence("blame_share", iterator.blame_share, "share"),
                     Evidence("python_time", python, "ns"),
-                    *((Evidence("lock_wait_share", waited, "share"),) if waited is not None else ()),
+                    Evidence("python_share", computing, "share"),
                 ),
             )
 
@@ -92,7 +89,7 @@ def python_time(iterator: Iterator) -> int:
 
 
 EXAMPLES = (
-    fires(pipeline(source(), map_("tokenize", ms=2, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.8)),
+    fires(pipeline(source(), map_("tokenize", ms=2, python=True), batch(32), consumer_ms=20, cores=8)),
     fires(
         pipeline(
             source(),
@@ -101,19 +98,18 @@ EXAMPLES = (
             prefetch(),
             consumer_ms=20,
             cores=8,
-            gil_wait=0.9,
         )
     ),
     silent(
-        pipeline(source(), map_("fetch", ms=2, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.02),
-        because="the lock is free: the function waits for something else",
+        pipeline(source(), map_("fetch", ms=2, python=True, sleeps=True), batch(32), consumer_ms=20, cores=8),
+        because="the function sleeps or waits for something, and the lock is free meanwhile",
     ),
     silent(
-        pipeline(source(), map_("tokenize", ms=0.1, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.6),
+        pipeline(source(), map_("tokenize", ms=0.1, python=True), batch(32), consumer_ms=20, cores=8),
         because="the consumer is slower than the Python code",
     ),
     silent(
-        pipeline(source(), map_("augment", ms=2, random=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.6),
+        pipeline(source(), map_("augment", ms=2, random=True), batch(32), consumer_ms=20, cores=8),
         because="the map runs no Python",
     ),
 )

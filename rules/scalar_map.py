@@ -94,9 +94,14 @@ class ScalarMap(Rule):
     ) -> Finding:
         left = op_share + (1 - op_share) / size
         prediction = predict_speedup(analysis, pipeline, {iterator.id: left}, {iterator.id: left})
+        ops = (
+            f"its ops take {format_share(op_share)} of that"
+            if op_share
+            else "its ops too short for the profile to show"
+        )
         because = (
-            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} a call, of which its ops "
-            f"take {format_share(op_share)}, and causes {format_share(iterator.blame_share)} of the wait for input. Its "
+            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} a call, {ops}, "
+            f"and causes {format_share(iterator.blame_share)} of the wait for input. Its "
             f"ops work element by element, so one call per batch of {size} gives the same values."
         )
         return self.finding(

@@ -20,13 +20,13 @@ from advisor.rule import (
     catalog,
     idle_cores,
     is_editable,
-    is_python_locked,
     iterators_inside,
     label,
     nested_calls,
     parallel_safety,
     place,
     predict_speedup,
+    python_share,
     usable_cores,
 )
 from advisor.testing import AUTOTUNE as TUNED
@@ -78,7 +78,7 @@ class SerialInterleave(Rule):
                 continue
             inside = iterators_inside(analysis, pipeline, iterator, call)
             python = sum(it.python_ns for it in inside)
-            if inputs_are_one(analysis, call) or (python and is_python_locked(analysis) is not False):
+            if inputs_are_one(analysis, call) or (python and python_share(analysis, pipeline)):
                 continue
             share = sum(it.blame_share for it in inside)
             because = (

@@ -21,11 +21,11 @@ from advisor.rule import (
     catalog,
     idle_cores,
     is_editable,
-    is_python_locked,
     label,
     parallel_safety,
     place,
     predict_speedup,
+    python_share,
     usable_cores,
 )
 from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, silent, source
@@ -71,7 +71,7 @@ class SerialMap(Rule):
             return
         for iterator in pipeline.iterators:
             calls = serial_maps(iterator)
-            if calls and not (iterator.python_ns and is_python_locked(analysis) is not False):
+            if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
                 yield self._advice(analysis, pipeline, iterator, calls, cores, idle)
 
     def _advice(
@@ -140,7 +140,7 @@ EXAMPLES = (
         fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
     ),
     fires(
-        pipeline(source(), map_("fetch", ms=5, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.01),
+        pipeline(source(), map_("fetch", ms=5, python=True, sleeps=True), batch(32), consumer_ms=20, cores=8),
         fixed="ds.map(fetch, num_parallel_calls=tf.data.AUTOTUNE)",
     ),
     silent(
@@ -156,7 +156,7 @@ EXAMPLES = (
         because="another iterator keeps the consumer waiting",
     ),
     silent(
-        pipeline(source(), map_("tokenize", ms=5, python=True), batch(32), consumer_ms=20, cores=8, gil_wait=0.9),
+        pipeline(source(), map_("tokenize", ms=5, python=True), batch(32), consumer_ms=20, cores=8),
         because="its Python code holds the lock, so that parallel calls would take turns",
     ),
     silent(

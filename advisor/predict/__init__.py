@@ -5,7 +5,7 @@ Python's lock (capacity), bytes (memory), safety (legality), places for a cache 
 """
 
 from advisor.predict.caching import CachePlace, cache_places
-from advisor.predict.capacity import idle_cores, is_python_locked, usable_cores
+from advisor.predict.capacity import idle_cores, python_share, usable_cores
 from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, elements_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
@@ -21,12 +21,12 @@ __all__ = [
     "consumed_call",
     "elements_per_epoch",
     "idle_cores",
-    "is_python_locked",
     "iterators_inside",
     "nested_calls",
     "overlap_factors",
     "parallel_safety",
     "predict_speedup",
+    "python_share",
     "upstream_calls",
     "usable_cores",
 ]

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from advisor.model.pipeline import Analysis, Pipeline
 
-GIL_WAIT_SHARE = 0.2
-"""A thread that wants Python's lock waits this share of its time: somebody else holds it. An idle interpreter shows 0; one
-busy pure-Python thread beside the probe shows 0.5 and more, so the line between them is not delicate."""
+LOCK_WAIT_SHARE = 0.2
+"""A probe that waits this share of its time for Python's lock meets a thread that holds it for long (0.33 says always). The
+reverse is not true: a lock that is taken and given back every 100 us is free whenever the probe looks."""
+
+COMPUTING_SHARE = 0.25
+"""Python that computes uses a core for the time it runs, Python that sleeps or waits for a network uses none. The line lies
+low because time in Python ops includes waiting for the lock and for a core."""
 
 
 def usable_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
@@ -39,9 +43,22 @@ def idle_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
     return None if cores is None or busy is None else max(0.0, cores - busy)
 
 
-def is_python_locked(analysis: Analysis) -> bool | None:
-    """Whether threads wait for Python's lock; None: it was not probed."""
-    usage = analysis.usage
-    if usage is None or usage.gil_wait_share is None:
-        return None
-    return usage.gil_wait_share >= GIL_WAIT_SHARE
+def python_share(analysis: Analysis, pipeline: Pipeline) -> float:
+    """Share of the window in which the pipeline's Python code computes under the interpreter's lock, 0 to 1.
+
+    It cannot exceed 1, however many threads there are, and no number of parallel calls makes it smaller. Python that sleeps
+    or waits for something has given the lock back and counts nothing.
+    """
+    span, usage = pipeline.span_ns, analysis.usage
+    python_ns = sum(it.python_ns for it in pipeline.iterators)
+    if span <= 0 or python_ns <= 0:
+        return 0.0
+    share = min(1.0, python_ns / span)
+    if usage is None or usage.wall_ns <= 0:
+        return share
+    if usage.gil_wait_share is not None and usage.gil_wait_share >= LOCK_WAIT_SHARE:
+        return share
+    # Cores that neither the consumer (taken for one core while it works) nor the rest of the pipeline accounts for.
+    others = 1 - pipeline.wait_share + sum(it.busy_ns - it.python_ns for it in pipeline.iterators) / span
+    left = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns - others
+    return share if left >= COMPUTING_SHARE * share else 0.0

@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.predict.capacity import busy_cores, is_python_locked, usable_cores
+from advisor.predict.capacity import busy_cores, python_share, usable_cores
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
@@ -51,7 +51,7 @@ def predict_speedup(
     queued, overlapped, likely = (max(step, floor) for step in _steps(pipeline, cost, blamed))
     ceiling = 1 / max(_shortest_step(analysis, pipeline), 1e-9)
     spread = _spread(pipeline)
-    value = 1 / likely
+    value = max(1.0, min(1 / likely, ceiling))
     low = (1 + (1 / max(queued, overlapped) - 1) * (1 - UNCERTAINTY)) / (1 + spread)
     high = (1 + (1 / min(queued, overlapped) - 1) * (1 + UNCERTAINTY)) * (1 + spread)
     return Prediction(value, low=min(value, max(1.0, low)), high=max(value, min(ceiling, high)))
@@ -113,9 +113,9 @@ def _floor(analysis: Analysis, pipeline: Pipeline, cost: Mapping[str, float], wo
     if cores and busy is not None:
         saved = sum(it.busy_ns * (1 - work[it.id]) for it in pipeline.iterators) / span
         cpu = (busy - saved) / cores
-    python = 0.0
-    if is_python_locked(analysis) is not False:
-        python = sum(it.python_ns * work[it.id] for it in pipeline.iterators) / span
+    python_ns = sum(it.python_ns for it in pipeline.iterators)
+    python_left = sum(it.python_ns * work[it.id] for it in pipeline.iterators) / python_ns if python_ns else 0.0
+    python = python_share(analysis, pipeline) * python_left
     return min(1.0, max(_shortest_step(analysis, pipeline), cpu, python, *stages))
 
 

@@ -10,9 +10,25 @@ from advisor.model.recording import Call
 
 
 def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
-    """The call whose dataset the pipeline's consumer reads; None if it was not recorded."""
+    """The call whose dataset the pipeline's consumer reads; None if that cannot be told.
+
+    Where the consumer is unknown, it is the one call that the executed iterators lead to and that no other call builds on.
+    """
     call_id = pipeline.consumer.call_id if pipeline.consumer else None
-    return next((call for call in analysis.calls if call.id == call_id), None)
+    for call in analysis.calls:
+        if call.id == call_id:
+            return call
+    executed = {call.id for it in pipeline.iterators for call in it.calls}
+    built_on = {call_id for call in analysis.calls for call_id in call.inputs}
+    ends = [
+        call
+        for call in analysis.calls
+        if call.id not in built_on
+        and call.nested_in is None
+        and call.made_by is None
+        and any(each.id in executed for each in upstream_calls(analysis, call))
+    ]
+    return ends[0] if len(ends) == 1 else None
 
 
 def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:

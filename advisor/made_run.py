@@ -1,4 +1,4 @@
-"""The run that a made-up pipeline would have: its script, its executed graph and its measurements.
+"""The run that a made-up script would have: its executed graph and its measurements.
 
 In: stages and a machine.  Out: `MadePipeline`. Used by `advisor.testing`, which is what rule files import.
 
@@ -12,66 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from advisor.made_script import FILE, Machine, Script, Stage
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import (
-    AUTOTUNE,
-    INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY,
-    Call,
-    Consumer,
-    FunctionFacts,
-    Host,
-    Scalar,
-    Site,
-    Usage,
-)
+from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Site, Usage
 
-FILE = "train.py"
 MS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One call of the script."""
-
-    method: str
-    type: str
-    """Iterator type before any rewrite, without a version."""
-    ms: float = 0.0
-    """Work per element it produces."""
-    function: FunctionFacts | None = None
-    arguments: tuple[tuple[str, Scalar], ...] = ()
-    """As written in the call, in order."""
-    positional: tuple[str, ...] = ()
-    """Source text of the arguments before those."""
-    consumes: float = 1.0
-    """Elements it takes from its input for each that it produces; 0: a source."""
-    bytes: int | None = None
-    """Bytes of an element it produces; None: as its input's."""
-    elements: int | None = None
-    """Sources: elements of an epoch (UNKNOWN_CARDINALITY: TensorFlow cannot know)."""
-    inner: tuple[Stage, ...] = ()
-    """Stages in its function (interleave)."""
-    options: tuple[tuple[str, bool], ...] = ()
-    python_share: float = 0.0
-    """Share of its work that holds Python's lock."""
-    op_share: float = 1.0
-    """Share of its function's time inside ops; the rest is the cost of calling it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What the pipeline runs on and who consumes it."""
-
-    consumer_ms: float
-    cores: float = 8
-    busy_cores: float = 0.0
-    """Cores that the consumer and others keep busy all the time."""
-    memory_bytes: int = 16 << 30
-    epochs: int = 1
-    gil_wait: float | None = None
-    steps: int = 100
+"""Nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +32,6 @@ class MadePipeline:
 
 _VERSIONED = {"Batch": "BatchV2", "ParallelMap": "ParallelMapV2", "ParallelInterleave": "ParallelInterleaveV4"}
 
-_FIRST_PARAMETER = {
-    "map": "map_func",
-    "filter": "predicate",
-    "batch": "batch_size",
-    "shuffle": "buffer_size",
-    "prefetch": "buffer_size",
-    "repeat": "count",
-    "take": "count",
-    "interleave": "map_func",
-    "TFRecordDataset": "filenames",
-    "TextLineDataset": "filenames",
-    "from_tensor_slices": "tensors",
-    "range": "stop",
-    "from_generator": "generator",
-    "list_files": "file_pattern",
-}
-
 
 @dataclass
 class _Node:
@@ -109,10 +39,10 @@ class _Node:
 
     type: str
     parent: _Node | None
-    stages: list[int] = field(default_factory=list)
     calls: tuple[Call, ...] = ()
     ms: float = 0.0
     """Work per step."""
+    cpu_ms: float = 0.0
     python_ms: float = 0.0
     function_ms: float = 0.0
     op_ms: float = 0.0
@@ -129,141 +59,13 @@ class _Node:
 
 def measure(stages: Sequence[Stage], machine: Machine) -> MadePipeline:
     """What a capture and the graph phase would have said of a script with these stages, source first."""
-    script = _Script(stages, machine)
+    script = Script(stages, machine)
     nodes = _execute(stages, script, machine)
     step_ms, top_ms, slowest = _pace(nodes, machine)
     return MadePipeline(_analysis(nodes, script, machine, step_ms, top_ms, slowest), script.text)
 
 
-class _Script:
-    """The source text and the recorded calls."""
-
-    def __init__(self, stages: Sequence[Stage], machine: Machine) -> None:
-        self.lines = ["import tensorflow as tf", ""]
-        self.calls: list[Call] = []
-        self.of_stage: dict[int, Call] = {}
-        """id(stage) -> call."""
-        elements, size = 0, 0
-        for stage in stages:
-            elements, size = _flow(stage, elements, size)
-            self._write(stage, elements, size)
-        loop = "for batch in ds:"
-        if machine.epochs > 1:
-            self.lines.append(f"for epoch in range({machine.epochs}):")
-            loop = "    " + loop
-        self.lines += [loop, loop[: len(loop) - len(loop.lstrip())] + "    train_step(batch)"]
-        self.text = "\n".join(self.lines) + "\n"
-
-    def _write(self, stage: Stage, elements: int, size: int) -> None:
-        for name, value in stage.options:
-            if "options = tf.data.Options()" not in self.lines:
-                self.lines.append("options = tf.data.Options()")
-            self.lines.append(f"options.{name} = {value}")
-        prefix = "ds = " if stage.consumes == 0 else "ds = ds"
-        inputs = (self.calls[-1].id,) if stage.consumes else ()
-        # The call's place in the list is taken before those that its function makes.
-        call_id = f"c{len(self.calls)}"
-        nested: list[Call] = []
-        inner = ""
-        if stage.inner:
-            inner = "lambda file: "
-            size_inside = 0
-            start = len(prefix) + len(f".{stage.method}(")
-            for i, each in enumerate(stage.inner):
-                _, size_inside = _flow(each, UNKNOWN_CARDINALITY, size_inside)
-                previous = (nested[-1].id,) if i else ()
-                text = _text(each)
-                nested.append(
-                    self._call(
-                        f"{call_id}_{i}",
-                        each,
-                        start + len(inner),
-                        text,
-                        previous,
-                        UNKNOWN_CARDINALITY,
-                        size_inside,
-                        nested_in=call_id,
-                    )
-                )
-                inner += text
-            size = size_inside
-        text = _text(stage, inner)
-        call = self._call(call_id, stage, len(prefix), text, inputs, elements, size)
-        self.lines.append(prefix + text)
-        self.calls += [*nested, call]
-
-    def _call(
-        self,
-        call_id: str,
-        stage: Stage,
-        column: int,
-        text: str,
-        inputs: tuple[str, ...],
-        elements: int,
-        size: int,
-        nested_in: str | None = None,
-    ) -> Call:
-        line = len(self.lines) + 1
-        name = column + text.index(stage.method) + 1
-        arguments = {_FIRST_PARAMETER.get(stage.method, "arg0"): _scalar(value) for value in stage.positional}
-        arguments |= dict(stage.arguments)
-        call = Call(
-            id=call_id,
-            method=stage.method,
-            site=Site(FILE, line, name, line, column + len(text) + 1),
-            inputs=inputs,
-            arguments=arguments,
-            explicit=tuple(arguments),
-            function=stage.function,
-            nested_in=nested_in,
-            cardinality=elements,
-            element_bytes=size or None,
-            options=dict(stage.options),
-            text=text,
-        )
-        self.of_stage[id(stage)] = call
-        return call
-
-
-def _flow(stage: Stage, elements: int, size: int) -> tuple[int, int]:
-    """(elements of an epoch, bytes of one) behind a stage, from those before it."""
-    if stage.consumes == 0:
-        return (UNKNOWN_CARDINALITY if stage.elements is None else stage.elements), stage.bytes or 0
-    if stage.type == "ForeverRepeat":
-        elements = INFINITE_CARDINALITY
-    elif stage.type == "FiniteTake":
-        elements = int(stage.positional[0])
-    elif stage.method in ("filter", "interleave"):
-        elements = UNKNOWN_CARDINALITY
-    elif elements > 0:
-        elements = int(elements / stage.consumes)
-    if stage.type == "FiniteRepeat" and elements > 0:
-        elements *= int(stage.positional[0])
-    if stage.bytes is not None:
-        return elements, stage.bytes
-    return elements, int(size * stage.consumes) if stage.method == "batch" else size
-
-
-def _text(stage: Stage, inner: str = "") -> str:
-    arguments = [inner] if inner else list(stage.positional)
-    arguments += [f"{name}={_literal(name, value)}" for name, value in stage.arguments]
-    call = f"{stage.method}({', '.join(arguments)})"
-    if stage.consumes:
-        return "." + call
-    return ("tf.data." if stage.method[0].isupper() else "tf.data.Dataset.") + call
-
-
-def _literal(name: str, value: Scalar) -> str:
-    return "tf.data.AUTOTUNE" if name == "num_parallel_calls" and value == AUTOTUNE else str(value)
-
-
-def _scalar(text: str) -> Scalar:
-    if text == "tf.data.AUTOTUNE":
-        return AUTOTUNE
-    return int(text) if text.isdigit() else text.strip('"') if text.startswith('"') else f"<{text}>"
-
-
-def _execute(stages: Sequence[Stage], script: _Script, machine: Machine) -> list[_Node]:
+def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[_Node]:
     """The executed graph after tf.data's rewrites, root first."""
     set_options = dict(option for stage in stages for option in stage.options)
     is_tuned = set_options.get("autotune.enabled", True)
@@ -300,7 +102,7 @@ def _execute(stages: Sequence[Stage], script: _Script, machine: Machine) -> list
     return nodes
 
 
-def _outer(stages: Sequence[Stage], outer: list[int], script: _Script, parent: _Node, rate: float) -> list[_Node]:
+def _outer(stages: Sequence[Stage], outer: list[int], script: Script, parent: _Node, rate: float) -> list[_Node]:
     """The input of an interleave: file names; no rewrite is worth a thought there."""
     nodes: list[_Node] = []
     for i in reversed(outer):
@@ -342,6 +144,7 @@ def _charge(node: _Node, stage: Stage, rate: float) -> None:
     work = stage.ms * rate
     node.ms += work
     node.python_ms += work * stage.python_share
+    node.cpu_ms += 0.0 if stage.sleeps else work
     if stage.function is not None:
         node.function_ms += work
         node.op_ms += work * stage.op_share
@@ -378,14 +181,15 @@ def _pace(nodes: list[_Node], machine: Machine) -> tuple[float, float, list[_Nod
         groups[node.group] = groups.get(node.group, 0.0) + node.ms / node.width
     top = groups.pop(0, 0.0)
     slowest = max(groups, key=lambda group: groups[group], default=0)
-    cpu = sum(node.ms for node in nodes) / max(machine.cores - machine.busy_cores, 0.1)
-    python = 0.0 if machine.gil_wait is not None and machine.gil_wait < 0.2 else sum(node.python_ms for node in nodes)
+    work = machine.consumer_ms + sum(node.cpu_ms for node in nodes)
+    cpu = work / max(machine.cores - machine.busy_cores, 0.1)
+    python = sum(min(node.python_ms, node.cpu_ms) for node in nodes)
     step = max(machine.consumer_ms + top, groups.get(slowest, 0.0), cpu, python)
     return step, top, [node for node in nodes if node.group == slowest and node.ms > 0]
 
 
 def _analysis(
-    nodes: list[_Node], script: _Script, machine: Machine, step_ms: float, top_ms: float, slowest: list[_Node]
+    nodes: list[_Node], script: Script, machine: Machine, step_ms: float, top_ms: float, slowest: list[_Node]
 ) -> Analysis:
     wait_ms = step_ms - machine.consumer_ms
     behind_ms = max(0.0, wait_ms - top_ms)
@@ -465,9 +269,10 @@ def _analysis(
         level=level,
     )
     wall = round(step_ms * machine.steps * MS)
-    busy_cores = min(machine.cores, sum(node.ms for node in nodes) / step_ms + machine.busy_cores)
+    work = machine.consumer_ms + sum(node.cpu_ms for node in nodes)
+    busy_cores = min(machine.cores, work / step_ms + machine.busy_cores)
     host = Host("made-up", machine.cores, int(machine.cores), machine.memory_bytes, machine.memory_bytes)
-    usage = Usage(wall, round(wall * busy_cores), gil_wait_share=machine.gil_wait)
+    usage = Usage(wall, round(wall * busy_cores))
     return Analysis(FILE, verdict, (made,), tuple(script.calls), host, usage)
 
 

@@ -1,0 +1,154 @@
+"""The engine: gate, ranking, merging, silencing, and rules that go wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from advisor.engine import LoadedRule, load_rules, run_rules
+from advisor.model.finding import Code, Fix, InsertAfter, Prediction, Safety
+from advisor.rule import Note, Rule
+from advisor.settings import Settings
+from advisor.testing import batch, map_, pipeline, prefetch, source
+
+SLOW = pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8)
+HEALTHY = pipeline(source(), map_("decode", ms=0.1), batch(32), prefetch(), consumer_ms=50, cores=8)
+
+
+def rule_of(check, name: str = "made-up", needs: bool = True) -> LoadedRule:
+    """A rule that says what `check(rule, analysis)` yields."""
+
+    @dataclass(frozen=True)
+    class MadeUp(Rule):
+        needs_input_bound: ClassVar[bool] = needs
+
+        def check(self, analysis):
+            return check(self, analysis)
+
+    return LoadedRule(name, MadeUp(), Path(__file__))
+
+
+def says(*findings, needs: bool = True, name: str = "made-up") -> LoadedRule:
+    return rule_of(
+        lambda rule, analysis: iter([f(rule, analysis) if callable(f) else f for f in findings]), name, needs
+    )
+
+
+def finding(title: str, gain: float | None = 2.0, call: int = 1, fix: Fix | None = None):
+    return lambda rule, analysis: rule.finding(
+        title, "because", call=analysis.calls[call], fix=fix, prediction=gain and Prediction(gain, 1.0, 9.0)
+    )
+
+
+def cached(call_id: str) -> Fix:
+    return Fix((InsertAfter(call_id, "cache"),), Safety.EXACT, is_auto=True)
+
+
+def titles(*rules: LoadedRule, made=SLOW, settings: Settings | None = None) -> list[str]:
+    return [f.title for f in run_rules(made.analysis, rules, settings or Settings()).findings]
+
+
+def test_findings_are_ranked_by_predicted_gain_and_unpredicted_ones_come_last():
+    assert titles(says(finding("b", 2), finding("d", None, 2), finding("a", 3, 0), finding("c", 1.5))) == [
+        "a",
+        "b",
+        "c",
+        "d",
+    ]
+
+
+def test_a_gain_that_nobody_could_prove_is_no_finding():
+    assert titles(says(finding("a", 1.04), finding("b", 1.06))) == ["b"]
+
+
+def test_rules_on_pipelines_are_not_asked_when_input_is_not_the_problem():
+    assert titles(says(finding("a")), made=HEALTHY) == []
+    assert titles(says(finding("a"), needs=False), made=HEALTHY) == ["a"]
+
+
+def test_no_shipped_rule_finds_anything_in_a_healthy_pipeline():
+    report = run_rules(HEALTHY.analysis, load_rules([], Settings()), Settings())
+    assert report.findings == () and report.rule_errors == ()
+    assert len(report.notes) == 1
+
+
+def test_findings_that_say_the_same_are_one():
+    first, again = finding("cache", 3, fix=cached("c1")), finding("keep", 2, 0, fix=cached("c1"))
+    assert titles(says(first, name="x"), says(again, name="y")) == ["cache"]
+    assert titles(says(finding("same"), finding("same", 2.5))) == ["same"]
+    assert titles(says(finding("same"), finding("same", 2.5, 2))) == ["same", "same"]
+
+
+def test_a_rule_that_raises_becomes_a_row():
+    def check(rule, analysis) -> Iterator[Note]:
+        yield Note("before")
+        raise KeyError("speed")
+
+    report = run_rules(SLOW.analysis, [rule_of(check, "broken"), says(finding("a"))], Settings())
+    assert [f.title for f in report.findings] == ["a"]
+    (error,) = report.rule_errors
+    assert error.rule == "broken"
+    assert error.message.startswith("KeyError: 'speed' (test_run.py:")
+
+
+def test_what_is_neither_finding_nor_note_becomes_a_row():
+    (error,) = run_rules(SLOW.analysis, [says("hello")], Settings()).rule_errors
+    assert error.message == "yielded a str, not a Finding or a Note"
+
+
+def test_notes_are_collected_once():
+    report = run_rules(SLOW.analysis, [says(Note("n")), says(Note("n"), Note("m"))], Settings())
+    assert report.notes == ("n", "m")
+
+
+def test_ignored_rules_are_silent_and_counted():
+    report = run_rules(
+        SLOW.analysis, [says(finding("a")), says(finding("b", call=0), name="other")], Settings(ignore=("made-up",))
+    )
+    assert ([f.title for f in report.findings], report.silenced) == (["b"], 1)
+
+
+def in_file(tmp_path: Path, text: str):
+    """The made-up pipeline, its script being a real file with this text."""
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    calls = tuple(
+        dataclasses.replace(call, site=dataclasses.replace(call.site, file=str(path))) for call in SLOW.analysis.calls
+    )
+    return dataclasses.replace(SLOW, analysis=dataclasses.replace(SLOW.analysis, calls=calls))
+
+
+def test_a_comment_on_the_call_silences_the_rules_it_names(tmp_path):
+    for comment, is_silent in (
+        ("# advisor: ignore[made-up]", True),
+        ("# advisor: ignore[serial-map, made-up]  # known", True),
+        ("#advisor:ignore", True),
+        ("# advisor: ignore[serial-map]", False),
+        ("# ignore[made-up]", False),
+    ):
+        text = SLOW.source.replace("ds.map(augment)", f"ds.map(augment)  {comment}")
+        report = run_rules(in_file(tmp_path, text).analysis, [says(finding("a"))], Settings())
+        assert (report.silenced, len(report.findings)) == ((1, 0) if is_silent else (0, 1)), comment
+
+
+def test_a_comment_on_another_line_silences_nothing(tmp_path):
+    made = in_file(tmp_path, SLOW.source.replace("ds.batch(32)", "ds.batch(32)  # advisor: ignore"))
+    assert titles(says(finding("a")), made=made) == ["a"]
+
+
+def test_the_diff_is_filled_in_from_the_users_file(tmp_path, monkeypatch):
+    made = in_file(tmp_path, SLOW.source)
+    monkeypatch.chdir(tmp_path)
+    report = run_rules(made.analysis, load_rules([], Settings()), Settings())
+    (first,) = [f for f in report.findings if f.rule == "serial-map"]
+    assert first.diff is not None
+    assert "-ds = ds.map(augment)\n+ds = ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)\n" in first.diff
+    assert first.fix is not None and first.fix.edits[0].value == Code("tf.data.AUTOTUNE")
+
+
+def test_without_the_users_file_there_is_no_diff():
+    report = run_rules(SLOW.analysis, load_rules([], Settings()), Settings())
+    assert [f.diff for f in report.findings] == [None]

@@ -1,0 +1,99 @@
+"""What forbids a cache, and what parallel calls do to random numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from advisor.model.finding import Safety
+from advisor.model.recording import Call, FunctionFacts
+from advisor.predict import cache_obstacles, cache_places, parallel_safety
+from advisor.testing import AUTOTUNE, batch, interleave, map_, pipeline, prefetch, repeat, shuffle, source
+
+STATELESS = FunctionFacts("decode", None, False)
+RANDOM = FunctionFacts("augment", None, True, random_ops=("RandomUniform",))
+
+
+def obstacles(*calls: Call, at: int = -1) -> list[tuple[str, str]]:
+    made = pipeline(source(), map_("decode", ms=1), consumer_ms=1).analysis
+    linked = []
+    for i, call in enumerate(calls):
+        linked.append(
+            dataclasses.replace(call, id=f"c{i}", inputs=(f"c{i - 1}",) if i and not call.nested_in else call.inputs)
+        )
+    made = dataclasses.replace(made, calls=tuple(linked))
+    return [(o.call.method, o.kind) for o in cache_obstacles(made, linked[at])]
+
+
+def call(method: str, function: FunctionFacts | None = None, **arguments) -> Call:
+    return Call("", method, None, function=function, arguments=arguments)
+
+
+FILES = call("TFRecordDataset")
+
+CASES = {
+    "files": ((FILES,), []),
+    "a stateless map": ((FILES, call("map", STATELESS)), []),
+    "a random map": ((FILES, call("map", RANDOM)), [("map", "content")]),
+    "below a random map": ((FILES, call("map", RANDOM), call("batch")), [("map", "content")]),
+    "a lookup table": ((FILES, call("map", FunctionFacts("f", None, True, captured=("HashTableV2",)))), []),
+    "a variable": (
+        (FILES, call("map", FunctionFacts("f", None, True, captured=("VarHandleOp",)))),
+        [("map", "content")],
+    ),
+    "Python": ((FILES, call("map", FunctionFacts("f", None, True, python_ops=("EagerPyFunc",)))), [("map", "content")]),
+    "a stateful function": ((FILES, call("map", FunctionFacts("f", None, True))), [("map", "content")]),
+    "Dataset.random": ((call("random"), call("map", STATELESS)), [("random", "content")]),
+    "a generator": ((call("from_generator"), call("map", STATELESS)), [("from_generator", "content")]),
+    "shuffle": ((FILES, call("shuffle")), [("shuffle", "order")]),
+    "one shuffle for all epochs": ((FILES, call("shuffle", reshuffle_each_iteration=False)), []),
+    "list_files shuffles by itself": ((call("list_files"),), [("list_files", "order")]),
+    "list_files in order": ((call("list_files", shuffle=False),), []),
+    "deterministic=False": ((FILES, call("map", STATELESS, deterministic=False)), [("map", "order")]),
+    "sampling": ((FILES, call("sample_from_datasets")), [("sample_from_datasets", "content")]),
+    "an unknown method": ((FILES, call("teleport")), [("teleport", "content")]),
+}
+
+
+@pytest.mark.parametrize(("calls", "expected"), CASES.values(), ids=CASES)
+def test_obstacles(calls, expected):
+    assert obstacles(*calls) == expected
+
+
+def test_calls_inside_a_function_count():
+    inner = dataclasses.replace(call("map", RANDOM), nested_in="c1")
+    assert obstacles(FILES, call("interleave", STATELESS), inner, at=1) == [("interleave", "content")]
+
+
+def test_parallel_calls_draw_other_random_numbers_and_change_nothing_else():
+    assert parallel_safety(call("map", STATELESS)) is Safety.EXACT
+    assert parallel_safety(call("map", RANDOM)) is Safety.RERANDOMIZED
+    assert parallel_safety(call("batch")) is Safety.EXACT
+
+
+def places(*stages, **machine) -> dict[str, tuple[float, int | None]]:
+    made = pipeline(*stages, **machine).analysis
+    return {p.call.method: (round(p.saved_share, 2), p.bytes) for p in cache_places(made, made.main)}
+
+
+def test_a_place_saves_what_is_upstream_and_holds_its_elements():
+    found = places(
+        source(elements=100, bytes=1_000, ms=1), map_("decode", ms=3, bytes=5_000, random=True), shuffle(), batch(10),
+        prefetch(), consumer_ms=1, cores=8,
+    )  # fmt: skip
+    assert found == {"TFRecordDataset": (0.25, 100_000), "map": (1.0, 500_000), "batch": (1.0, 500_000)}
+
+
+def test_a_map_fused_with_its_batch_is_saved_without_it():
+    made = pipeline(source(elements=100), map_("decode", ms=3), batch(10, ms=10), consumer_ms=1, cores=1).analysis
+    found = {p.call.method: p.saved_share for p in cache_places(made, made.main)}
+    assert found["map"] == pytest.approx(30 / 40)
+    assert found["batch"] == pytest.approx(1.0)
+
+
+def test_no_place_behind_an_endless_repeat_or_inside_an_interleave():
+    assert set(places(source(), repeat(), batch(10), consumer_ms=0.1)) <= {"TFRecordDataset"}
+    found = places(source("ListFiles"), interleave(source(ms=1), calls=AUTOTUNE), batch(10), consumer_ms=1)
+    assert set(found) == {"list_files", "interleave", "batch"}
+    assert found["interleave"][1] is None  # how many elements the files hold is not known

@@ -1,0 +1,212 @@
+"""Predictions against numbers worked out by hand, and laws that hold for every pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
+from advisor.model.recording import Host, Usage
+from advisor.predict import idle_cores, overlap_factors, predict_speedup, usable_cores
+
+MS = 1_000_000
+STEPS = 100
+
+
+def iterator(number: int, name: str, parent: int | None, blame: float, busy_ms: float = 0, **more) -> Iterator:
+    """An iterator whose blame share is `blame` and which works `busy_ms` in each step."""
+    return Iterator(
+        f"p0.{number}",
+        None if parent is None else f"p0.{parent}",
+        name,
+        name,
+        blame_share=blame,
+        busy_ns=round(busy_ms * MS * STEPS),
+        is_async=name.startswith(("Prefetch", "Parallel", "MapAndBatch")),
+        **more,
+    )
+
+
+def analysis(
+    *iterators: Iterator,
+    consumer_ms: float,
+    wait_ms: float,
+    cores: float = 1000,
+    busy_cores: float = 0,
+    gil_wait: float | None = 0.0,
+    spread: float = 0.0,
+) -> Analysis:
+    step = round((consumer_ms + wait_ms) * MS)
+    half = round(step * spread)
+    steps = StepStats(STEPS, step, step, step, step - half, step + half)
+    pipeline = Pipeline(
+        "p0", "host", iterators, is_main=True, steps=steps, wait_ns=round(wait_ms * MS * STEPS), span_ns=step * STEPS
+    )
+    share = wait_ms / (consumer_ms + wait_ms)
+    verdict = Verdict(True, share, 1 / (1 - share) if share < 1 else None, steps, "pipeline", "")
+    usage = Usage(step * STEPS, round(busy_cores * step * STEPS), gil_wait_share=gil_wait)
+    return Analysis("train.py", verdict, (pipeline,), host=Host("h", cores, 1000, 1, 1), usage=usage)
+
+
+def predict(made: Analysis, cost: dict[str, float], work: dict[str, float] | None = None):
+    assert made.main is not None
+    return predict_speedup(made, made.main, cost, work or {})
+
+
+SERIAL = (iterator(0, "Root", None, 0.0), iterator(1, "Map", 0, 0.75, 60), iterator(2, "Range", 1, 0.25, 20))
+"""In the consumer's thread: 20 ms of consumer, 60 ms of map, 20 ms of source make a step of 100 ms."""
+
+BEHIND = (
+    iterator(0, "Root", None, 0.0),
+    iterator(1, "Prefetch", 0, 0.0),
+    iterator(2, "Map", 1, 0.75, 75),
+    iterator(3, "Range", 2, 0.25, 25),
+)
+"""Behind a prefetch: 100 ms of production hide 20 ms of consumer."""
+
+
+def test_in_the_consumers_thread_costs_add_up():
+    made = analysis(*SERIAL, consumer_ms=20, wait_ms=80)
+    found = predict(made, {"p0.1": 0.25})
+    assert found.value == pytest.approx(100 / (20 + 15 + 20))
+
+
+def test_behind_a_buffer_production_shrinks_as_a_whole_and_hides_behind_the_consumer():
+    made = analysis(*BEHIND, consumer_ms=20, wait_ms=80)
+    found = predict(made, {"p0.2": 0.2})
+    assert found.value == pytest.approx(100 / 40)  # 100 ms x (0.75 x 0.2 + 0.25)
+    # The other bound: only the wait shrinks, 20 + 80 x 0.4 = 52 ms; 0.3 of the gain is the model's own uncertainty.
+    assert found.low == pytest.approx(1 + (100 / 52 - 1) * 0.7)
+    assert found.high == pytest.approx(1 + (100 / 40 - 1) * 1.3)
+
+
+def test_no_step_is_shorter_than_the_consumers_own_time():
+    found = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80), {"p0.2": 0.0, "p0.3": 0.0})
+    assert found.value == pytest.approx(5.0)
+    assert found.high == pytest.approx(5.0)
+
+
+def test_a_measured_ceiling_bounds_the_prediction():
+    made = analysis(*BEHIND, consumer_ms=20, wait_ms=80)
+    made = dataclasses.replace(
+        made, verdict=dataclasses.replace(made.verdict, max_speedup=2.0, is_ceiling_measured=True)
+    )
+    found = predict(made, {"p0.2": 0.0, "p0.3": 0.0})
+    assert (found.value, found.high) == (2.0, 2.0)
+
+
+def test_the_next_slowest_stage_sets_the_pace():
+    stages = (
+        iterator(0, "Root", None, 0.0),
+        iterator(1, "ParallelMapV2", 0, 1.0, 400, parallelism=4),
+        iterator(2, "MapAndBatch", 1, 0.0, 50, parallelism=1),
+    )
+    found = predict(analysis(*stages, consumer_ms=10, wait_ms=90), {"p0.1": 0.1})
+    assert found.value == pytest.approx(2.0)  # MapAndBatch works 50 of 100 ms on its one thread
+
+
+def test_all_cores_bound_what_parallel_calls_can_give_but_not_what_a_cache_saves():
+    made = analysis(*BEHIND, consumer_ms=20, wait_ms=80, cores=2, busy_cores=1.2)
+    assert predict(made, {"p0.2": 0.1}).value == pytest.approx(1 / 0.6)  # 1.2 of 2 cores are busy
+    saved = predict(made, {"p0.2": 0.0}, {"p0.2": 0.0})  # 75 ms of work less: 0.45 of 2 cores remain
+    assert saved.value == pytest.approx(1 / 0.25)  # 25 ms of source remain in 100 ms
+
+
+def test_pythons_lock_bounds_parallel_calls_unless_the_python_code_sleeps():
+    python = (
+        iterator(0, "Root", None, 0.0),
+        iterator(1, "MapAndBatch", 0, 1.0, 100, parallelism=1, python_ns=80 * MS * STEPS),
+    )
+    computing = analysis(*python, consumer_ms=10, wait_ms=90, busy_cores=1.1)
+    assert predict(computing, {"p0.1": 0.1}).value == pytest.approx(1 / 0.8)
+    sleeping = analysis(*python, consumer_ms=10, wait_ms=90, busy_cores=0.3)
+    assert predict(sleeping, {"p0.1": 0.1}).value == pytest.approx(10.0)
+    contended = analysis(*python, consumer_ms=10, wait_ms=90, busy_cores=0.3, gil_wait=0.3)
+    assert predict(contended, {"p0.1": 0.1}).value == pytest.approx(1 / 0.8)
+
+
+def test_the_spread_of_step_times_widens_the_range():
+    narrow = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80), {"p0.2": 0.2})
+    wide = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80, spread=0.2), {"p0.2": 0.2})
+    assert wide.low < narrow.low and wide.high > narrow.high and wide.value == narrow.value
+
+
+def test_a_prefetch_makes_a_step_as_long_as_the_slower_of_both():
+    made = analysis(*SERIAL, consumer_ms=40, wait_ms=60)
+    assert predict(made, overlap_factors(made.main)).value == pytest.approx(100 / 60)
+    made = analysis(*SERIAL, consumer_ms=70, wait_ms=30)
+    assert predict(made, overlap_factors(made.main)).value == pytest.approx(100 / 70)
+
+
+def test_nothing_is_predicted_from_nothing():
+    assert predict(analysis(*SERIAL, consumer_ms=20, wait_ms=0), {"p0.1": 0.0}) is None
+    unblamed = tuple(dataclasses.replace(it, blame_share=0.0) for it in SERIAL)
+    assert predict(analysis(*unblamed, consumer_ms=20, wait_ms=80), {"p0.1": 0.0}) is None
+
+
+def test_cores_without_a_recording_are_tf_datas_own_budget():
+    root = dataclasses.replace(SERIAL[0], parameters={"cpu_budget": 4})
+    made = analysis(root, *SERIAL[1:], consumer_ms=20, wait_ms=80)
+    made = dataclasses.replace(made, host=None, usage=None)
+    assert usable_cores(made, made.main) == 4
+    assert idle_cores(made, made.main) == pytest.approx(4 - 0.8)
+
+
+@st.composite
+def analyses(draw) -> Analysis:
+    names = draw(
+        st.lists(st.sampled_from(["Map", "Prefetch", "ParallelMapV2", "MapAndBatch", "Batch"]), min_size=1, max_size=6)
+    )
+    weights = draw(st.lists(st.floats(0, 10), min_size=len(names), max_size=len(names)).filter(lambda w: sum(w) > 0.01))
+    nodes = [iterator(0, "Root", None, 0.0)]
+    for number, (name, weight) in enumerate(zip(names, weights, strict=True), start=1):
+        nodes.append(
+            iterator(
+                number,
+                name,
+                number - 1,
+                weight / sum(weights),
+                draw(st.floats(0, 300)),
+                parallelism=draw(st.integers(1, 8)),
+                python_ns=draw(st.integers(0, 100)) * MS,
+            )
+        )
+    return analysis(
+        *nodes,
+        consumer_ms=draw(st.floats(0.1, 100)),
+        wait_ms=draw(st.floats(0.1, 100)),
+        cores=draw(st.floats(0.5, 64)),
+        busy_cores=draw(st.floats(0, 64)),
+        gil_wait=draw(st.sampled_from([None, 0.0, 0.9])),
+        spread=draw(st.floats(0, 0.3)),
+    )
+
+
+FACTORS = st.lists(st.floats(0, 1), min_size=7, max_size=7)
+
+
+@given(analyses(), FACTORS, FACTORS)
+def test_predictions_stay_between_one_and_the_ceiling(made, cost, work):
+    ids = [it.id for it in made.main.iterators]
+    found = predict(made, dict(zip(ids, cost, strict=False)), dict(zip(ids, work, strict=False)))
+    assert 1 <= found.low <= found.value <= found.high
+    assert found.high <= made.verdict.max_speedup * (1 + 1e-9)
+
+
+@given(analyses(), FACTORS, FACTORS, st.integers(0, 6), st.floats(0, 1))
+def test_a_cheaper_iterator_is_never_predicted_to_slow_the_step(made, cost, work, which, less):
+    ids = [it.id for it in made.main.iterators]
+    before = dict(zip(ids, cost, strict=False))
+    after = dict(zip(ids, [c * less if i == which else c for i, c in enumerate(cost)], strict=False))
+    works = dict(zip(ids, work, strict=False))
+    assert predict(made, after, works).value >= predict(made, before, works).value * (1 - 1e-9)
+
+
+@given(analyses())
+def test_no_change_is_no_gain(made):
+    found = predict(made, {})
+    assert (found.value, found.low) == (pytest.approx(1.0), 1.0)
+    assert isinstance(made.main, Pipeline)
