@@ -52,6 +52,7 @@ lower-bounds:
 	$(LOWER_VENV)/bin/uv pip install --quiet --python $(LOWER_VENV)/bin/python --resolution lowest-direct -e '.[examples,dev]'
 	$(LOWER_VENV)/bin/pytest -m "not tensorflow and not slow"
 	$(LOWER_VENV)/bin/pytest tests/test_cli.py -m tensorflow
+	$(LOWER_VENV)/bin/advisor analyze examples/flowers_like.py
 
 # The stamp says that the environment holds what pyproject.toml asks for.
 $(STAMP): pyproject.toml
