@@ -211,12 +211,14 @@ def what_is_named(case: Case, analysis: Analysis) -> Named:
 
 def is_never_right(iterator: Iterator) -> bool:
     """True for what is never the cause: an injected iterator, a shuffle's fill, the root."""
-    return iterator.injected_by_tensorflow or iterator.parent_id is None or iterator.name.startswith("Shuffle")
+    return iterator.injected_by_tensorflow or iterator.name in ("Root", "Model") or iterator.name.startswith("Shuffle")
 
 
 def print_table(rows: list[tuple[Case, Truth, Named | None]], console: Console) -> None:
     """One line a case."""
-    table = Table("case", "bottleneck by intervention", "faster without it", "named", "line", "blame", "resource", "right")
+    table = Table(
+        "case", "bottleneck by intervention", "faster without it", "named", "iterator", "line", "blame", "resource", "right",
+    )  # fmt: skip
     for case, truth, named in rows:
         verdict = truth.verdict()
         fastest = max(truth.speedups().values())
@@ -224,7 +226,7 @@ def print_table(rows: list[tuple[Case, Truth, Named | None]], console: Console) 
         if named is not None:
             line = "" if named.line is None else f"{case.script.name}:{named.line}"
             blame = "" if named.blame_share is None else f"{named.blame_share:.0%}"
-            cells += [named.node, line, blame, named.resource, is_right(truth, named)]
+            cells += [named.node, named.iterator, line, blame, named.resource, is_right(truth, named)]
         table.add_row(*cells)
     console.print(table)
 
@@ -243,8 +245,9 @@ def summarize(rows: list[tuple[Case, Truth, Named | None]]) -> str:
     judged = [(truth, named) for _, truth, named in rows if named is not None and truth.verdict() != "unclear"]
     if judged:
         right = sum(is_right(truth, named) == "yes" for truth, named in judged)
-        never = sum(named.is_never_right for _, named in judged)
-        text += f" Named rightly: {right} of {len(judged)}. Injected iterator, shuffle or root blamed: {never} times."
+        never = [named.iterator for _, named in judged if named.is_never_right]
+        text += f" Named rightly: {right} of {len(judged)}. Injected iterator, shuffle or root blamed: {len(never)} times"
+        text += f" ({', '.join(never)})." if never else "."
     return text
 
 

@@ -28,7 +28,8 @@ def clip(word_ids):
 def train_step(word_ids):
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(tf.square(tf.nn.embedding_lookup(embedding, word_ids) - 1.0))
-    embedding.assign_sub(0.01 * tf.convert_to_tensor(tape.gradient(loss, embedding)))
+    gradient = tape.gradient(loss, embedding)
+    embedding.scatter_sub(tf.IndexedSlices(0.01 * gradient.values, gradient.indices))
     return loss
 
 
