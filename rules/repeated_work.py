@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from advisor.rule import (
     Analysis,
     CachePlace,
+    Edit,
     Evidence,
     Finding,
     Fix,
     InsertAfter,
     Iter,
+    MoveAfter,
     Note,
     Pipeline,
     Rule,
     Safety,
+    SetArgument,
     cache_places,
     is_editable,
     label,
@@ -50,7 +53,8 @@ class RepeatedWork(Rule):
     ## What the fix does
     `.cache()` keeps the elements of the first epoch in memory; later epochs start from there. The place is the one that saves
     most, and of those that save about as much, the one that holds the fewest bytes: encoded images are smaller than decoded ones,
-    uint8 smaller than float. The first epoch becomes no faster.
+    uint8 smaller than float. The first epoch becomes no faster. A `shuffle` before the place moves behind the cache, where it
+    shuffles the same elements.
 
     ## When not to
     Behind anything that draws random numbers: the cache would freeze the augmentation of the first epoch. Behind a `shuffle`: it
@@ -76,13 +80,15 @@ class RepeatedWork(Rule):
             return
         places = [each for each in cache_places(analysis, pipeline) if each.prediction.value >= self.min_speedup]
         fitting = [each for each in places if self._fits(analysis, each)]
-        exact = self._best([each for each in fitting if not each.obstacles])
-        reordered = self._best([each for each in fitting if each.keeps_elements])
-        chosen = exact
-        if reordered is not None and (
-            exact is None or exact.prediction.value < self.equal_gain * reordered.prediction.value
+        chosen: CachePlace | None = None
+        for candidates in (
+            [each for each in fitting if not each.obstacles],
+            [each for each in fitting if each.movable],
+            [each for each in fitting if each.keeps_elements],
         ):
-            chosen = reordered
+            best = self._best(candidates)
+            if best and (chosen is None or chosen.prediction.value < self.equal_gain * best.prediction.value):
+                chosen = best
         yield from forbidden(places, chosen, self.equal_gain)
         if chosen is None:
             yield from self._too_large(analysis, places)
@@ -108,6 +114,8 @@ class RepeatedWork(Rule):
         most = max(each.prediction.value for each in candidates)
         equal = [each for each in candidates if each.prediction.value >= self.equal_gain * most]
         equal = [each for each in equal if is_editable(each.call)] or equal
+        shuffles = min(len(each.obstacles) for each in equal)  # what is shuffled behind the cache stays shuffled
+        equal = [each for each in equal if len(each.obstacles) == shuffles]
         fewest = min((each.bytes for each in equal if each.bytes is not None), default=None)
         small = [each for each in equal if fewest is None or (each.bytes or math.inf) * self.equal_gain <= fewest]
         return max(small or equal, key=lambda each: each.prediction.value)
@@ -115,22 +123,23 @@ class RepeatedWork(Rule):
     def _advice(self, analysis: Analysis, chosen: CachePlace) -> Finding:
         call, host = chosen.call, analysis.host
         is_known = chosen.bytes is not None and host is not None
-        size = (
-            f"The elements of an epoch take {format_bytes(chosen.bytes)}, {format_bytes(host.memory_free_bytes)} are free."
-            if chosen.bytes is not None and host is not None
-            else "How many bytes an epoch takes could not be seen: check that it fits in memory."
-        )
-        order = (
-            f" It keeps the order of the first epoch, behind {chosen.obstacles[0].call.method}."
-            if chosen.obstacles
-            else ""
-        )
+        if chosen.bytes is not None and host is not None:
+            free = format_bytes(host.memory_free_bytes)
+            size = f"The elements of an epoch take {format_bytes(chosen.bytes)}, {free} are free."
+        elif chosen.element_bytes is not None:
+            size = (
+                f"One element takes {format_bytes(chosen.element_bytes)}; how many an epoch has is not known, so check that "
+                "they fit in memory."
+            )
+        else:
+            size = "How many bytes an epoch takes is not known: check that it fits in memory."
         because = (
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
-            f"{format_share(chosen.saved_share)} of the wait for input. {size}{order}"
+            f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}"
         )
-        safety = Safety.REORDERED if chosen.obstacles else Safety.EXACT
-        fix = Fix((InsertAfter(call.id, "cache"),), safety, is_auto=is_known and safety is Safety.EXACT)
+        fix = Fix(
+            edits_of(chosen), safety_of(chosen), is_auto=is_known and (not chosen.obstacles or bool(chosen.movable))
+        )
         return self.finding(
             f"Cache behind {label(call)}",
             because,
@@ -157,6 +166,35 @@ class RepeatedWork(Rule):
                 f"{format_bytes(smallest.bytes)} are more than {format_share(self.max_memory_share)} of the "
                 f"{format_bytes(analysis.host.memory_free_bytes)} of free memory."
             )
+
+
+def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
+    """The cache, directly behind the call, and behind it the shuffles that were before it."""
+    moves: list[Edit] = []
+    for call in chosen.movable:  # nearest first: what is put directly behind the call later stands before it
+        if call.method == "shuffle":
+            moves.append(MoveAfter(call.id, chosen.call.id))
+        else:
+            moves.append(SetArgument(call.id, "shuffle", False))
+            moves.append(InsertAfter(chosen.call.id, "shuffle", (("", call.cardinality),)))
+    return (*moves, InsertAfter(chosen.call.id, "cache"))
+
+
+def safety_of(chosen: CachePlace) -> Safety:
+    """A shuffle that is moved draws another order of the same kind; one that is not keeps that of the first epoch."""
+    if not chosen.obstacles:
+        return Safety.EXACT
+    return Safety.RERANDOMIZED if chosen.movable else Safety.REORDERED
+
+
+def order_of(chosen: CachePlace) -> str:
+    """What becomes of the order, in a sentence."""
+    if not chosen.obstacles:
+        return ""
+    names = " and ".join(dict.fromkeys(obstacle.call.method for obstacle in chosen.obstacles))
+    if chosen.movable:
+        return f" The shuffling of {names} moves behind the cache."
+    return f" The order that {names} gave in the first epoch stays."
 
 
 def has_several_epochs(analysis: Analysis, pipeline: Pipeline) -> bool:
@@ -209,7 +247,11 @@ EXAMPLES = (
         pipeline(
             source("ListFiles", elements=1_000), map_("load", ms=5, bytes=150_000), batch(32), consumer_ms=5, epochs=2
         ),
-        fixed="ds.batch(32).cache()",
+        fixed='list_files("images/*.jpg", shuffle=False)\nds = ds.map(load).cache().shuffle(1000)\n',
+    ),
+    fires(
+        pipeline(source(), shuffle(500), map_("decode", ms=5, bytes=9_000), batch(32), consumer_ms=5, epochs=2),
+        fixed="ds = ds.map(decode).cache()\nds = ds.shuffle(500)\nds = ds.batch(32)",
     ),
     fires(
         pipeline(unknown_size(source()), map_("decode", ms=5, bytes=10_000), batch(32), consumer_ms=5, epochs=2),

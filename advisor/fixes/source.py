@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import assert_never
 
 import libcst as cst
-from libcst.helpers import get_full_name_for_node
 
+from advisor.fixes.chains import assignments, is_assigned_between, is_chained, self_assignment, whole_line
 from advisor.fixes.syntax import LocatedCall, Source
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
 from advisor.model.recording import Call
@@ -36,6 +36,7 @@ PARAMETERS = {
     "batch": ("batch_size", "drop_remainder", "num_parallel_calls", "deterministic"),
     "cache": ("filename",),
     "interleave": ("map_func", "cycle_length", "block_length", "num_parallel_calls", "deterministic"),
+    "list_files": ("file_pattern", "shuffle", "seed"),
     "map": ("map_func", "num_parallel_calls", "deterministic"),
     "padded_batch": ("batch_size", "padded_shapes", "padding_values", "drop_remainder"),
     "prefetch": ("buffer_size",),
@@ -77,7 +78,10 @@ def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
     """The text with the fix's edits, whose calls all stand in this file; None if it is not plain what to change."""
     try:
         source = Source(text)
-        splices = [splice for edit in fix.edits for splice in _splices(source, edit, calls)]
+        # Each link goes directly behind its call, so that of two behind the same call the later one comes first.
+        links = [edit for edit in fix.edits if isinstance(edit, InsertAfter | MoveAfter)]
+        others = [edit for edit in fix.edits if edit not in links]
+        splices = [splice for edit in (*others, *reversed(links)) for splice in _splices(source, edit, calls)]
         after = _apply(text, splices)
         ast.parse(after)
     except (_NotPlain, cst.ParserSyntaxError, SyntaxError, ValueError, RecursionError):
@@ -176,47 +180,26 @@ def _insert_link(source: Source, call: LocatedCall, link: str) -> Splice:
 def _remove(source: Source, call: LocatedCall) -> Iterator[Splice]:
     if call.link_start is None:
         raise _NotPlain
-    statement = _self_assignment(source, call)
+    statement = self_assignment(source, call)
     if statement is not None:
         yield *source.line_span(statement), ""
     else:
         yield call.link_start, call.end, ""
 
 
-def _self_assignment(source: Source, call: LocatedCall) -> cst.SimpleStatementLine | None:
-    """The line `ds = ds.method(...)`, of which nothing would be left but `ds = ds`."""
-    parents = source.parents(call.node)
-    assign = parents[0]
-    if not isinstance(assign, cst.Assign) or not isinstance(call.node.func, cst.Attribute) or len(assign.targets) != 1:
-        return None
-    target, receiver = assign.targets[0].target, call.node.func.value
-    if not isinstance(target, cst.Name) or not isinstance(receiver, cst.Name) or target.value != receiver.value:
-        return None
-    return _whole_line(parents[1], parents[2])
-
-
-def _whole_line(statement: cst.CSTNode, block: cst.CSTNode) -> cst.SimpleStatementLine | None:
-    """The statement's line, if it can go: it holds nothing else, and its block more than it."""
-    is_alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
-    has_others = isinstance(block, cst.Module) or (isinstance(block, cst.IndentedBlock) and len(block.body) > 1)
-    return statement if is_alone and has_others and isinstance(statement, cst.SimpleStatementLine) else None
-
-
 def _move(source: Source, call: LocatedCall, after: LocatedCall) -> Iterator[Splice]:
-    """Cut a call out of its chain and put it behind another of the same chain."""
-    if call.link_start is None or not (_is_chained(call.node, after.node) or _is_chained(after.node, call.node)):
+    """Cut a call out of its chain and put it behind another of the same chain, or its line behind the other's line."""
+    if call.link_start is not None and (is_chained(call.node, after.node) or is_chained(after.node, call.node)):
+        yield call.link_start, call.end, ""
+        yield after.end, after.end, source.text[call.link_start : call.end]
+        return
+    line, behind = self_assignment(source, call), source.parents(after.node)[1]
+    if line is None or not is_assigned_between(source, line, after):
         raise _NotPlain
-    yield call.link_start, call.end, ""
-    yield after.end, after.end, source.text[call.link_start : call.end]
-
-
-def _is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
-    """Whether `inner` is a receiver of `outer` in `inner(...).a(...).outer(...)`."""
-    while isinstance(outer, cst.Call) and isinstance(outer.func, cst.Attribute):
-        outer = outer.func.value
-        if outer is inner:
-            return True
-    return False
+    start, end = source.line_span(line)
+    place = source.line_span(behind)[1]
+    yield start, end, ""
+    yield place, place, source.text[start:end]
 
 
 def _set_option(source: Source, call: LocatedCall, option: str, value: Value) -> Splice:
@@ -226,29 +209,16 @@ def _set_option(source: Source, call: LocatedCall, option: str, value: Value) ->
         raise _NotPlain
     parents = source.parents(call.node)
     scope = next(node for node in parents if isinstance(node, cst.FunctionDef | cst.Module))
-    found = _assignments(scope, f"{argument.value}.{option}")
+    found = assignments(scope, f"{argument.value}.{option}")
     if len(found) != 1 or source.span(found[0])[0] > call.end:
         raise _NotPlain
     if value is not None:
         return *source.span(found[0].value), _write(source, value, call)
     around = source.parents(found[0])
-    line = _whole_line(around[0], around[1])
+    line = whole_line(around[0], around[1])
     if line is None:
         raise _NotPlain
     return *source.line_span(line), ""
-
-
-def _assignments(scope: cst.CSTNode, name: str) -> list[cst.Assign]:
-    """The statements `name = ...` in a function or module."""
-    found: list[cst.Assign] = []
-
-    class Assignments(cst.CSTVisitor):
-        def visit_Assign(self, node: cst.Assign) -> None:
-            if [get_full_name_for_node(target.target) for target in node.targets] == [name]:
-                found.append(node)
-
-    scope.visit(Assignments())
-    return found
 
 
 def _apply(text: str, splices: list[Splice]) -> str:

@@ -11,7 +11,7 @@ from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.predict.legality import CONTENT, Obstacle, cache_obstacles
-from advisor.predict.memory import cache_bytes
+from advisor.predict.memory import cache_bytes, element_bytes
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
@@ -35,6 +35,9 @@ class CachePlace:
     """From the second epoch on."""
     is_repeated_below: bool
     """A `repeat` takes more than one epoch out of it."""
+    movable: tuple[Call, ...] = ()
+    """If nothing but shuffles is in the way, and each could as well stand behind the cache: those."""
+    element_bytes: int | None = None
 
     @property
     def keeps_elements(self) -> bool:
@@ -55,7 +58,10 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_stored = any(other.method in _STORES for other in below)
         if call.method in _POINTLESS or is_stored or not _is_finite(chain, feeds[call.id]):
             continue
-        saved = _saved(analysis, pipeline, [each for each in chain if each.id in feeds[call.id]])
+        obstacles = cache_obstacles(analysis, call)
+        movable = _movable(chain, call, obstacles)
+        cached = [each for each in chain if each.id in feeds[call.id] and each not in movable]
+        saved = _saved(analysis, pipeline, cached)
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
         prediction = predict_speedup(analysis, pipeline, factors, factors)
         if prediction is None:
@@ -64,14 +70,40 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         places.append(
             CachePlace(
                 call,
-                cache_obstacles(analysis, call),
+                obstacles,
                 cache_bytes(analysis, pipeline, call),
                 share,
                 prediction,
                 any(other.method == "repeat" and other.arguments.get("count") != 1 for other in below),
+                movable,
+                element_bytes(pipeline, call),
             )
         )
     return places
+
+
+def _movable(chain: tuple[Call, ...], call: Call, obstacles: tuple[Obstacle, ...]) -> tuple[Call, ...]:
+    """The calls of all obstacles, source last, if they are shuffles with nothing but maps between them and `call`.
+
+    A map does the same to each element wherever it stands: shuffling its results gives the orders that shuffling its inputs
+    gives. (Not so a `batch`.) The shuffle in `list_files` is a full one; how many files there are must be known.
+    """
+    in_the_way = {obstacle.call.id for obstacle in obstacles}
+    by_id = {each.id: each for each in chain}
+    found: list[Call] = []
+    node = call
+    while len(found) < len(in_the_way):
+        if node.id in in_the_way:
+            is_sized = node.method == "list_files" and node.cardinality is not None and node.cardinality > 0
+            if node.library is not None or not (node.method == "shuffle" or is_sized):
+                return ()
+            found.append(node)
+        elif node.method != "map":
+            return ()
+        if len(node.inputs) != 1 or node.inputs[0] not in by_id:
+            break
+        node = by_id[node.inputs[0]]
+    return tuple(found) if len(found) == len(in_the_way) else ()
 
 
 def _is_finite(chain: tuple[Call, ...], feeding: set[str]) -> bool:

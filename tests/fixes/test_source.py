@@ -247,6 +247,18 @@ def test_move_within_a_chain():
     assert rewritten(after, MoveAfter("map", "cache")) == text
 
 
+def test_move_a_line_behind_another_of_the_same_name():
+    text = "ds = ds.cache()  # here\nds = ds.skip(1)\nds = ds.take(9).map(\n    f\n)\nprint(ds)\n"
+    after = "ds = ds.skip(1)\nds = ds.take(9).map(\n    f\n)\nds = ds.cache()  # here\nprint(ds)\n"
+    assert rewritten(text, MoveAfter("cache", "map")) == after
+
+
+def test_links_go_directly_behind_their_call_so_that_the_later_edit_comes_first():
+    text = "ds = ds.shuffle(9).map(f)\n"
+    edits = (MoveAfter("shuffle", "map"), InsertAfter("map", "repeat"), InsertAfter("map", "cache"))
+    assert rewritten(text, *edits) == "ds = ds.map(f).cache().repeat().shuffle(9)\n"
+
+
 OPTIONS = """\
 import tensorflow as tf
 
@@ -280,6 +292,11 @@ NOT_PLAIN = {
     "*args": ("ds = ds.map(*how)\n", PARALLEL),
     "an unknown parameter": ("ds = ds.map(f)\n", SetArgument("map", "speed", 11)),
     "a call in another chain": ("a = a.map(f)\nb = b.cache()\n", MoveAfter("cache", "map")),
+    "a line in another block": ("ds = ds.cache()\nif x:\n    ds = ds.map(f)\n", MoveAfter("cache", "map")),
+    "a line with something else between": ("ds = ds.cache()\nprint(ds)\nds = ds.map(f)\n", MoveAfter("cache", "map")),
+    "a line of another name": ("a = a.cache()\nb = b.map(f)\n", MoveAfter("cache", "map")),
+    "a line that is not last": ("ds = ds.cache()\nds = ds.map(f).batch(3)\n", MoveAfter("cache", "map")),
+    "backwards": ("ds = ds.map(f)\nds = ds.cache()\n", MoveAfter("cache", "map")),
     "no method call": ("ds = TFRecordDataset(f)\n", Remove("TFRecordDataset")),
     "an unknown call": ("ds = ds.map(f)\n", InsertAfter("filter", "cache")),
     "what is so already": ("import tensorflow as tf\nds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n", PARALLEL),

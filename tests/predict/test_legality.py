@@ -97,3 +97,17 @@ def test_no_place_behind_an_endless_repeat_or_inside_an_interleave():
     found = places(source("ListFiles"), interleave(source(ms=1), calls=AUTOTUNE), batch(10), consumer_ms=1)
     assert set(found) == {"list_files", "interleave", "batch"}
     assert found["interleave"][1] is None  # how many elements the files hold is not known
+
+
+def movable(*stages) -> dict[str, list[str]]:
+    made = pipeline(*stages, consumer_ms=1, cores=8).analysis
+    return {p.call.method: [call.method for call in p.movable] for p in cache_places(made, made.main)}
+
+
+def test_shuffles_can_stand_behind_maps_but_not_behind_batches():
+    found = movable(source("ListFiles", elements=50), shuffle(), map_("decode", ms=3), batch(10))
+    assert found == {"list_files": ["list_files"], "map": ["shuffle", "list_files"], "batch": []}
+
+
+def test_a_shuffle_does_not_move_past_random_numbers():
+    assert movable(source(), shuffle(), map_("augment", ms=3, random=True), batch(10))["map"] == []
