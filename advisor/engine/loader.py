@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from advisor.engine.pages import Page, read_page
+from advisor.engine.page import Page, read_page
 from advisor.errors import AdvisorError
 from advisor.rule import Rule
 from advisor.settings import Settings, did_you_mean

@@ -1,73 +1,99 @@
-"""A rule's page: what its class docstring and the docstrings under its thresholds say.
+"""docs/rules.md: every rule's page, with what the rule makes of its own examples.
 
-In: a rule class and its file.  Out: `Page`, for `advisor explain RULE`; `python -m advisor.engine.pages` writes docs/rules.md.
+In: loaded rules.  Out: Markdown. `python -m advisor.engine.pages > docs/rules.md` writes the page that a test holds up to date.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
-import itertools
-import re
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING
+import difflib
+import sys
+from collections.abc import Iterator, Sequence
 
-from advisor.rule import Rule
+from advisor.engine.loader import LoadedRule, load_rules
+from advisor.engine.run import run_rules
+from advisor.model.finding import Finding
+from advisor.settings import Settings
+from advisor.testing import Example
 
-if TYPE_CHECKING:
-    pass
+_INTRODUCTION = """\
+# Rules
 
-SECTIONS = ("Why it is slow", "What the fix does", "When not to", "What tf.data already does", "Thresholds")
-"""What every shipped rule's page has, in this order; the last is made from the rule's fields."""
+This page is made from the rule files: `python -m advisor.engine.pages > docs/rules.md`. `advisor rules` lists the rules,
+`advisor explain RULE` prints one page, [writing-rules.md](writing-rules.md) says how to write one.
 
-_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+A rule reads the executed graph with its measurements, never the source: what tf.data already did is not recommended again.
+Thresholds are set in `pyproject.toml`; a comment on a call silences a rule there, `ignore` everywhere:
 
+```toml
+[tool.advisor]
+ignore = ["scalar-map"]
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A field of a rule."""
+[tool.advisor.rules.serial-map]
+min_idle_cores = 1.0
+```
 
-    name: str
-    default: object
-    reason: str
-    """Meaning, unit and why this value: the docstring under the field."""
+```python
+ds = ds.map(decode, num_parallel_calls=2)  # advisor: ignore[capped-parallelism]
+```
 
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a person reads of a rule."""
-
-    summary: str
-    """The bad state in one sentence."""
-    sections: dict[str, str]
-    """Heading -> text in Markdown."""
-    thresholds: tuple[Threshold, ...]
+Fixes are *auto* (applied and proved by `advisor fix`), *ask* (applied only when asked for) or *tell* (advice only). What a fix
+does to the data: *exact*, the same elements in the same order, bit for bit; *rerandomized*, random ops draw other numbers of the
+same distribution (applied unasked only where the script is unseeded); *reordered*, the same elements in another order
+(`--allow reordered`).
+"""
 
 
-def read_page(cls: type[Rule], path: Path) -> Page:
-    """The page of a rule class that stands in the file `path`."""
-    pieces = _HEADING.split(inspect.cleandoc(cls.__doc__ or ""))
-    sections = {heading.strip(): text.strip() for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)}
-    reasons = _field_docstrings(Path(inspect.getfile(Rule)), Rule.__name__) | _field_docstrings(path, cls.__name__)
-    own = sorted(fields(cls), key=lambda field: field.name in Rule.__dataclass_fields__)
-    thresholds = tuple(Threshold(field.name, field.default, reasons.get(field.name, "")) for field in own)
-    sections["Thresholds"] = "\n".join(f"* `{t.name}` = {t.default!r}. {t.reason}".rstrip() for t in thresholds)
-    return Page(pieces[0].strip(), sections, thresholds)
+def write_document(rules: Sequence[LoadedRule]) -> str:
+    """docs/rules.md for these rules."""
+    parts = [_INTRODUCTION, "| rule | says | its fix |\n|---|---|---|"]
+    for loaded in rules:
+        summary = " ".join(loaded.page.summary.split())
+        parts.append(f"| [{loaded.id}](#{loaded.id}) | {summary} | {'; '.join(_fixes(loaded))} |")
+    parts += ["\n" + "\n".join(_page(loaded)) for loaded in rules]
+    return "\n".join(parts).rstrip() + "\n"
 
 
-def _field_docstrings(path: Path, class_name: str) -> dict[str, str]:
-    """Field -> the string that stands under it."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    body = next((n.body for n in tree.body if isinstance(n, ast.ClassDef) and n.name == class_name), [])
-    found = {}
-    for statement, below in itertools.pairwise(body):
-        if (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and isinstance(below, ast.Expr)
-        ):
-            value = below.value
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found[statement.target.id] = " ".join(inspect.cleandoc(value.value).split())
-    return found
+def _page(loaded: LoadedRule) -> Iterator[str]:
+    yield f"## {loaded.id}\n\n{loaded.page.summary}\n"
+    for heading, text in loaded.page.sections.items():
+        yield f"### {heading}\n\n{text}\n"
+    example = next((each for each in loaded.examples if each.is_finding), None)
+    if example is not None:
+        finding = _finding(loaded, example)
+        yield f"### Example\n\n```python\n{example.pipeline.source.rstrip()}\n```\n"
+        yield f"(made up) {finding.because if finding else ''}\n"
+        if diff := _diff(example, finding):
+            yield f"```diff\n{diff}\n```\n"
+    silent = [each.because for each in loaded.examples if not each.is_finding]
+    if silent:
+        yield "### Silent when\n\n" + "\n".join(f"* {because}" for because in dict.fromkeys(silent)) + "\n"
+
+
+def _fixes(loaded: LoadedRule) -> list[str]:
+    """How the findings of the examples are applied."""
+    found: dict[str, None] = {}
+    for example in loaded.examples:
+        if example.is_finding and (finding := _finding(loaded, example)) is not None:
+            fix = finding.fix
+            kind = "tell" if fix is None else f"{'auto' if fix.is_auto else 'ask'}, {fix.safety}"
+            found[kind] = None
+    return sorted(found) or ["a verdict"]
+
+
+def _finding(loaded: LoadedRule, example: Example) -> Finding | None:
+    return next(iter(run_rules(example.pipeline.analysis, [loaded], Settings()).findings), None)
+
+
+def _diff(example: Example, finding: Finding | None) -> str:
+    from advisor.fixes.source import rewrite
+
+    if finding is None or finding.fix is None:
+        return ""
+    calls = {call.id: call for call in example.pipeline.analysis.calls}
+    after = rewrite(example.pipeline.source, finding.fix, calls) or example.pipeline.source
+    lines = difflib.unified_diff(example.pipeline.source.splitlines(), after.splitlines(), lineterm="", n=0)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(write_document([loaded for loaded in load_rules([], Settings()) if loaded.is_shipped]))

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
-from advisor.engine.pages import SECTIONS
+from advisor.engine.page import SECTIONS
 from advisor.settings import Settings
 
 RULES = load_rules([], Settings())
