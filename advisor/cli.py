@@ -131,6 +131,8 @@ def analyze(target: str, args: tuple[str, ...], json_path: str | None, quiet: bo
     people = _console(to_stderr=json_path == "-")
     with _progress(is_quiet=quiet or request.show_output) as on_progress:
         report = phases.analyze(request, rules, settings, on_progress)
+    if not (request.is_saved_run or request.show_output):
+        _show_failure(report)
     if json_path == "-":
         sys.stdout.buffer.write(report_to_bytes(report))
         sys.stdout.flush()
@@ -221,6 +223,16 @@ def _is_matched(report: Report, fail_on: Sequence[str]) -> bool:
         or ("input-bound" in fail_on and report.analysis.verdict.is_input_bound)
         or bool(found & set(fail_on))
     )
+
+
+def _show_failure(report: Report) -> None:
+    """What a script that failed after its window wrote to stderr: its own traceback, untouched."""
+    recording = report.analysis.recording
+    if recording is None or recording.script_exit.code == 0:
+        return
+    with contextlib.suppress(OSError):
+        sys.stderr.buffer.write((Path(report.run_folder) / "script.err").read_bytes())
+        sys.stderr.flush()
 
 
 def _load_rules(folders: Sequence[Path]) -> list[LoadedRule]:

@@ -268,6 +268,16 @@ def test_failed_script_shows_its_own_traceback_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.tensorflow
+def test_script_that_fails_after_its_window_gets_report_and_traceback(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT + "    if len(seen) > 400: raise RuntimeError('of the user')\n")
+    done = command("analyze", "--steps", "20", "--warmup", "5", "--to-end", "--out", "run", "train.py", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "train.py:5 .map(slow)" in done.stdout
+    assert "RuntimeError: of the user" in done.stderr
+    assert "advisor/" not in done.stderr
+
+
+@pytest.mark.tensorflow
 def test_interrupt_is_130_and_leaves_nothing(tmp_path):
     (tmp_path / "train.py").write_text("import time\nopen('began', 'w').close()\ntime.sleep(100)\n")
     child = subprocess.Popen(
@@ -290,6 +300,8 @@ import tensorflow as tf
 slow = lambda x: tf.reduce_sum(tf.random.uniform([200, 200]) @ tf.random.uniform([200, 200])) + tf.cast(x, tf.float32)
 print(sys.argv[1:])
 dataset = tf.data.Dataset.range(100_000).map(slow).batch(8)
+seen = []
 for batch in dataset:
     time.sleep(0.001)
+    seen.append(len(seen))
 """

@@ -18,12 +18,15 @@ from advisor import units
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
+from advisor.model.recording import Host
 from advisor.report.blame import blame_table
 from advisor.report.places import clean, display_path, iterator_text, place, source_line
 
 MAX_OTHER_PIPELINES = 5
 MAX_WARNINGS = 10
 """More of either says nothing more to a reader; report.json holds all."""
+MIN_BYTES = 1 << 20
+"""Less memory than this is not worth a word beside a training run."""
 
 _SAFETY = {
     Safety.EXACT: "the same elements in the same order",
@@ -41,9 +44,10 @@ _RESOURCES = {
 
 def print_report(report: Report, console: Console) -> None:
     """Print the report on `console`; a healthy pipeline gets two lines."""
-    main = report.analysis.main
-    _print(console, _headline(report.analysis))
-    if report.analysis.verdict.is_input_bound and main is not None:
+    analysis = report.analysis
+    main, is_bound = analysis.main, analysis.verdict.is_input_bound
+    _print(console, _headline(analysis))
+    if is_bound and main is not None:
         _print_bottleneck(main, console)
         if any(iterator.blame_ns for iterator in main.iterators):
             _section(console, "Where the wait comes from", [blame_table(main, console)])
@@ -51,12 +55,16 @@ def print_report(report: Report, console: Console) -> None:
         _list(console, "Not seen", main.notes)
     if report.findings:
         _print_findings(report, console)
-    if report.analysis.verdict.is_input_bound:
-        _list(console, "Not proposed", report.notes)
-        _list(console, "Other pipelines", _other_pipelines(report.analysis))
-    _list(console, "Rules that failed", [f"{error.rule}: {error.message}" for error in report.rule_errors], "red")
-    _list(console, "Warnings", _warnings(report), "yellow")
-    if report.analysis.verdict.is_input_bound or report.findings:
+    below = {
+        "Not proposed": report.notes if is_bound else (),
+        "Other pipelines": _other_pipelines(analysis) if is_bound else (),
+        "Input pipelines seen": _chains(analysis) if analysis.verdict.level == "unknown" else (),
+        "Rules that failed": [f"{error.rule}: {error.message}" for error in report.rule_errors],
+        "Warnings": _warnings(report),
+    }
+    for title, lines in below.items():
+        _list(console, title, lines)
+    if is_bound or report.findings or any(below.values()):
         console.print()
     _print(console, Text(_measured(report), "dim"))
     if report.run_folder:
@@ -122,7 +130,9 @@ def _details(finding: Finding) -> Iterable[RenderableType]:
         yield place(finding.site)
     yield Text(clean(finding.because))
     if finding.evidence:
-        facts = (f"{fact.name} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence)
+        facts = (
+            f"{fact.name.replace('_', ' ')} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence
+        )
         yield Text(clean("; ".join(facts)), "dim")
     if finding.diff:
         yield _diff(finding.diff)
@@ -135,7 +145,9 @@ def _effect(finding: Finding) -> str:
         safety = "Advice only."
     else:
         safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
-    memory = f" Memory: {units.format_bytes(finding.memory_bytes)} more." if finding.memory_bytes else ""
+    memory = (
+        f" Memory: {units.format_bytes(finding.memory_bytes)} more." if (finding.memory_bytes or 0) >= MIN_BYTES else ""
+    )
     return f"{safety}{memory} Page: advisor explain {clean(finding.rule)}"
 
 
@@ -146,6 +158,25 @@ def _diff(diff: str) -> Text:
     for number, line in enumerate(lines):
         text.append(("\n" if number else "") + clean(line), "green" if line.startswith("+") else "red")
     return text
+
+
+def _chains(analysis: Analysis) -> list[str]:
+    """Every pipeline from its sources to its root, for profiles that allow no verdict."""
+    chains = [chain for pipeline in analysis.pipelines for chain in _chains_of(pipeline)]
+    if len(chains) > MAX_OTHER_PIPELINES:
+        return [*chains[:MAX_OTHER_PIPELINES], "more of them stand in report.json (--json)"]
+    return chains
+
+
+def _chains_of(pipeline: Pipeline) -> Iterable[str]:
+    for leaf in pipeline.iterators:
+        if pipeline.inputs(leaf):
+            continue
+        names, above = [leaf.name], pipeline.parent(leaf)
+        while above is not None:
+            names.append(above.name)
+            above = pipeline.parent(above)
+        yield " -> ".join(names)
 
 
 def _other_pipelines(analysis: Analysis) -> list[str]:
@@ -170,9 +201,9 @@ def _warnings(report: Report) -> list[str]:
 
 
 def _measured(report: Report) -> str:
-    """What the figures rest on, in one line."""
+    """What the figures rest on, in one or two sentences."""
     analysis = report.analysis
-    recording, host, steps = analysis.recording, analysis.host, analysis.verdict.steps
+    recording, steps = analysis.recording, analysis.verdict.steps
     window = recording.window if recording else None
     parts = []
     if steps is not None:
@@ -182,27 +213,35 @@ def _measured(report: Report) -> str:
         parts.append(f"window {units.format_span(window.start_ns, window.end_ns)} after {warmup} warm-up steps")
     if analysis.profiling_overhead is not None:
         parts.append(f"step time under the profiler {units.format_change(analysis.profiling_overhead)}")
-    if host is not None:
-        if host.tensorflow_version:
-            parts.append(f"TensorFlow {host.tensorflow_version}")
-        parts.append(f"{units.format_count(host.cores)} cores")
-        parts += [accelerator.name for accelerator in host.accelerators]
     if report.silenced:
         parts.append(f"{units.format_count(report.silenced)} findings silenced")
-    return clean(f"Measured: {', '.join(parts)}." if parts else f"Read: {analysis.target}.")
+    sentences = [f"Measured: {', '.join(parts)}."] if parts else []
+    if recording is None:
+        sentences.append(f"Read: {analysis.target}.")
+    if analysis.host is not None:
+        sentences.append(f"Machine: {', '.join(_machine(analysis.host))}.")
+    return clean(" ".join(sentences))
 
 
-def _section(console: Console, title: str, content: Iterable[RenderableType], style: str = "") -> None:
+def _machine(host: Host) -> Iterable[str]:
+    if host.tensorflow_version:
+        yield f"TensorFlow {host.tensorflow_version}"
+    yield f"{units.format_count(host.cores)} cores"
+    for accelerator in host.accelerators:
+        yield accelerator.name
+
+
+def _section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
     console.print()
-    _print(console, Text(title, f"bold {style}" if style else "bold underline"))
+    _print(console, Text(title, "bold underline"))
     for item in content:
         _print(console, item, indent=2)
 
 
-def _list(console: Console, title: str, lines: Iterable[str], style: str = "") -> None:
+def _list(console: Console, title: str, lines: Iterable[str]) -> None:
     items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
     if items:
-        _section(console, title, items, style)
+        _section(console, title, items)
 
 
 def _print(console: Console, item: RenderableType, indent: int = 0) -> None:

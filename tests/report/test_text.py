@@ -101,3 +101,11 @@ def test_every_pipeline_and_warning_has_its_limit():
     assert "59 pipelines in all" in text
     assert "301 warnings in all" in text
     assert len(text.splitlines()) < 90
+
+
+def test_where_no_verdict_is_possible_the_pipelines_are_shown():
+    report = slow_report()
+    verdict = dataclasses.replace(report.analysis.verdict, level="unknown", is_input_bound=False)
+    analysis = dataclasses.replace(report.analysis, verdict=verdict)
+    text = printed(dataclasses.replace(report, analysis=analysis), width=200)
+    assert "TFRecord -> ParallelMapV2 -> MapAndBatch -> Prefetch -> Root" in text
