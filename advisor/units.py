@@ -82,6 +82,11 @@ def format_count(count: float) -> str:
     return f"{count:,.0f}" if count == round(count) else _digits(count)
 
 
+def format_many(count: int, thing: str) -> str:
+    """`1 step`, `1,234 steps`."""
+    return f"{format_count(count)} {thing}{'' if count == 1 else 's'}"
+
+
 def format_span(start_ns: int, end_ns: int) -> str:
     """The time between two instants."""
     return format_ns(end_ns - start_ns)

@@ -24,14 +24,16 @@ _WORDS = {
     "finishing": "waiting for the script to end",
     "analysing": "analysing",
 }
+_COUNTED = ("warming up", "profiling")
 
 
 def describe(progress: Progress, elapsed_ns: int) -> str:
     """`warming up 7/10 steps`, `profiling 35 steps 4.2 s`; `elapsed_ns` is the time since the phase began."""
     words = clean(_WORDS.get(progress.phase, progress.phase))
-    if progress.done or progress.total:
-        of = f"/{units.format_count(progress.total)}" if progress.total else ""
-        words += f" {units.format_count(progress.done)}{of} steps"
+    if progress.phase in _COUNTED and progress.total:
+        words += f" {units.format_count(progress.done)}/{units.format_many(progress.total, 'step')}"
+    elif progress.phase in _COUNTED and progress.done:
+        words += f" {units.format_many(progress.done, 'step')}"
     if progress.phase == "profiling":
         words += f" {units.format_ns(elapsed_ns)}"
     return f"{words} ({clean(progress.text)})" if progress.phase != "starting" and progress.text else words

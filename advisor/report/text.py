@@ -145,9 +145,9 @@ def _effect(finding: Finding) -> str:
         safety = "Advice only."
     else:
         safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
-    memory = (
-        f" Memory: {units.format_bytes(finding.memory_bytes)} more." if (finding.memory_bytes or 0) >= MIN_BYTES else ""
-    )
+    memory = ""
+    if finding.memory_bytes is not None and finding.memory_bytes >= MIN_BYTES:
+        memory = f" Memory: {units.format_bytes(finding.memory_bytes)} more."
     return f"{safety}{memory} Page: advisor explain {clean(finding.rule)}"
 
 
@@ -207,14 +207,14 @@ def _measured(report: Report) -> str:
     window = recording.window if recording else None
     parts = []
     if steps is not None:
-        parts.append(f"{units.format_count(steps.count)} steps of {units.format_ns(steps.median_ns)} (median)")
+        parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(steps.median_ns)} (median)")
     if window is not None:
-        warmup = units.format_count(window.warmup_steps)
-        parts.append(f"window {units.format_span(window.start_ns, window.end_ns)} after {warmup} warm-up steps")
+        warmup = units.format_many(window.warmup_steps, "warm-up step")
+        parts.append(f"window {units.format_span(window.start_ns, window.end_ns)} after {warmup}")
     if analysis.profiling_overhead is not None:
         parts.append(f"step time under the profiler {units.format_change(analysis.profiling_overhead)}")
     if report.silenced:
-        parts.append(f"{units.format_count(report.silenced)} findings silenced")
+        parts.append(f"{units.format_many(report.silenced, 'finding')} silenced")
     sentences = [f"Measured: {', '.join(parts)}."] if parts else []
     if recording is None:
         sentences.append(f"Read: {analysis.target}.")

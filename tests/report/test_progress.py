@@ -16,8 +16,8 @@ from advisor.report.progress import describe, show_progress
         (Progress("warming up", 7, 10), "warming up 7/10 steps"),
         (Progress("warming up", 7), "warming up 7 steps"),
         (Progress("profiling", 35), "profiling 35 steps 4.2 s"),
-        (Progress("saving"), "saving the profile"),
-        (Progress("profiling", 1, None, "ceiling"), "profiling 1 steps 4.2 s (ceiling)"),
+        (Progress("saving", 30), "saving the profile"),
+        (Progress("profiling", 1, None, "ceiling"), "profiling 1 step 4.2 s (ceiling)"),
         (Progress("new \x1b[31m phase"), "new \\x1b[31m phase"),
     ],
 )
