@@ -58,6 +58,13 @@ def main(args: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         return _fail(f"The system said no{where}: {error.strerror or error}.", EXIT_FAILED)
+    except Exception as error:  # a mistake of ours must not end with 1, which says that --fail-on matched
+        import traceback
+
+        traceback.print_exc()
+        return _fail(
+            f"This is a bug in advisor {__version__} ({type(error).__name__}), not in your script.", EXIT_FAILED
+        )
 
 
 class AnalyzeCommand(click.Command):

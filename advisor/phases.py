@@ -85,8 +85,8 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
 def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> Report:
     """The report on the script or the saved run; report.json is written into the run folder.
 
-    Raises AdvisorError (nothing could be done) or ScriptFailed (the script failed before anything was measured). After any
-    error, Ctrl-C included, a run folder that was not there before is gone again.
+    Raises AdvisorError (nothing could be done) or ScriptFailed (the script failed before anything was measured). If the
+    capture fails, Ctrl-C included, a run folder that was not there before is gone again; a finished capture is kept.
     """
     if request.is_saved_run and request.path is not None:
         return _analyze_saved_run(request, request.path, rules, settings)
@@ -163,9 +163,12 @@ def _analyze_script(
         capture(wish, on_progress)
         if request.with_ceiling:
             _measure_ceiling(wish, on_progress)
-        on_progress(Progress("analysing"))
+    on_progress(Progress("analysing"))
+    try:
         report = analyze_run(folder, rules, settings)
         write_report(report, folder / REPORT_NAME)
+    except AdvisorError as error:
+        raise AdvisorError(f"{error} The run itself is kept in {folder}.") from None
     return report
 
 

@@ -227,6 +227,19 @@ def test_all_after_the_script_is_the_scripts(args, target, rest):
     assert context.params["args"] == rest
 
 
+def test_a_bug_of_ours_does_not_look_like_a_match(run, monkeypatch, capsys):
+    from advisor import phases
+
+    def buggy(*args):
+        raise KeyError("p0.3")
+
+    monkeypatch.setattr(phases, "analyze", buggy)
+    assert main(["analyze", str(run)]) == 2
+    err = capsys.readouterr().err
+    assert "KeyError" in err
+    assert err.splitlines()[-1].startswith("error: This is a bug in advisor")
+
+
 @pytest.mark.tensorflow
 def test_script_is_run_watched_and_reported(tmp_path, validate):
     (tmp_path / "train.py").write_text(SCRIPT)
