@@ -53,8 +53,8 @@ class RepeatedWork(Rule):
     ## What the fix does
     `.cache()` keeps the elements of the first epoch in memory; later epochs start from there. The place is the one that saves
     most, and of those that save about as much, the one that holds the fewest bytes: encoded images are smaller than decoded ones,
-    uint8 smaller than float. The first epoch becomes no faster. A `shuffle` before the place moves behind the cache, where it
-    shuffles the same elements.
+    uint8 smaller than float. The first epoch becomes no faster. A `shuffle` or `repeat` before the place moves behind the
+    cache, where it does the same to the same elements.
 
     ## When not to
     Behind anything that draws random numbers: the cache would freeze the augmentation of the first epoch. Behind a `shuffle`: it
@@ -172,7 +172,7 @@ def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
     """The cache, directly behind the call, and behind it the shuffles that were before it."""
     moves: list[Edit] = []
     for call in chosen.movable:  # nearest first: what is put directly behind the call later stands before it
-        if call.method == "shuffle":
+        if call.method != "list_files":
             moves.append(MoveAfter(call.id, chosen.call.id))
         else:
             moves.append(SetArgument(call.id, "shuffle", False))
@@ -189,12 +189,13 @@ def safety_of(chosen: CachePlace) -> Safety:
 
 def order_of(chosen: CachePlace) -> str:
     """What becomes of the order, in a sentence."""
-    if not chosen.obstacles:
-        return ""
-    names = " and ".join(dict.fromkeys(obstacle.call.method for obstacle in chosen.obstacles))
     if chosen.movable:
-        return f" The shuffling of {names} moves behind the cache."
-    return f" The order that {names} gave in the first epoch stays."
+        names = " and ".join(f"{call.method} ({place(call)})" for call in reversed(chosen.movable))
+        return f" What {names} does moves behind the cache."
+    if chosen.obstacles:
+        names = " and ".join(dict.fromkeys(obstacle.call.method for obstacle in chosen.obstacles))
+        return f" The order that {names} gave in the first epoch stays."
+    return ""
 
 
 def has_several_epochs(analysis: Analysis, pipeline: Pipeline) -> bool:
@@ -254,6 +255,10 @@ EXAMPLES = (
         fixed="ds = ds.map(decode).cache()\nds = ds.shuffle(500)\nds = ds.batch(32)",
     ),
     fires(
+        pipeline(source(), repeat(), map_("decode", ms=5, bytes=9_000), shuffle(), batch(32), consumer_ms=5),
+        fixed="ds = ds.map(decode).cache()\nds = ds.repeat()\nds = ds.shuffle(1000)",
+    ),
+    fires(
         pipeline(unknown_size(source()), map_("decode", ms=5, bytes=10_000), batch(32), consumer_ms=5, epochs=2),
         fixed="ds.batch(32).cache()",
     ),
@@ -271,6 +276,10 @@ EXAMPLES = (
         pipeline(source("Generator", ms=2), map_("decode", ms=1), batch(32), consumer_ms=5, epochs=3),
         because="a generator may yield other elements in every epoch",
         note="runs a Python generator",
+    ),
+    silent(
+        pipeline(source(), repeat(), batch(32), map_("decode", ms=50), consumer_ms=5),
+        because="batches over the end of an epoch differ from epoch to epoch",
     ),
     silent(
         pipeline(source("Random", ms=0.1), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=3),

@@ -5,6 +5,7 @@ In: an `Analysis` and a pipeline.  Out: `CachePlace`s. Which of them to advise i
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from advisor.model.finding import Prediction
@@ -36,7 +37,7 @@ class CachePlace:
     is_repeated_below: bool
     """A `repeat` takes more than one epoch out of it."""
     movable: tuple[Call, ...] = ()
-    """If nothing but shuffles is in the way, and each could as well stand behind the cache: those."""
+    """If nothing but shuffles and repeats is in the way, and each could as well stand behind the cache: those, nearest first."""
     element_bytes: int | None = None
 
     @property
@@ -56,12 +57,16 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     for call in chain:
         below = [other for other in chain if other.id != call.id and call.id in feeds[other.id]]
         is_stored = any(other.method in _STORES for other in below)
-        if call.method in _POINTLESS or is_stored or not _is_finite(chain, feeds[call.id]):
-            continue
+        feeding = [each for each in chain if each.id in feeds[call.id]]
         obstacles = cache_obstacles(analysis, call)
-        movable = _movable(chain, call, obstacles)
-        cached = [each for each in chain if each.id in feeds[call.id] and each not in movable]
-        saved = _saved(analysis, pipeline, cached)
+        repeats = [each for each in feeding if each.method == "repeat"]
+        movable = _movable(feeding, call, {each.id for each in repeats} | {each.call.id for each in obstacles})
+        is_endless = (repeats and not movable) or any(
+            each.cardinality == INFINITE_CARDINALITY for each in feeding if not each.inputs
+        )
+        if call.method in _POINTLESS or is_stored or is_endless:
+            continue
+        saved = _saved(analysis, pipeline, [each for each in feeding if each not in movable])
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
         prediction = predict_speedup(analysis, pipeline, factors, factors)
         if prediction is None:
@@ -71,10 +76,10 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
             CachePlace(
                 call,
                 obstacles,
-                cache_bytes(analysis, pipeline, call),
+                cache_bytes(analysis, pipeline, call, _one_pass(chain, call, repeats)),
                 share,
                 prediction,
-                any(other.method == "repeat" and other.arguments.get("count") != 1 for other in below),
+                any(each.method == "repeat" and each.arguments.get("count") != 1 for each in (*below, *repeats)),
                 movable,
                 element_bytes(pipeline, call),
             )
@@ -82,35 +87,32 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     return places
 
 
-def _movable(chain: tuple[Call, ...], call: Call, obstacles: tuple[Obstacle, ...]) -> tuple[Call, ...]:
-    """The calls of all obstacles, source last, if they are shuffles with nothing but maps between them and `call`.
+def _movable(feeding: Sequence[Call], call: Call, in_the_way: Collection[str]) -> tuple[Call, ...]:
+    """The calls in the way, if they are shuffles and repeats with nothing but maps between them and `call`; nearest first.
 
-    A map does the same to each element wherever it stands: shuffling its results gives the orders that shuffling its inputs
-    gives. (Not so a `batch`.) The shuffle in `list_files` is a full one; how many files there are must be known.
+    A map does the same to each element wherever it stands: shuffling or repeating its results gives what shuffling or
+    repeating its inputs gives. (Not so a `batch`.) The shuffle in `list_files` is a full one; how many files there are must
+    be known.
     """
-    in_the_way = {obstacle.call.id for obstacle in obstacles}
-    by_id = {each.id: each for each in chain}
+    by_id = {each.id: each for each in feeding}
     found: list[Call] = []
-    node = call
-    while len(found) < len(in_the_way):
+    node: Call | None = call
+    while node is not None and len(found) < len(in_the_way):
         if node.id in in_the_way:
             is_sized = node.method == "list_files" and node.cardinality is not None and node.cardinality > 0
-            if node.library is not None or not (node.method == "shuffle" or is_sized):
+            if node.library is not None or not (node.method in ("shuffle", "repeat") or is_sized):
                 return ()
             found.append(node)
-        elif node.method != "map":
+        elif node.method not in ("map", "shuffle"):
             return ()
-        if len(node.inputs) != 1 or node.inputs[0] not in by_id:
-            break
-        node = by_id[node.inputs[0]]
+        node = by_id.get(node.inputs[0]) if len(node.inputs) == 1 else None
     return tuple(found) if len(found) == len(in_the_way) else ()
 
 
-def _is_finite(chain: tuple[Call, ...], feeding: set[str]) -> bool:
-    """Whether an epoch ends there; behind a `repeat` a cache would hold every pass."""
-    return not any(
-        call.method == "repeat" or call.cardinality == INFINITE_CARDINALITY for call in chain if call.id in feeding
-    )
+def _one_pass(chain: Sequence[Call], call: Call, repeats: Sequence[Call]) -> Call:
+    """A call with as many elements as `call` gives in one pass: behind moved repeats there are only maps and shuffles."""
+    inputs = [i for each in repeats for i in each.inputs]
+    return next((each for each in reversed(chain) if each.id in inputs), call)
 
 
 def _saved(analysis: Analysis, pipeline: Pipeline, cached: list[Call]) -> dict[str, float]:

@@ -16,9 +16,12 @@ _FEW = 16
 """With fewer elements than this in the window, a ratio of counts is off by more than the buffers between hold."""
 
 
-def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
-    """Bytes of all elements that one epoch takes out of `call`; None: their number or size is unknown."""
-    elements = elements_per_epoch(analysis, pipeline, call)
+def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call, counted: Call | None = None) -> int | None:
+    """Bytes of all elements that one epoch takes out of `call`; None: their number or size is unknown.
+
+    `counted`: a call with as many elements, where those of `call` itself are not those of one epoch.
+    """
+    elements = elements_per_epoch(analysis, pipeline, counted or call)
     size = element_bytes(pipeline, call)
     return None if elements is None or size is None else elements * size
 

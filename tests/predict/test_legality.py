@@ -111,3 +111,9 @@ def test_shuffles_can_stand_behind_maps_but_not_behind_batches():
 
 def test_a_shuffle_does_not_move_past_random_numbers():
     assert movable(source(), shuffle(), map_("augment", ms=3, random=True), batch(10))["map"] == []
+
+
+def test_a_repeat_can_stand_behind_maps_and_leaves_one_pass_to_hold():
+    made = pipeline(source(elements=50), repeat(), map_("decode", ms=3, bytes=100), batch(10), consumer_ms=1).analysis
+    found = {p.call.method: ([call.method for call in p.movable], p.bytes) for p in cache_places(made, made.main)}
+    assert found == {"TFRecordDataset": ([], 50_000), "map": (["repeat"], 5_000)}
