@@ -190,7 +190,9 @@ def test_ascii_terminal(run):
 
 def test_rules_lists_ids(capsys):
     assert main(["rules"]) == 0
-    assert "serial-map" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("serial-map ") for line in lines)
+    assert all(line == line.rstrip() for line in lines)
 
 
 def test_explain_prints_the_page(capsys):

@@ -17,10 +17,12 @@ BAR_WIDTH = 12
 WIDE = 90
 """Columns from which all columns fit beside a call of ordinary length."""
 MAX_ROWS = 15
+MIN_SHARE = 0.001
+"""What causes less of the wait than this is not shown, unless it is the bottleneck."""
 
 
 def blame_table(pipeline: Pipeline, console: Console) -> Table:
-    """One row per iterator, from the one that causes most of the wait; the unblamed ones last, in pipeline order."""
+    """One row per iterator that causes some of the wait, the guiltiest first; report.json has all of them."""
     is_wide = console.width >= WIDE
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("call", overflow="fold", ratio=1 if is_wide else None)
@@ -30,10 +32,14 @@ def blame_table(pipeline: Pipeline, console: Console) -> Table:
     if is_wide:
         for title in ("parallelism", "calls", "self time"):
             table.add_column(title, justify="right", no_wrap=True)
-    rows = sorted(pipeline.iterators, key=lambda iterator: -iterator.blame_share)
+    rows = sorted(filter(_is_shown, pipeline.iterators), key=lambda iterator: -iterator.blame_share)
     for iterator in rows[:MAX_ROWS]:
         table.add_row(*_row(iterator, is_wide, _bar_character(console)))
     return table
+
+
+def _is_shown(iterator: Iterator) -> bool:
+    return iterator.is_bottleneck or iterator.blame_share >= MIN_SHARE
 
 
 def _row(iterator: Iterator, is_wide: bool, full: str) -> list[Text]:

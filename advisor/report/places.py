@@ -47,7 +47,12 @@ def place(site: Site) -> Text:
 
 
 def call_text(call: Call) -> str:
-    """The call as written (`.map(augment)`), on one line; its name alone (`.map(...)`) where it is long."""
+    """The call as written (`.map(augment)`), on one line; its name alone (`.map(...)`) where it is long.
+
+    A call that a library made at the user's line is told as such: `map in tensorflow_datasets`.
+    """
+    if call.library is not None:
+        return clean(f"{call.method} in {call.library}")
     text = " ".join(call.text.split())
     if not 0 < len(text) <= MAX_CALL_LENGTH:
         text = f"{'.' if text.startswith('.') else ''}{call.method}(...)"

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor.engine import LoadedRule
+from advisor.report.lines import print_lines
 from advisor.report.places import clean
 
 
@@ -25,7 +26,7 @@ def print_rules(rules: Sequence[LoadedRule], console: Console) -> None:
         summary = " ".join(clean(loaded.page.summary, keep_newlines=True).split())
         name = Text.assemble((loaded.id, "bold"), "" if loaded.is_shipped else f" ({clean(str(loaded.path))})")
         table.add_row(name, Text(summary))
-    console.print(table)
+    print_lines(console, table)
 
 
 def print_page(loaded: LoadedRule, console: Console) -> None:
@@ -33,4 +34,4 @@ def print_page(loaded: LoadedRule, console: Console) -> None:
     page = loaded.page
     sections = "\n\n".join(f"## {heading}\n\n{text}" for heading, text in page.sections.items())
     text = f"# {loaded.id}\n\n{page.summary}\n\n{sections}\n"
-    console.print(Markdown(clean(text, keep_newlines=True), hyperlinks=False))
+    print_lines(console, Markdown(clean(text, keep_newlines=True), hyperlinks=False))

@@ -20,6 +20,7 @@ from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
 from advisor.model.recording import Host
 from advisor.report.blame import blame_table
+from advisor.report.lines import print_lines
 from advisor.report.places import clean, display_path, iterator_text, place, source_line
 
 MAX_OTHER_PIPELINES = 5
@@ -46,7 +47,7 @@ def print_report(report: Report, console: Console) -> None:
     """Print the report on `console`; a healthy pipeline gets two lines."""
     analysis = report.analysis
     main, is_bound = analysis.main, analysis.verdict.is_input_bound
-    _print(console, _headline(analysis))
+    print_lines(console, _headline(analysis))
     if is_bound and main is not None:
         _print_bottleneck(main, console)
         if any(iterator.blame_ns for iterator in main.iterators):
@@ -66,7 +67,7 @@ def print_report(report: Report, console: Console) -> None:
         _list(console, title, lines)
     if is_bound or report.findings or any(below.values()):
         console.print()
-    _print(console, Text(_measured(report), "dim"))
+    print_lines(console, Text(_measured(report), "dim"))
     if report.run_folder:
         label = clean(display_path(report.run_folder))
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
@@ -112,9 +113,9 @@ def _print_findings(report: Report, console: Console) -> None:
     for number, finding in enumerate(report.findings, 1):
         if number > 1:
             console.print()
-        _print(console, _title(number, finding), indent=2)
+        print_lines(console, _title(number, finding), indent=2)
         for item in _details(finding):
-            _print(console, item, indent=5)
+            print_lines(console, item, indent=5)
 
 
 def _title(number: int, finding: Finding) -> Text:
@@ -233,21 +234,12 @@ def _machine(host: Host) -> Iterable[str]:
 
 def _section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
     console.print()
-    _print(console, Text(title, "bold underline"))
+    print_lines(console, Text(title, "bold underline"))
     for item in content:
-        _print(console, item, indent=2)
+        print_lines(console, item, indent=2)
 
 
 def _list(console: Console, title: str, lines: Iterable[str]) -> None:
     items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
     if items:
         _section(console, title, items)
-
-
-def _print(console: Console, item: RenderableType, indent: int = 0) -> None:
-    """Print without the blanks that rich puts at line ends: reports are copied into issues and logs."""
-    options = console.options.update(width=max(20, console.width - indent), highlight=False, markup=False)
-    for line in console.render_lines(item, options, pad=False):
-        text = Text.assemble(" " * indent, *((segment.text, segment.style or "") for segment in line))
-        text.rstrip()
-        console.print(text, soft_wrap=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,11 @@ def test_what_is_no_source_file_is_not_read(tmp_path):
 )
 def test_call_text_is_short(text, shown):
     assert call_text(call("train.py", text=text)) == shown
+
+
+def test_call_of_a_library_is_told_as_such():
+    made = replace(call("train.py", text="tfds.load('x')"), library="tensorflow_datasets")
+    assert call_text(made) == "map in tensorflow_datasets"
 
 
 def test_path_is_relative_where_that_is_shorter(tmp_path, monkeypatch):
