@@ -28,7 +28,7 @@ dataset = dataset.map(load)
 dataset = dataset.batch(8)
 dataset = dataset.with_options(options)  # <- autotune-off
 
-weights = tf.Variable(tf.random.normal((64 * 64 * 3, 512), stddev=0.01))
+weights = tf.Variable(tf.random.normal((64 * 64 * 3, 64), stddev=0.01))
 
 
 @tf.function

@@ -31,6 +31,7 @@ dataset = (
     tf.data.Dataset.from_tensor_slices(files)
     .map(load, num_parallel_calls=tf.data.AUTOTUNE)
     .cache()
+    .repeat(args.epochs)
     .shuffle(len(files))
     .batch(32, drop_remainder=True, num_parallel_calls=tf.data.AUTOTUNE)
     .map(augment, num_parallel_calls=tf.data.AUTOTUNE)
@@ -51,7 +52,6 @@ def train_step(images):
     return loss
 
 
-for _ in range(args.epochs):
-    for images in dataset:
-        loss = train_step(images)
+for images in dataset:
+    loss = train_step(images)
 print(f"loss {loss:.4f}")

@@ -15,6 +15,7 @@ def to_word_ids(line):
         return tf.zeros((40,), tf.int64)
     text = tf.strings.regex_replace(tf.strings.lower(line), r"([a-z])([0-9])", r"\1 \2")
     text = tf.strings.regex_replace(text, r"[^a-z0-9_]+", " ")
+    text = tf.strings.regex_replace(text, r"(ing|ed|es|s)( |$)", " ")
     return table.lookup(tf.strings.split(text))
 
 
