@@ -32,11 +32,12 @@ from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepSta
 from advisor.model.recording import Call, Consumer, FunctionFacts, Host, Site, Usage
 from advisor.predict import (
     CachePlace,
+    CoreUse,
     Obstacle,
     asynchronous,
     cache_places,
     consumed_call,
-    idle_cores,
+    core_use,
     iterators_inside,
     nested_calls,
     overlap_factors,
@@ -44,7 +45,6 @@ from advisor.predict import (
     predict_speedup,
     python_share,
     upstream_calls,
-    usable_cores,
 )
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -127,6 +127,7 @@ __all__ = [
     "Call",
     "Code",
     "Consumer",
+    "CoreUse",
     "Edit",
     "Evidence",
     "Finding",
@@ -155,7 +156,7 @@ __all__ = [
     "cache_places",
     "catalog",
     "consumed_call",
-    "idle_cores",
+    "core_use",
     "is_editable",
     "iterators_inside",
     "label",
@@ -166,5 +167,4 @@ __all__ = [
     "predict_speedup",
     "python_share",
     "upstream_calls",
-    "usable_cores",
 ]

@@ -19,13 +19,12 @@ from advisor.rule import (
     SetOption,
     catalog,
     consumed_call,
-    idle_cores,
+    core_use,
     is_editable,
     overlap_factors,
     place,
     predict_speedup,
     upstream_calls,
-    usable_cores,
 )
 from advisor.testing import AUTOTUNE, batch, fires, map_, options, pipeline, prefetch, shuffle, silent, source
 
@@ -60,8 +59,9 @@ class AutotuneOff(Rule):
         if pipeline is None:
             return
         for call, option in forbidding_options(analysis, pipeline):
-            cores = min(usable_cores(analysis, pipeline) or 1.0, 1 + (idle_cores(analysis, pipeline) or 0.0))
-            factors = {it.id: 1 / max(1.0, cores) for it in pipeline.iterators if is_sequential_stateless_map(it)}
+            use = core_use(analysis, pipeline)
+            width = max(1.0, use.usable) if use else 1.0
+            factors = {it.id: 1 / width for it in pipeline.iterators if is_sequential_stateless_map(it)}
             names = [f"keeps {', '.join(pipeline.iterator(i).name for i in factors)} sequential"] if factors else []
             top = next((it for it in pipeline.iterators if it.name not in ("Root", "Model", "Options")), None)
             if top is not None and not top.is_async:

@@ -17,7 +17,7 @@ from advisor.rule import (
     Rule,
     SetArgument,
     catalog,
-    idle_cores,
+    core_use,
     is_editable,
     iterators_inside,
     label,
@@ -25,7 +25,6 @@ from advisor.rule import (
     place,
     predict_speedup,
     python_share,
-    usable_cores,
 )
 from advisor.testing import AUTOTUNE as TUNED
 from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, silent, source
@@ -52,17 +51,17 @@ class CappedParallelism(Rule):
     It tunes what was given as `AUTOTUNE` and what it parallelised by itself. A number written by hand it never changes.
     """
 
-    min_idle_cores: float = 0.25
-    """Cores with nothing to do, on average over the window. With less, more calls have nowhere to run; how
-    much more than this is worth is for the prediction to say."""
+    min_free_cores: float = 0.25
+    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
+    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each constant that is lower than the number of cores, saturated, and waited for."""
         pipeline = analysis.main
         if pipeline is None:
             return
-        cores, idle = usable_cores(analysis, pipeline), idle_cores(analysis, pipeline)
-        if cores is None or idle is None or idle < self.min_idle_cores:
+        use = core_use(analysis, pipeline)
+        if use is None or use.free < self.min_free_cores:
             return
         for iterator in pipeline.iterators:
             call = capped_call(iterator)
@@ -70,14 +69,14 @@ class CappedParallelism(Rule):
             if call is None or is_python or iterator.has_saturated_calls is False:
                 continue
             number = iterator.parallelism or 1
-            if number >= cores:
+            if number >= use.usable:
                 continue
             inside = iterators_inside(analysis, pipeline, iterator, call) if call.method == "interleave" else [iterator]
             share = sum(it.blame_share for it in inside)
             because = (
                 f"{label(call)} at {place(call)} may use {number} parallel call{'s' if number > 1 else ''}, all of them "
-                f"busy, and causes {format_share(share)} of the wait for input, while {idle:.1f} of {cores:g} cores are "
-                "idle."
+                f"busy, and causes {format_share(share)} of the wait for input, while "
+                f"{use.sentence}."
             )
             fix = Fix((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), parallel_safety(call), is_auto=True)
             yield self.finding(
@@ -85,13 +84,13 @@ class CappedParallelism(Rule):
                 because,
                 call=call,
                 iterator=iterator,
-                prediction=predict_speedup(analysis, pipeline, {it.id: number / cores for it in inside}),
-                memory_bytes=round(cores - number) * (call.element_bytes or 0),
+                prediction=predict_speedup(analysis, pipeline, {it.id: number / use.usable for it in inside}),
+                memory_bytes=round(use.usable - number) * (call.element_bytes or 0),
                 fix=fix if is_editable(call) else None,
                 evidence=(
                     Evidence("blame_share", share, "share"),
                     Evidence("parallelism", number, "calls"),
-                    Evidence("idle_cores", idle, "cores"),
+                    Evidence("free_cores", use.free, "cores"),
                 ),
             )
 

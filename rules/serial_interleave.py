@@ -18,7 +18,7 @@ from advisor.rule import (
     Safety,
     SetArgument,
     catalog,
-    idle_cores,
+    core_use,
     is_editable,
     iterators_inside,
     label,
@@ -27,7 +27,6 @@ from advisor.rule import (
     place,
     predict_speedup,
     python_share,
-    usable_cores,
 )
 from advisor.testing import AUTOTUNE as TUNED
 from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, silent, source
@@ -54,17 +53,17 @@ class SerialInterleave(Rule):
     Nothing here: it never parallelises an `interleave` by itself, nor a `map` inside its function.
     """
 
-    min_idle_cores: float = 0.25
-    """Cores with nothing to do, on average over the window. With less, more calls have nowhere to run; how
-    much more than this is worth is for the prediction to say."""
+    min_free_cores: float = 0.25
+    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
+    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each sequential interleave of two inputs or more that the consumer waits for."""
         pipeline = analysis.main
         if pipeline is None:
             return
-        cores, idle = usable_cores(analysis, pipeline), idle_cores(analysis, pipeline)
-        if cores is None or idle is None or idle < self.min_idle_cores:
+        use = core_use(analysis, pipeline)
+        if use is None or use.free < self.min_free_cores:
             return
         for iterator in pipeline.iterators:
             call = next((each for each in iterator.calls if each.method == "interleave"), None)
@@ -83,9 +82,9 @@ class SerialInterleave(Rule):
             share = sum(it.blame_share for it in inside)
             because = (
                 f"The {cycle} inputs of {label(call)} at {place(call)} are read one at a time, which causes "
-                f"{format_share(share)} of the wait for input, while {idle:.1f} of {cores:g} cores are idle."
+                f"{format_share(share)} of the wait for input, while {use.sentence}."
             )
-            width = max(1.0, min(cycle, cores))
+            width = max(1.0, min(cycle, use.usable))
             yield self.finding(
                 f"Read the inputs of {label(call)} in parallel",
                 because,
@@ -97,7 +96,7 @@ class SerialInterleave(Rule):
                 evidence=(
                     Evidence("blame_share", share, "share"),
                     Evidence("cycle_length", cycle, "inputs"),
-                    Evidence("idle_cores", idle, "cores"),
+                    Evidence("free_cores", use.free, "cores"),
                 ),
             )
 

@@ -8,6 +8,7 @@ from advisor.rule import (
     AUTOTUNE,
     Analysis,
     Call,
+    CoreUse,
     Evidence,
     Finding,
     Fix,
@@ -19,14 +20,13 @@ from advisor.rule import (
     Safety,
     SetArgument,
     catalog,
-    idle_cores,
+    core_use,
     is_editable,
     label,
     parallel_safety,
     place,
     predict_speedup,
     python_share,
-    usable_cores,
 )
 from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, silent, source
 from advisor.units import format_share
@@ -56,23 +56,22 @@ class SerialMap(Rule):
     parallel already is not reported.
     """
 
-    min_idle_cores: float = 0.25
-    """Cores with nothing to do, on average over the window. With less, more calls have nowhere to run; how
-    much more than this is worth is for the prediction to say."""
+    min_free_cores: float = 0.25
+    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
+    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each map that runs one at a time and keeps the consumer waiting."""
         pipeline = analysis.main
         if pipeline is None:
             return
-        idle = idle_cores(analysis, pipeline)
-        cores = usable_cores(analysis, pipeline)
-        if cores is None or idle is None or idle < self.min_idle_cores:
+        use = core_use(analysis, pipeline)
+        if use is None or use.free < self.min_free_cores:
             return
         for iterator in pipeline.iterators:
             calls = serial_maps(iterator)
             if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
-                yield self._advice(analysis, pipeline, iterator, calls, cores, idle)
+                yield self._advice(analysis, pipeline, iterator, calls, use)
 
     def _advice(
         self,
@@ -80,8 +79,7 @@ class SerialMap(Rule):
         pipeline: Pipeline,
         iterator: Iterator,
         calls: tuple[Call, ...],
-        cores: float,
-        idle: float,
+        use: CoreUse,
     ) -> Finding:
         call = calls[0]
         safety = max((parallel_safety(each) for each in calls), key=list(Safety).index)
@@ -93,19 +91,19 @@ class SerialMap(Rule):
         )
         because = (
             f"{label(call)} at {place(call)} runs as {iterator.name}, one element at a time, and causes "
-            f"{format_share(iterator.blame_share)} of the wait for input, while {idle:.1f} of {cores:g} cores are idle."
+            f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}."
         )
         return self.finding(
             f"Parallelise {label(call)}",
             because,
             call=call,
             iterator=iterator,
-            prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, cores)}),
-            memory_bytes=round(cores) * (call.element_bytes or 0),
+            prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, use.usable)}),
+            memory_bytes=round(use.usable) * (call.element_bytes or 0),
             fix=fix if all(is_editable(each) for each in calls) else None,
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
-                Evidence("idle_cores", idle, "cores"),
+                Evidence("free_cores", use.free, "cores"),
                 Evidence("parallelism", 1, "calls"),
             ),
         )

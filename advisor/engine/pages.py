@@ -29,7 +29,7 @@ Thresholds are set in `pyproject.toml`; a comment on a call silences a rule ther
 ignore = ["scalar-map"]
 
 [tool.advisor.rules.serial-map]
-min_idle_cores = 1.0
+min_free_cores = 1.0
 ```
 
 ```python

@@ -5,7 +5,7 @@ Python's lock (capacity), bytes (memory), safety (legality), places for a cache 
 """
 
 from advisor.predict.caching import CachePlace, cache_places
-from advisor.predict.capacity import idle_cores, python_share, usable_cores
+from advisor.predict.capacity import CoreUse, core_use, python_share
 from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, elements_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
@@ -13,14 +13,15 @@ from advisor.predict.structure import consumed_call, iterators_inside, nested_ca
 
 __all__ = [
     "CachePlace",
+    "CoreUse",
     "Obstacle",
     "asynchronous",
     "cache_bytes",
     "cache_obstacles",
     "cache_places",
     "consumed_call",
+    "core_use",
     "elements_per_epoch",
-    "idle_cores",
     "iterators_inside",
     "nested_calls",
     "overlap_factors",
@@ -28,5 +29,4 @@ __all__ = [
     "predict_speedup",
     "python_share",
     "upstream_calls",
-    "usable_cores",
 ]

@@ -1,9 +1,11 @@
 """What the machine still has to give: cores, and Python's one lock.
 
-In: an `Analysis` and one of its pipelines.  Out: numbers of cores, or None where nothing was measured.
+In: an `Analysis` and one of its pipelines.  Out: `CoreUse`, and the share of time in which Python computes.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from advisor.model.pipeline import Analysis, Pipeline
 
@@ -16,31 +18,51 @@ COMPUTING_SHARE = 0.25
 low because time in Python ops includes waiting for the lock and for a core."""
 
 
-def usable_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """Cores that the process may use; without a recording, what tf.data took for its CPU budget."""
-    if analysis.host is not None:
-        return analysis.host.cores
+@dataclass(frozen=True, slots=True)
+class CoreUse:
+    """Cores, on average over the window."""
+
+    usable: float
+    """What the process may use; without a recording, what tf.data took for its CPU budget."""
+    own: float
+    """What the process (with its children) used; without a recording, what the pipeline did."""
+    others: float = 0.0
+    """What other processes used of the same cores, as far as that is known."""
+
+    @property
+    def free(self) -> float:
+        """What the process could have in addition, at least 0: what was idle, and a half of what others used, since the
+        scheduler divides cores among those who want them.
+        """
+        return max(0.0, self.usable - self.taken(0.5))
+
+    def taken(self, others_keep: float) -> float:
+        """Cores that are used up when others keep this share of what they use now."""
+        return self.own + others_keep * self.others
+
+    @property
+    def sentence(self) -> str:
+        """`the process uses 1.0 of 8 cores`, for people."""
+        others = f" and others {self.others:.1f}" if self.others >= 0.25 else ""
+        return f"the process uses {self.own:.1f}{others} of {self.usable:g} cores"
+
+
+def core_use(analysis: Analysis, pipeline: Pipeline) -> CoreUse | None:
+    """How the cores were used; None if that was not measured."""
+    usage, host = analysis.usage, analysis.host
     budget = pipeline.root.parameters.get("cpu_budget")
-    return float(budget) if isinstance(budget, (int, float)) and budget > 0 else None
-
-
-def busy_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """Cores that the process kept busy, on average over the window; without a recording, those of the pipeline alone.
-
-    What other processes used does not count: they come and go, and the scheduler would share the cores with us.
-    """
-    usage = analysis.usage
-    if usage is not None and usage.wall_ns > 0:
-        return (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns
-    if pipeline.span_ns > 0:
-        return sum(it.busy_ns for it in pipeline.iterators) / pipeline.span_ns
-    return None
-
-
-def idle_cores(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """Cores with nothing to do on average in the window, at least 0; None: unknown."""
-    cores, busy = usable_cores(analysis, pipeline), busy_cores(analysis, pipeline)
-    return None if cores is None or busy is None else max(0.0, cores - busy)
+    usable = host.cores if host is not None else float(budget) if isinstance(budget, int | float) else 0.0
+    if usable <= 0:
+        return None
+    if usage is None or usage.wall_ns <= 0:
+        own = sum(it.busy_ns for it in pipeline.iterators) / pipeline.span_ns if pipeline.span_ns > 0 else None
+        return None if own is None else CoreUse(usable, own)
+    own = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns
+    others = 0.0
+    # Where the process may use a part of the machine only, what others use need not be of that part.
+    if host is not None and usage.host_cpu_busy_share is not None and host.cores >= host.cores_installed:
+        others = min(usable, usage.host_cpu_busy_share * host.cores_installed) - own
+    return CoreUse(usable, own, max(0.0, others))
 
 
 def python_share(analysis: Analysis, pipeline: Pipeline) -> float:

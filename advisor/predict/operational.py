@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.predict.capacity import busy_cores, python_share, usable_cores
+from advisor.predict.capacity import core_use, python_share
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
@@ -47,13 +47,17 @@ def predict_speedup(
         return None
     cost = {it.id: _clamp(cost_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
-    floor = _floor(analysis, pipeline, cost, work)
-    queued, overlapped, likely = (max(step, floor) for step in _steps(pipeline, cost, blamed))
+    queued, overlapped, likely = _steps(pipeline, cost, blamed)
+    # Nobody knows how much of the cores other processes will leave: none of theirs, a half, all.
+    slow, likely, fast = (
+        max(step, _floor(analysis, pipeline, cost, work, others_keep))
+        for step, others_keep in ((max(queued, overlapped), 1.0), (likely, 0.5), (min(queued, overlapped), 0.0))
+    )
     ceiling = 1 / max(_shortest_step(analysis, pipeline), 1e-9)
     spread = _spread(pipeline)
     value = max(1.0, min(1 / likely, ceiling))
-    low = (1 + (1 / max(queued, overlapped) - 1) * (1 - UNCERTAINTY)) / (1 + spread)
-    high = (1 + (1 / min(queued, overlapped) - 1) * (1 + UNCERTAINTY)) * (1 + spread)
+    low = (1 + (1 / slow - 1) * (1 - UNCERTAINTY)) / (1 + spread)
+    high = (1 + (1 / fast - 1) * (1 + UNCERTAINTY)) * (1 + spread)
     return Prediction(value, low=min(value, max(1.0, low)), high=max(value, min(ceiling, high)))
 
 
@@ -100,7 +104,9 @@ def asynchronous(pipeline: Pipeline) -> frozenset[str]:
     return frozenset(found)
 
 
-def _floor(analysis: Analysis, pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float]) -> float:
+def _floor(
+    analysis: Analysis, pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float], others_keep: float
+) -> float:
     """The shortest new step that the work left over allows, as a share of the old step; at most 1."""
     span = pipeline.span_ns
     stages = [
@@ -108,11 +114,11 @@ def _floor(analysis: Analysis, pipeline: Pipeline, cost: Mapping[str, float], wo
         for it in pipeline.iterators
         if (width := _width(pipeline, it)) is not None
     ]
-    cores, busy = usable_cores(analysis, pipeline), busy_cores(analysis, pipeline)
-    cpu = 0.0
-    if cores and busy is not None:
+    use, cpu = core_use(analysis, pipeline), 0.0
+    if use is not None:
         saved = sum(it.busy_ns * (1 - work[it.id]) for it in pipeline.iterators) / span
-        cpu = (busy - saved) / cores
+        # Busy time may hold waiting for the disk or for a core: no more CPU time is saved than was used.
+        cpu = max(0.0, use.own - saved) / max(use.usable - others_keep * use.others, use.own, 1e-9)
     python_ns = sum(it.python_ns for it in pipeline.iterators)
     python_left = sum(it.python_ns * work[it.id] for it in pipeline.iterators) / python_ns if python_ns else 0.0
     python = python_share(analysis, pipeline) * python_left

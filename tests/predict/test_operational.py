@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Host, Usage
-from advisor.predict import idle_cores, overlap_factors, predict_speedup, usable_cores
+from advisor.predict import core_use, overlap_factors, predict_speedup
 
 MS = 1_000_000
 STEPS = 100
@@ -151,8 +151,29 @@ def test_cores_without_a_recording_are_tf_datas_own_budget():
     root = dataclasses.replace(SERIAL[0], parameters={"cpu_budget": 4})
     made = analysis(root, *SERIAL[1:], consumer_ms=20, wait_ms=80)
     made = dataclasses.replace(made, host=None, usage=None)
-    assert usable_cores(made, made.main) == 4
-    assert idle_cores(made, made.main) == pytest.approx(4 - 0.8)
+    use = core_use(made, made.main)
+    assert use is not None
+    assert (use.usable, use.own, use.free) == (4, pytest.approx(0.8), pytest.approx(3.2))
+
+
+def test_what_others_use_may_be_left_to_them_or_not():
+    made = analysis(*BEHIND, consumer_ms=20, wait_ms=80, cores=4, busy_cores=1)
+    host = dataclasses.replace(made.host, cores_installed=4)
+    usage = dataclasses.replace(made.usage, host_cpu_busy_share=0.75)
+    shared = dataclasses.replace(made, host=host, usage=usage)
+    use = core_use(shared, shared.main)
+    assert (use.own, use.others, use.free) == (1, 2, 2)
+    assert use.sentence == "the process uses 1.0 and others 2.0 of 4 cores"
+    alone, crowded = predict(made, {"p0.2": 0.0}), predict(shared, {"p0.2": 0.0})
+    assert crowded.value == pytest.approx(3.0)  # 1 core's work in the 3 cores that are left if others give a half
+    assert crowded.low == pytest.approx(1 + (2 - 1) * 0.7)  # in 2, if others keep what they have
+    assert crowded.high == alone.high
+
+
+def test_what_others_use_does_not_count_where_the_process_has_its_own_part_of_the_machine():
+    made = analysis(*BEHIND, consumer_ms=20, wait_ms=80, cores=4, busy_cores=1)
+    made = dataclasses.replace(made, usage=dataclasses.replace(made.usage, host_cpu_busy_share=0.9))
+    assert core_use(made, made.main).others == 0
 
 
 @st.composite
