@@ -246,7 +246,9 @@ def summarize(rows: list[tuple[Case, Truth, Named | None]]) -> str:
     if judged:
         right = sum(is_right(truth, named) == "yes" for truth, named in judged)
         never = [named.iterator for _, named in judged if named.is_never_right]
-        text += f" Named rightly: {right} of {len(judged)}. Injected iterator, shuffle or root blamed: {len(never)} times"
+        text += (
+            f" Named rightly: {right} of {len(judged)}. Injected iterator, shuffle or root blamed: {len(never)} times"
+        )
         text += f" ({', '.join(never)})." if never else "."
     return text
 

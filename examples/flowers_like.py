@@ -49,13 +49,15 @@ train = train.batch(BATCH_SIZE)
 
 validation = validation.map(decode).batch(BATCH_SIZE)
 
-model = keras.Sequential([
-    keras.Input((IMAGE_SIZE, IMAGE_SIZE, 3)),
-    keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
-    keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
-    keras.layers.GlobalAveragePooling2D(),
-    keras.layers.Dense(info.features["label"].num_classes),
-])
+model = keras.Sequential(
+    [
+        keras.Input((IMAGE_SIZE, IMAGE_SIZE, 3)),
+        keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
+        keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
+        keras.layers.GlobalAveragePooling2D(),
+        keras.layers.Dense(info.features["label"].num_classes),
+    ]
+)
 model.compile(
     optimizer="adam",
     loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),

@@ -28,10 +28,12 @@ class FlowersLike(tfds.core.GeneratorBasedBuilder):
         return tfds.core.DatasetInfo(
             builder=self,
             description=self.__doc__,
-            features=tfds.features.FeaturesDict({
-                "image": tfds.features.Image(shape=(None, None, 3), encoding_format="jpeg"),
-                "label": tfds.features.ClassLabel(names=sample_data.CLASS_NAMES),
-            }),
+            features=tfds.features.FeaturesDict(
+                {
+                    "image": tfds.features.Image(shape=(None, None, 3), encoding_format="jpeg"),
+                    "label": tfds.features.ClassLabel(names=sample_data.CLASS_NAMES),
+                }
+            ),
             supervised_keys=("image", "label"),
             disable_shuffling=False,
         )

@@ -37,13 +37,15 @@ dataset = dataset.map(load)
 dataset = dataset.shuffle(256)
 dataset = dataset.batch(BATCH_SIZE, drop_remainder=True)
 
-model = keras.Sequential([
-    keras.Input((IMAGE_SIZE, IMAGE_SIZE, 3)),
-    keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
-    keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
-    keras.layers.GlobalAveragePooling2D(),
-    keras.layers.Dense(len(class_names)),
-])
+model = keras.Sequential(
+    [
+        keras.Input((IMAGE_SIZE, IMAGE_SIZE, 3)),
+        keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
+        keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
+        keras.layers.GlobalAveragePooling2D(),
+        keras.layers.Dense(len(class_names)),
+    ]
+)
 loss_function = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 optimizer = keras.optimizers.Adam(0.003)
 

@@ -48,12 +48,16 @@ dataset = dataset.map(to_word_ids)
 dataset = dataset.shuffle(2000)
 dataset = dataset.padded_batch(BATCH_SIZE, drop_remainder=True)
 
-model = keras.Sequential([
-    keras.layers.Embedding(len(vocabulary) + 2, 8),
-    keras.layers.GlobalAveragePooling1D(),
-    keras.layers.Dense(1),
-])
+model = keras.Sequential(
+    [
+        keras.layers.Embedding(len(vocabulary) + 2, 8),
+        keras.layers.GlobalAveragePooling1D(),
+        keras.layers.Dense(1),
+    ]
+)
 model.compile(
-    optimizer="adam", loss=keras.losses.BinaryCrossentropy(from_logits=True), metrics=[keras.metrics.BinaryAccuracy(threshold=0)]
+    optimizer="adam",
+    loss=keras.losses.BinaryCrossentropy(from_logits=True),
+    metrics=[keras.metrics.BinaryAccuracy(threshold=0)],
 )
 model.fit(dataset, epochs=args.epochs, verbose=2)

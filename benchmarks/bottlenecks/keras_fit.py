@@ -41,11 +41,13 @@ def main():
 
 FILES = records.jpeg_record_files()
 JPEG = records.one_jpeg()
-model = keras.Sequential([
-    keras.Input((64, 64, 3)),
-    keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
-    keras.layers.GlobalAveragePooling2D(),
-    keras.layers.Dense(1),
-])
+model = keras.Sequential(
+    [
+        keras.Input((64, 64, 3)),
+        keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
+        keras.layers.GlobalAveragePooling2D(),
+        keras.layers.Dense(1),
+    ]
+)
 model.compile(optimizer="sgd", loss=keras.losses.BinaryCrossentropy(from_logits=True))
 lab.run(main)

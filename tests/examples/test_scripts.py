@@ -11,7 +11,11 @@ FIRST_TEN = {
     "serial-map", "capped-parallelism", "serial-interleave", "repeated-work", "missing-prefetch", "autotune-off",
     "python-generator", "python-lock", "scalar-map", "not-input-bound",
 }  # fmt: skip
-REALISTIC = {"flowers_like": "train.map(decode)", "image_folder": "dataset.map(load)", "text_lines": "dataset.map(to_word_ids)"}
+REALISTIC = {
+    "flowers_like": "train.map(decode)",
+    "image_folder": "dataset.map(load)",
+    "text_lines": "dataset.map(to_word_ids)",
+}
 """Script -> the call that its training waits for, found by leaving out the cost of each call in turn."""
 MODULES = {"sample_data", "flowers_like_dataset"}
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.stem not in MODULES)
@@ -31,8 +35,12 @@ def test_first_ten_rules_have_an_example():
 def test_script_is_a_users_script(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)
-    imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {
+        node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module
+    }
     assert "advisor" not in imported
     assert {"argparse", "tensorflow"} <= imported, "bounded in time by arguments, and about TensorFlow"
 
