@@ -10,6 +10,7 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from advisor.capture.window import half_width
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
 from advisor.units import format_ns, format_ratio, format_share
@@ -21,6 +22,8 @@ MIN_STEPS = 3
 """Fewer steps than this say nothing about a share."""
 UNPROFILED_NS = 500_000_000
 """The half of the capture's pause (1 s, `capture/window.py`) that ends where the window opens."""
+COMPARABLE = 0.1
+"""Both means must be known to 10 % (95 % interval): steps that come in bursts cannot be compared over half a second."""
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
@@ -112,7 +115,7 @@ def step_durations(recording: Recording) -> list[int]:
 
 
 def profiling_overhead(recording: Recording | None) -> float | None:
-    """Median step inside the window over that of the last unprofiled steps before it, minus 1; None where there are too few.
+    """Mean step inside the window over that of the last unprofiled steps before it, minus 1; None where one is uncertain.
 
     The capture pauses the profiler before it opens the window; in the pause's second half buffers are back to normal.
     """
@@ -125,6 +128,6 @@ def profiling_overhead(recording: Recording | None) -> float | None:
             steps = list(itertools.pairwise(series.start_ns))
             inside = [b - a for a, b in steps if a >= window.start_ns and b <= window.end_ns]
             before = [b - a for a, b in steps if a >= window.start_ns - UNPROFILED_NS and b <= window.start_ns]
-            if len(before) >= MIN_STEPS and len(inside) >= MIN_STEPS:
-                return statistics.median(inside) / statistics.median(before) - 1
+            if half_width(before) <= COMPARABLE and half_width(inside) <= COMPARABLE:
+                return statistics.fmean(inside) / statistics.fmean(before) - 1
     return None
