@@ -47,7 +47,9 @@ def tick():
     return time.time() < deadline
 """
 
-KERAS_JPEG = COMMON + """
+KERAS_JPEG = (
+    COMMON
+    + """
 import keras
 folder = sys.argv[1]
 def decode(path, label):
@@ -64,8 +66,11 @@ class Tick(keras.callbacks.Callback):
             self.model.stop_training = True
 model.fit(ds, steps_per_epoch=100_000, epochs=1, verbose=0, callbacks=[Tick()])
 """
+)
 
-CUSTOM_LOOP = COMMON + """
+CUSTOM_LOOP = (
+    COMMON
+    + """
 def records():
     example = tf.train.Example(features=tf.train.Features(feature={
         "x": tf.train.Feature(float_list=tf.train.FloatList(value=np.random.rand(2048)))})).SerializeToString()
@@ -90,8 +95,11 @@ for x in ds.prefetch(2):
         break
     step(x)
 """
+)
 
-TINY_ELEMENTS = COMMON + """
+TINY_ELEMENTS = (
+    COMMON
+    + """
 ds = tf.data.Dataset.range(10**12).map(lambda i: i * 2).filter(lambda i: i % 3 != 0).batch(256)
 total = 0
 for x in ds:
@@ -99,6 +107,7 @@ for x in ds:
         break
     total += int(x[0])
 """
+)
 
 SCRIPTS = {"keras fit, jpeg": KERAS_JPEG, "custom loop, records": CUSTOM_LOOP, "tiny elements": TINY_ELEMENTS}
 
@@ -121,12 +130,17 @@ def main() -> None:
             script.write_text(textwrap.dedent(text))
             results[name] = [measure(script, data) for _ in range(options.repeats)]
             ratios = [with_tool / without for without, with_tool in results[name]]
-            print(f"{name:22} without {statistics.median(w for w, _ in results[name]) / 1e6:8.3f} ms   inside the window "
-                  f"{statistics.median(w for _, w in results[name]) / 1e6:8.3f} ms   ratio {statistics.median(ratios):.3f} "
-                  f"({min(ratios):.3f} to {max(ratios):.3f})", flush=True)
+            print(
+                f"{name:22} without {statistics.median(w for w, _ in results[name]) / 1e6:8.3f} ms   inside the window "
+                f"{statistics.median(w for _, w in results[name]) / 1e6:8.3f} ms   ratio {statistics.median(ratios):.3f} "
+                f"({min(ratios):.3f} to {max(ratios):.3f})",
+                flush=True,
+            )
     host = describe_host()
-    print(f"{host.cores:g} cores, {host.cpu_model}, {host.memory_bytes / 2**30:.0f} GiB, Python {host.python_version}, "
-          f"{options.repeats} repeats by turns")
+    print(
+        f"{host.cores:g} cores, {host.cpu_model}, {host.memory_bytes / 2**30:.0f} GiB, Python {host.python_version}, "
+        f"{options.repeats} repeats by turns"
+    )
     if options.json:
         options.json.write_text(json.dumps({"step_ns_without_and_inside": results}, indent=1))
 
@@ -142,7 +156,9 @@ def measure(script: Path, data: Path) -> tuple[float, float]:
     run = capture(CaptureRequest(out=data / "run", script=script, args=(str(data),)), lambda _: None)
     window = decode((run / "recording.json").read_bytes(), Recording).window
     assert window is not None
-    return median_step(without, start, without[-1]), median_step(json.loads(stamps.read_text()), window.start_ns, window.end_ns)
+    return median_step(without, start, without[-1]), median_step(
+        json.loads(stamps.read_text()), window.start_ns, window.end_ns
+    )
 
 
 def median_step(stamps: list[int], start: int, end: int) -> float:

@@ -29,8 +29,14 @@ _TRACK = "_tfadv_track"
 class Consumption:
     """The hooks and what they share."""
 
-    def __init__(self, finder: SiteFinder, tracks: Tracks, monitor: Monitor, warn: Callable[[str], None],
-                 substitute: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        finder: SiteFinder,
+        tracks: Tracks,
+        monitor: Monitor,
+        warn: Callable[[str], None],
+        substitute: Callable[[Any], Any] | None = None,
+    ) -> None:
         """`substitute` replaces a dataset at the point where it is consumed (the ceiling run)."""
         self._finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
         self._substitute = substitute
@@ -44,8 +50,11 @@ class Consumption:
         self._executing_eagerly = tensorflow.executing_eagerly
         dataset = tensorflow.data.Dataset
         iterator = iterator_ops.OwnedIterator
-        for cls in (base for base in [*tensorflow.compat.v1.data.Dataset.__subclasses__(), dataset]
-                    if "__iter__" in base.__dict__):
+        for cls in (
+            base
+            for base in [*tensorflow.compat.v1.data.Dataset.__subclasses__(), dataset]
+            if "__iter__" in base.__dict__
+        ):
             cls.__iter__ = self._iter_hook(cls.__iter__)
         iterator.__next__ = self._next_hook(iterator.__next__)
         iterator.get_next = self._next_hook(iterator.get_next)

@@ -14,21 +14,66 @@ from typing import Any
 from advisor.capture.recorder import Recorder
 
 METHODS = (
-    "apply", "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter",
-    "filter_with_legacy_function", "flat_map", "group_by_window", "ignore_errors", "interleave", "map",
-    "map_with_legacy_function", "padded_batch", "prefetch", "ragged_batch", "rebatch", "rejection_resample", "repeat",
-    "scan", "shard", "shuffle", "skip", "snapshot", "sparse_batch", "take", "take_while", "unbatch", "unique", "window",
+    "apply",
+    "batch",
+    "bucket_by_sequence_length",
+    "cache",
+    "concatenate",
+    "enumerate",
+    "filter",
+    "filter_with_legacy_function",
+    "flat_map",
+    "group_by_window",
+    "ignore_errors",
+    "interleave",
+    "map",
+    "map_with_legacy_function",
+    "padded_batch",
+    "prefetch",
+    "ragged_batch",
+    "rebatch",
+    "rejection_resample",
+    "repeat",
+    "scan",
+    "shard",
+    "shuffle",
+    "skip",
+    "snapshot",
+    "sparse_batch",
+    "take",
+    "take_while",
+    "unbatch",
+    "unique",
+    "window",
     "with_options",
 )
 STATIC_METHODS = (
-    "choose_from_datasets", "counter", "from_generator", "from_sparse_tensor_slices", "from_tensor_slices", "from_tensors",
-    "list_files", "load", "random", "range", "sample_from_datasets", "zip",
+    "choose_from_datasets",
+    "counter",
+    "from_generator",
+    "from_sparse_tensor_slices",
+    "from_tensor_slices",
+    "from_tensors",
+    "list_files",
+    "load",
+    "random",
+    "range",
+    "sample_from_datasets",
+    "zip",
 )
 CLASSES = ("TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset")
 EXPERIMENTAL_CLASSES = ("CsvDataset", "SqlDataset", "RandomDataset")
 EXPERIMENTAL_FUNCTIONS = (
-    "Counter", "choose_from_datasets", "from_list", "load", "make_batched_features_dataset", "make_csv_dataset",
-    "pad_to_cardinality", "sample_from_datasets", "table_from_dataset", "index_table_from_dataset",
+    "Counter",
+    "choose_from_datasets",
+    "from_list",
+    "load",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
+    "pad_to_cardinality",
+    "sample_from_datasets",
+    "table_from_dataset",
+    "index_table_from_dataset",
 )
 SERVICE_FUNCTIONS = ("from_dataset_id",)
 
@@ -92,7 +137,9 @@ def _record_source_maps(recorder: Recorder, warn: Callable[[str], None]) -> None
         result = original(*args, **kwargs)
         try:
             _, _, source_map = result
-            lines = {place.lineno: (origin.loc.filename, origin.loc.lineno) for place, origin in (source_map or {}).items()}
+            lines = {
+                place.lineno: (origin.loc.filename, origin.loc.lineno) for place, origin in (source_map or {}).items()
+            }
             generated = next((place.filename for place in source_map or {}), None)
             if generated is not None:
                 recorder.finder.add_source_map(generated, lines)

@@ -105,8 +105,12 @@ def _element_bytes(spec: Any) -> int | None:  # noqa: ANN401
 
     total = 0
     for leaf in tf.nest.flatten(spec):
-        if not isinstance(leaf, tf.TensorSpec) or not leaf.shape.is_fully_defined() or not leaf.dtype.size or (
-                leaf.dtype in (tf.string, tf.variant, tf.resource)):
+        if (
+            not isinstance(leaf, tf.TensorSpec)
+            or not leaf.shape.is_fully_defined()
+            or not leaf.dtype.size
+            or (leaf.dtype in (tf.string, tf.variant, tf.resource))
+        ):
             return None
         total += int(leaf.shape.num_elements()) * int(leaf.dtype.size)
     return total

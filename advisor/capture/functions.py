@@ -12,27 +12,70 @@ from typing import Any
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.recording import FunctionFacts, Site
 
-RANDOM_OPS = frozenset({
-    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal",
-    "RandomShuffle", "RandomGamma", "RandomPoisson", "RandomPoissonV2", "Multinomial", "SampleDistortedBoundingBox",
-    "SampleDistortedBoundingBoxV2", "RandomCrop", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
-    "LogUniformCandidateSampler", "UniformCandidateSampler", "AllCandidateSampler", "RngReadAndSkip", "RngSkip",
-    "StatefulRandomBinomial", "StatefulStandardNormal", "StatefulStandardNormalV2", "StatefulTruncatedNormal",
-    "StatefulUniform", "StatefulUniformFullInt", "StatefulUniformInt", "AnonymousRandomSeedGenerator", "RandomDataset",
-    "RandomDatasetV2",
-})
+RANDOM_OPS = frozenset(
+    {
+        "RandomUniform",
+        "RandomUniformInt",
+        "RandomStandardNormal",
+        "TruncatedNormal",
+        "ParameterizedTruncatedNormal",
+        "RandomShuffle",
+        "RandomGamma",
+        "RandomPoisson",
+        "RandomPoissonV2",
+        "Multinomial",
+        "SampleDistortedBoundingBox",
+        "SampleDistortedBoundingBoxV2",
+        "RandomCrop",
+        "FixedUnigramCandidateSampler",
+        "LearnedUnigramCandidateSampler",
+        "LogUniformCandidateSampler",
+        "UniformCandidateSampler",
+        "AllCandidateSampler",
+        "RngReadAndSkip",
+        "RngSkip",
+        "StatefulRandomBinomial",
+        "StatefulStandardNormal",
+        "StatefulStandardNormalV2",
+        "StatefulTruncatedNormal",
+        "StatefulUniform",
+        "StatefulUniformFullInt",
+        "StatefulUniformInt",
+        "AnonymousRandomSeedGenerator",
+        "RandomDataset",
+        "RandomDatasetV2",
+    }
+)
 """Ops that draw other numbers at each run. Source: the stateful ops of `random_ops.cc`, `stateful_random_ops.cc`,
 `candidate_sampling_ops.cc` and `image_ops.cc` of TF 2.21."""
 
-_STATELESS_RANDOM = ("StatelessRandom", "StatelessTruncated", "StatelessMultinomial", "StatelessParameterized",
-                     "StatelessShuffle", "StatelessSample")
+_STATELESS_RANDOM = (
+    "StatelessRandom",
+    "StatelessTruncated",
+    "StatelessMultinomial",
+    "StatelessParameterized",
+    "StatelessShuffle",
+    "StatelessSample",
+)
 """Prefixes of ops that compute numbers from a seed: random only where the seed is kept in a variable that is counted up
 (Keras' `SeedGenerator`); from a constant or from the element itself they give the same numbers every time."""
 
 _ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
-_CALLS = frozenset({"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "PartitionedCall",
-                    "StatefulPartitionedCall", "SymbolicGradient", "RemoteCall"})
+_CALLS = frozenset(
+    {
+        "If",
+        "StatelessIf",
+        "While",
+        "StatelessWhile",
+        "Case",
+        "StatelessCase",
+        "PartitionedCall",
+        "StatefulPartitionedCall",
+        "SymbolicGradient",
+        "RemoteCall",
+    }
+)
 """Ops that only call other functions: what counts is what is in those."""
 
 _NEVER_STATEFUL = frozenset({"Assert"})
@@ -58,9 +101,13 @@ def function_facts(dataset: Any, function: object, site: Site | None) -> Functio
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
     return FunctionFacts(
-        name=function_name(function), site=site, is_stateful=any(_is_stateful(op) for op in ops),
-        random_ops=tuple(sorted(random_ops)), python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
-        ops={op: count for op, count in sorted(ops.items()) if op not in _PLUMBING}, captured=tuple(dict.fromkeys(captured)),
+        name=function_name(function),
+        site=site,
+        is_stateful=any(_is_stateful(op) for op in ops),
+        random_ops=tuple(sorted(random_ops)),
+        python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
+        ops={op: count for op, count in sorted(ops.items()) if op not in _PLUMBING},
+        captured=tuple(dict.fromkeys(captured)),
     )
 
 

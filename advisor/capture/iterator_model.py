@@ -48,10 +48,16 @@ def _node(key: int, node: Any, old: Any) -> ModelNode:  # noqa: ANN401
         return int(getattr(node, field)) - (int(getattr(old, field)) if old is not None else 0)
 
     return ModelNode(
-        id=int(key), name=str(node.name), inputs=tuple(int(i) for i in node.inputs), num_elements=grown("num_elements"),
-        bytes_produced=grown("bytes_produced"), bytes_consumed=grown("bytes_consumed"),
-        processing_time_ns=grown("processing_time"), buffered_elements=int(node.buffered_elements),
-        buffered_bytes=int(node.buffered_bytes), ratio=float(node.ratio),
+        id=int(key),
+        name=str(node.name),
+        inputs=tuple(int(i) for i in node.inputs),
+        num_elements=grown("num_elements"),
+        bytes_produced=grown("bytes_produced"),
+        bytes_consumed=grown("bytes_consumed"),
+        processing_time_ns=grown("processing_time"),
+        buffered_elements=int(node.buffered_elements),
+        buffered_bytes=int(node.buffered_bytes),
+        ratio=float(node.ratio),
         parameters={str(p.name): float(p.value) for p in node.parameters},
     )
 

@@ -89,7 +89,8 @@ class KerasSteps:
         try:
             policy = getattr(model, "dtype_policy", None)
             self.facts |= {
-                "loop": kind, "dtype_policy": str(getattr(policy, "name", policy)),
+                "loop": kind,
+                "dtype_policy": str(getattr(policy, "name", policy)),
                 "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),
                 "jit_compile": bool(getattr(model, "jit_compile", False)),
                 "run_eagerly": bool(getattr(model, "run_eagerly", False)),

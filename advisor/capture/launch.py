@@ -49,7 +49,9 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
         for stale in (RECORDING, FAILURE):
             (request.out / stale).unlink(missing_ok=True)
     except OSError as error:
-        raise AdvisorError(f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out.") from None
+        raise AdvisorError(
+            f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
+        ) from None
     on_progress(Progress("starting", text=_target_name(request)))
     with _outputs(request) as (out, err):
         try:
@@ -68,7 +70,9 @@ def _check_target(request: CaptureRequest) -> None:
         if not request.script.exists():
             raise AdvisorError(f"There is no file {request.script}; give the path of the script to run.")
         if request.script.is_dir() and not (request.script / "__main__.py").exists():
-            raise AdvisorError(f"{request.script} is a folder without a __main__.py; give the path of the script to run.")
+            raise AdvisorError(
+                f"{request.script} is a folder without a __main__.py; give the path of the script to run."
+            )
 
 
 def _target_name(request: CaptureRequest) -> str:
@@ -91,14 +95,24 @@ def _run_child(
 ) -> int:
     read_end, write_end = os.pipe()
     message = {
-        "out": str(request.out.resolve()), "script": None if request.script is None else str(request.script),
-        "module": request.module, "args": list(request.args), "steps": request.steps, "warmup": request.warmup,
-        "seconds": request.seconds, "to_end": request.to_end, "max_events": request.max_events,
-        "ceiling_for": request.ceiling_for, "progress_fd": write_end,
+        "out": str(request.out.resolve()),
+        "script": None if request.script is None else str(request.script),
+        "module": request.module,
+        "args": list(request.args),
+        "steps": request.steps,
+        "warmup": request.warmup,
+        "seconds": request.seconds,
+        "to_end": request.to_end,
+        "max_events": request.max_events,
+        "ceiling_for": request.ceiling_for,
+        "progress_fd": write_end,
     }
     try:
         child = subprocess.Popen(
-            [sys.executable, str(_CHILD), json.dumps(message)], stdout=out, stderr=err, pass_fds=(write_end,),
+            [sys.executable, str(_CHILD), json.dumps(message)],
+            stdout=out,
+            stderr=err,
+            pass_fds=(write_end,),
             env=_environment(),
         )
     finally:
@@ -150,8 +164,12 @@ def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
     """End the child as Ctrl-C would, then harder."""
-    for number, grace in ((None, _INTERRUPT_GRACE_S), (signal.SIGINT, _TERMINATE_GRACE_S), (signal.SIGTERM, 2.0),
-                          (signal.SIGKILL, 2.0)):
+    for number, grace in (
+        (None, _INTERRUPT_GRACE_S),
+        (signal.SIGINT, _TERMINATE_GRACE_S),
+        (signal.SIGTERM, 2.0),
+        (signal.SIGKILL, 2.0),
+    ):
         if child.poll() is not None:
             return
         if number is not None:
@@ -174,8 +192,10 @@ def _outcome(request: CaptureRequest, code: int) -> Path:
     failure = _failure(request.out / FAILURE)
     name = _target_name(request)
     if failure.get("kind") == "no tensorflow":
-        raise AdvisorError(f"{name} needs TensorFlow, which is not installed for {sys.executable}: "
-                           "pip install tensorflow (or tfdata-advisor[tensorflow]).")
+        raise AdvisorError(
+            f"{name} needs TensorFlow, which is not installed for {sys.executable}: "
+            "pip install tensorflow (or tfdata-advisor[tensorflow])."
+        )
     if failure.get("kind") == "interrupted":
         raise KeyboardInterrupt
     if not request.show_output:
@@ -219,7 +239,9 @@ def main(argv: list[str]) -> int:
         return 2
     is_module = argv[0] == "-m"
     request = CaptureRequest(
-        out=out, script=None if is_module else Path(argv[0]), module=argv[1] if is_module else None,
+        out=out,
+        script=None if is_module else Path(argv[0]),
+        module=argv[1] if is_module else None,
         args=tuple(argv[2:] if is_module else argv[1:]),
     )
     try:

@@ -26,9 +26,16 @@ def describe_host() -> Host:
     memory, free = memory_bytes()
     version, accelerators = _tensorflow_facts()
     return Host(
-        hostname=socket.gethostname(), cores=usable_cores(), cores_installed=installed, memory_bytes=memory,
-        memory_free_bytes=free, cpu_model=_cpu_model(), platform=platform.platform(),
-        python_version=platform.python_version(), tensorflow_version=version, accelerators=accelerators,
+        hostname=socket.gethostname(),
+        cores=usable_cores(),
+        cores_installed=installed,
+        memory_bytes=memory,
+        memory_free_bytes=free,
+        cpu_model=_cpu_model(),
+        platform=platform.platform(),
+        python_version=platform.python_version(),
+        tensorflow_version=version,
+        accelerators=accelerators,
     )
 
 
@@ -46,8 +53,10 @@ def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
     total, free = _machine_memory()
     limit, used = _NO_LIMIT, 0
     for folder in (*_own_groups(cgroup, ""), *_own_groups(cgroup / "memory", "memory")):
-        for limit_name, used_name in (("memory.max", "memory.current"),
-                                      ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        for limit_name, used_name in (
+            ("memory.max", "memory.current"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
             found = _number(folder / limit_name)
             if found is not None and found < limit:
                 limit, used = found, _number(folder / used_name) or 0

@@ -42,8 +42,9 @@ class Capture:
 class Measurement:
     """A window under way. Opening takes a millisecond, closing as long as it takes to write the profile."""
 
-    def __init__(self, folder: Path, track: Track | None, tracks: Tracks, profiler: Profiler | None,
-                 warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, track: Track | None, tracks: Tracks, profiler: Profiler | None, warn: Callable[[str], None]
+    ) -> None:
         self.first_step = track.count if track is not None else 0
         """Index of the window's first step in its track."""
         self._folder, self._track, self._tracks = folder, track, tracks

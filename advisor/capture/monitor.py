@@ -50,9 +50,19 @@ _MAX_STOPS = 3
 class Monitor:
     """One per run; `boundary` is called from the hooks for every step of every consumer."""
 
-    def __init__(self, out: Path, limits: Limits, tracks: Tracks, *, is_to_end: bool, is_profiling: bool,
-                 report: Callable[[str, int, int | None], None], warn: Callable[[str], None],
-                 on_measured: Callable[[], None], on_stuck: Callable[[str], NoReturn]) -> None:
+    def __init__(
+        self,
+        out: Path,
+        limits: Limits,
+        tracks: Tracks,
+        *,
+        is_to_end: bool,
+        is_profiling: bool,
+        report: Callable[[str, int, int | None], None],
+        warn: Callable[[str], None],
+        on_measured: Callable[[], None],
+        on_stuck: Callable[[str], NoReturn],
+    ) -> None:
         """`on_measured` is called when a full window is on disk; `on_stuck` ends the process."""
         self.profiler: Profiler | None = None
         self.watchdog: Watchdog | None = None
@@ -87,7 +97,8 @@ class Monitor:
         if track.open_since_ns:
             track.end(now)
         if not self._is_off and (
-                now >= self._next_check_ns or track.count <= WARMUP_STEPS or track.count >= self._check_at_step):
+            now >= self._next_check_ns or track.count <= WARMUP_STEPS or track.count >= self._check_at_step
+        ):
             try:
                 with self._lock:
                     self._act(track, now)
@@ -140,8 +151,11 @@ class Monitor:
             self.leader = track
             return
         if track.rank > leader.rank or (
-                track.rank == leader.rank and track.count >= _NEW_LEADER_STEPS and not leader.open_since_ns
-                and track.total_ns > leader.total_ns):
+            track.rank == leader.rank
+            and track.count >= _NEW_LEADER_STEPS
+            and not leader.open_since_ns
+            and track.total_ns > leader.total_ns
+        ):
             self._close("script ended")
             self._state = "idle"
             self.leader = track
@@ -165,7 +179,8 @@ class Monitor:
         is_final = reason not in _EARLY
         capture = measurement.close(
             "script ended" if reason == "trial" else reason,
-            lambda steps: None if reason == "trial" else self._report("saving", steps, None))
+            lambda steps: None if reason == "trial" else self._report("saving", steps, None),
+        )
         self._closed_ns = time.time_ns()
         self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
         self._state = "closed" if is_final else "pause"
@@ -176,7 +191,9 @@ class Monitor:
 
     def script_profiles(self) -> None:
         """The script is about to start a profiler session of its own: ours makes room."""
-        self._warn("The script uses TensorFlow's profiler itself; its own session went first, and the window was moved.")
+        self._warn(
+            "The script uses TensorFlow's profiler itself; its own session went first, and the window was moved."
+        )
         with self._lock:
             self._close("trial")
 
@@ -221,15 +238,22 @@ class Monitor:
 
     def _is_waiting(self, now: int) -> bool:
         leader = self.leader
-        return self._is_profiling and leader is not None and not leader.is_training and not leader.has_work and (
-            now - self._closed_ns < _PATIENCE_S * 1e9)
+        return (
+            self._is_profiling
+            and leader is not None
+            and not leader.is_training
+            and not leader.has_work
+            and (now - self._closed_ns < _PATIENCE_S * 1e9)
+        )
 
     def _note_stop(self) -> None:
         self._stops += 1
         self._next_check_ns = 0
         if self.watchdog is not None:
-            self.watchdog.end_within(STOP_GRACE_S, f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so "
-                                     "its process was ended.")
+            self.watchdog.end_within(
+                STOP_GRACE_S,
+                f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so its process was ended.",
+            )
 
     # -- where no boundary comes by
 
@@ -271,8 +295,11 @@ class Monitor:
 
     def _stop_from_outside(self, call: LongCall | None) -> None:
         if call is not None and self.watchdog is not None:
-            self.watchdog.end_within(LOOP_GRACE_S, "The loop inside a tf.function could not be interrupted, so the script's "
-                                     "process was ended after the window: its exit handlers did not run.")
+            self.watchdog.end_within(
+                LOOP_GRACE_S,
+                "The loop inside a tf.function could not be interrupted, so the script's "
+                "process was ended after the window: its exit handlers did not run.",
+            )
         self._note_stop()
         thread_id = call.thread_id if call is not None else threading.main_thread().ident
         if thread_id is not None:

@@ -27,8 +27,17 @@ MAX_CALLS = 20_000
 ID_PREFIX = "tfadv_"
 ID_ATTRIBUTE = "_tfadv_call_id"
 """Attribute of a dataset object that holds the id of the call which made it."""
-_FUNCTION_PARAMETERS = ("map_func", "predicate", "scan_func", "reduce_func", "transformation_func", "generator",
-                        "element_length_func", "key_func", "class_func")
+_FUNCTION_PARAMETERS = (
+    "map_func",
+    "predicate",
+    "scan_func",
+    "reduce_func",
+    "transformation_func",
+    "generator",
+    "element_length_func",
+    "key_func",
+    "class_func",
+)
 _TRACING_FILE = "structured_function.py"
 """A frame of this file between two calls says that the inner one was made by the outer one's function."""
 
@@ -96,8 +105,14 @@ class Recorder:
 
         return recorded
 
-    def _begin(self, method: str, signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any],
-               is_constructor: bool) -> _Pending | None:
+    def _begin(
+        self,
+        method: str,
+        signature: inspect.Signature | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_constructor: bool,
+    ) -> _Pending | None:
         if not self.is_open or signature is None:
             return None
         try:
@@ -106,8 +121,14 @@ class Recorder:
             self._warn(f"A call of {method} could not be recorded ({type(error).__name__}: {error}).")
             return None
 
-    def _prepare(self, method: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any],
-                 is_constructor: bool) -> _Pending | None:
+    def _prepare(
+        self,
+        method: str,
+        signature: inspect.Signature,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_constructor: bool,
+    ) -> _Pending | None:
         stack: list[_Pending] = self._local.__dict__.setdefault("stack", [])
         if is_constructor and stack and stack[-1].bound.get("self") is args[0]:
             return None  # a subclass' constructor calling its base's: one dataset, one call
@@ -133,9 +154,17 @@ class Recorder:
         made_by, nested_in = self._relation(stack, frame)
         is_users = isinstance(name, str) and not name.startswith(ID_PREFIX)
         return _Pending(
-            id=call_id, method=method, place=self.finder.place(frame, method), kwargs=kwargs, bound=bound,
-            explicit=explicit, inputs=_input_ids(bound), user_name=name if is_users else None, made_by=made_by,
-            nested_in=nested_in, frame=frame,
+            id=call_id,
+            method=method,
+            place=self.finder.place(frame, method),
+            kwargs=kwargs,
+            bound=bound,
+            explicit=explicit,
+            inputs=_input_ids(bound),
+            user_name=name if is_users else None,
+            made_by=made_by,
+            nested_in=nested_in,
+            frame=frame,
         )
 
     @staticmethod
@@ -164,7 +193,9 @@ class Recorder:
             return  # it gave back what it was given
         if has_id and pending.method == "apply":
             return  # made by public calls inside, which are recorded themselves
-        function = next((pending.bound[name] for name in _FUNCTION_PARAMETERS if callable(pending.bound.get(name))), None)
+        function = next(
+            (pending.bound[name] for name in _FUNCTION_PARAMETERS if callable(pending.bound.get(name))), None
+        )
         facts = None
         try:
             facts = function_facts(dataset, function, function_site(function, self.finder.is_user_file))
@@ -172,10 +203,20 @@ class Recorder:
             self._warn(f"The function of {pending.method} could not be looked into ({type(error).__name__}: {error}).")
         spec, element_bytes, cardinality = element_facts(dataset)
         call = Call(
-            id=pending.id, method=pending.method, site=pending.place.site, inputs=pending.inputs,
-            arguments=describe_arguments(pending.bound), explicit=pending.explicit, function=facts,
-            user_name=pending.user_name, library=pending.place.library, made_by=pending.made_by,
-            nested_in=pending.nested_in, cardinality=cardinality, element_spec=spec, element_bytes=element_bytes,
+            id=pending.id,
+            method=pending.method,
+            site=pending.place.site,
+            inputs=pending.inputs,
+            arguments=describe_arguments(pending.bound),
+            explicit=pending.explicit,
+            function=facts,
+            user_name=pending.user_name,
+            library=pending.place.library,
+            made_by=pending.made_by,
+            nested_in=pending.nested_in,
+            cardinality=cardinality,
+            element_spec=spec,
+            element_bytes=element_bytes,
             options=describe_options(pending.bound.get("options")) if pending.method == "with_options" else {},
             text=pending.place.text,
         )
@@ -224,8 +265,9 @@ def _input_ids(bound: dict[str, Any]) -> tuple[str, ...]:
 
 def _is_positional(signature: inspect.Signature, args: tuple[Any, ...], name: str) -> bool:
     """Whether the caller gave that parameter by position."""
-    positional = [p.name for p in signature.parameters.values()
-                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     return name in positional[: len(args)]
 
 

@@ -121,8 +121,9 @@ def _run_module(name: str) -> None:
 
 def _execute(code: types.CodeType, path: str, loader: object, spec: object, package: str | None) -> None:
     main = types.ModuleType("__main__")
-    main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None, __loader__=loader, __spec__=spec,
-                         __package__=package)
+    main.__dict__.update(
+        __file__=path, __builtins__=builtins, __cached__=None, __loader__=loader, __spec__=spec, __package__=package
+    )
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 

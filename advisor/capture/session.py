@@ -50,13 +50,24 @@ class Session:
         self._tracks = Tracks()
         self._recorder = Recorder(SiteFinder(), self._warn)
         self._monitor = Monitor(
-            self._out, Limits(request["warmup"], request["steps"], request["seconds"], request["max_events"]), self._tracks,
-            is_to_end=request["to_end"], is_profiling=not is_ceiling, report=self._report, warn=self._warn,
-            on_measured=lambda: self._write(ScriptExit("stopped")), on_stuck=self._end_process,
+            self._out,
+            Limits(request["warmup"], request["steps"], request["seconds"], request["max_events"]),
+            self._tracks,
+            is_to_end=request["to_end"],
+            is_profiling=not is_ceiling,
+            report=self._report,
+            warn=self._warn,
+            on_measured=lambda: self._write(ScriptExit("stopped")),
+            on_stuck=self._end_process,
         )
         self._ceiling = Ceiling(request["ceiling_for"], self._recorder) if is_ceiling else None
-        self._consumption = Consumption(self._recorder.finder, self._tracks, self._monitor, self._warn,
-                                        None if self._ceiling is None else self._ceiling.substitute)
+        self._consumption = Consumption(
+            self._recorder.finder,
+            self._tracks,
+            self._monitor,
+            self._warn,
+            None if self._ceiling is None else self._ceiling.substitute,
+        )
         self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
 
     def run(self) -> int:
@@ -64,8 +75,9 @@ class Session:
         if self._pipe is not None:
             os.set_inheritable(self._pipe, False)
         os.register_at_fork(after_in_child=self._forget_in_fork)
-        hook = AfterImport({"tensorflow": self._on_tensorflow, "keras": self._keras.install,
-                            "tf_keras": self._keras.install})
+        hook = AfterImport(
+            {"tensorflow": self._on_tensorflow, "keras": self._keras.install, "tf_keras": self._keras.install}
+        )
         hook.install()
         request = self._request
         target = script.prepare(request["script"], request["module"], request["args"])
@@ -86,8 +98,10 @@ class Session:
             self._monitor.watchdog = Watchdog(self._monitor.poll, self._end_process)
             self._monitor.watchdog.start()
         except Exception as error:
-            self._warn(f"This TensorFlow ({getattr(tensorflow, '__version__', '?')}) could not be watched fully "
-                       f"({type(error).__name__}: {error}).")
+            self._warn(
+                f"This TensorFlow ({getattr(tensorflow, '__version__', '?')}) could not be watched fully "
+                f"({type(error).__name__}: {error})."
+            )
 
     def _end_process(self, why: str) -> NoReturn:
         """The script will not end by itself: write everything, flush, run the exit handlers that still can, and go."""
@@ -143,16 +157,25 @@ class Session:
         main = capture.track if capture is not None else self._monitor.leader
         warnings = list(self._warnings)
         if self._recorder.dropped:
-            warnings.append(f"Only the first {MAX_CALLS} dataset calls were recorded; {self._recorder.dropped} more were made.")
+            warnings.append(
+                f"Only the first {MAX_CALLS} dataset calls were recorded; {self._recorder.dropped} more were made."
+            )
         name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
         return Recording(
-            target=" ".join([*name, *request["args"]]), host=host, script_exit=ended, argv=(*name, *request["args"]),
-            cwd=self._cwd, calls=self._recorder.calls(),
+            target=" ".join([*name, *request["args"]]),
+            host=host,
+            script_exit=ended,
+            argv=(*name, *request["args"]),
+            cwd=self._cwd,
+            calls=self._recorder.calls(),
             consumers=tuple(track.consumer(track is main) for track in self._tracks.all()),
             steps=tuple(track.series() for track in self._tracks.all() if track.count),
-            window=None if capture is None else capture.window, usage=None if capture is None else capture.usage,
-            models=() if capture is None else capture.models, keras=self._keras.facts,
-            ceiling_step_ns=self._ceiling_steps(), warnings=tuple(warnings),
+            window=None if capture is None else capture.window,
+            usage=None if capture is None else capture.usage,
+            models=() if capture is None else capture.models,
+            keras=self._keras.facts,
+            ceiling_step_ns=self._ceiling_steps(),
+            warnings=tuple(warnings),
         )
 
     def _ceiling_steps(self) -> tuple[int, ...]:
@@ -163,7 +186,7 @@ class Session:
         if capture is None:
             return tuple(track.durations(1))
         first = capture.window.warmup_steps
-        return tuple(track.durations(first)[:capture.window.steps])
+        return tuple(track.durations(first)[: capture.window.steps])
 
 
 def run_session(request: dict[str, Any]) -> int:
@@ -187,4 +210,3 @@ def _write_atomically(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(data)
     temporary.replace(path)
-

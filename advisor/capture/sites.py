@@ -73,8 +73,11 @@ class SiteFinder:
     def place(self, frame: FrameType | None, method: str = "") -> Place:
         """The user's place that `frame` (or a caller of it) belongs to; `method` is what is called there."""
         library: str | None = None
-        if frame is not None and self._kind(frame.f_code.co_filename) == "tensorflow" and (
-                _AUTOGRAPH not in frame.f_code.co_filename):
+        if (
+            frame is not None
+            and self._kind(frame.f_code.co_filename) == "tensorflow"
+            and (_AUTOGRAPH not in frame.f_code.co_filename)
+        ):
             library = "tensorflow"  # TensorFlow's own code made the call (distribution, `from_generator`)
         while frame is not None:
             kind = self._kind(frame.f_code.co_filename)
@@ -107,7 +110,7 @@ class SiteFinder:
             return "user"
         for root in self._packages:
             if path.startswith(root):
-                return path[len(root):].split("/")[0].removesuffix(".py")
+                return path[len(root) :].split("/")[0].removesuffix(".py")
         if any(path.startswith(root) for root in self._stdlib):
             return None
         return "user"
@@ -140,8 +143,12 @@ class SiteFinder:
         loop = self._loops_of(filename).get((span.line, span.column)) if opcode == GET_ITER else None
         if loop is not None:  # up to Python 3.11 the span is the whole loop; what is iterated over is meant
             iterated = loop.iter
-            span = _Span(iterated.lineno, iterated.end_lineno or iterated.lineno, iterated.col_offset,
-                         iterated.end_col_offset or iterated.col_offset)
+            span = _Span(
+                iterated.lineno,
+                iterated.end_lineno or iterated.lineno,
+                iterated.col_offset,
+                iterated.end_col_offset or iterated.col_offset,
+            )
         call = self._calls_of(filename).get((span.end_line, span.end_column))
         text_start = (span.line, span.column)
         line, column = span.line, span.column
@@ -150,13 +157,19 @@ class SiteFinder:
             if isinstance(function, ast.Attribute):
                 line = function.end_lineno or line
                 column = (function.end_col_offset or 0) - len(function.attr.encode())
-                text_start = (line, column - 1) if column and self._bytes(filename, line)[column - 1:column] == b"." else (
-                    line, column)
+                text_start = (
+                    (line, column - 1)
+                    if column and self._bytes(filename, line)[column - 1 : column] == b"."
+                    else (line, column)
+                )
             else:
                 line, column = function.lineno, function.col_offset
                 text_start = (line, column)
         found = Site(
-            str(Path(filename).absolute()), line, self._character(filename, line, column) + 1, span.end_line,
+            str(Path(filename).absolute()),
+            line,
+            self._character(filename, line, column) + 1,
+            span.end_line,
             self._character(filename, span.end_line, span.end_column) + 1,
         )
         return Place(found, self._text(filename, text_start, (span.end_line, span.end_column)), opcode=opcode)
@@ -168,17 +181,25 @@ class SiteFinder:
             return None
         filename, origin_line = origin
         candidates = [
-            call for call in self._calls_of(filename).values()
+            call
+            for call in self._calls_of(filename).values()
             if call.lineno <= origin_line <= (call.end_lineno or call.lineno) and _called_name(call) == method
         ]
         if len(candidates) == 1:
             call = candidates[0]
-            return self._refine(filename, _Span(call.lineno, call.end_lineno or call.lineno, call.col_offset,
-                                                call.end_col_offset or call.col_offset), -1)
+            return self._refine(
+                filename,
+                _Span(
+                    call.lineno, call.end_lineno or call.lineno, call.col_offset, call.end_col_offset or call.col_offset
+                ),
+                -1,
+            )
         raw = self._bytes(filename, origin_line).decode("utf-8", "replace").rstrip("\n")
         indent = len(raw) - len(raw.lstrip())
-        return Place(Site(str(Path(filename).absolute()), origin_line, indent + 1, origin_line, len(raw) + 1),
-                     raw.strip()[:_TEXT_LIMIT])
+        return Place(
+            Site(str(Path(filename).absolute()), origin_line, indent + 1, origin_line, len(raw) + 1),
+            raw.strip()[:_TEXT_LIMIT],
+        )
 
     def _calls_of(self, filename: str) -> dict[tuple[int, int], ast.Call]:
         """(end line, end column) -> call."""
@@ -216,7 +237,7 @@ class SiteFinder:
         if not pieces:
             return ""
         pieces[-1] = pieces[-1][: end[1]]
-        pieces[0] = pieces[0][start[1]:]
+        pieces[0] = pieces[0][start[1] :]
         text = " ".join(piece.decode("utf-8", "replace").strip() for piece in pieces)
         return text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
 

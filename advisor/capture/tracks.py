@@ -21,8 +21,26 @@ SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
 class Track:
     """One consumer: a kind and a place."""
 
-    __slots__ = ("batch_end_ns", "call_id", "count", "ends", "fetch_ns", "first_ns", "id", "is_loop", "is_traced",
-                 "iterator", "iterators", "kind", "library", "open_since_ns", "saw_tape", "site", "starts", "waits")
+    __slots__ = (
+        "batch_end_ns",
+        "call_id",
+        "count",
+        "ends",
+        "fetch_ns",
+        "first_ns",
+        "id",
+        "is_loop",
+        "is_traced",
+        "iterator",
+        "iterators",
+        "kind",
+        "library",
+        "open_since_ns",
+        "saw_tape",
+        "site",
+        "starts",
+        "waits",
+    )
 
     def __init__(self, consumer_id: str, kind: str, site: Site | None, library: str | None) -> None:
         self.id = consumer_id

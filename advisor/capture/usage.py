@@ -42,8 +42,13 @@ class Snapshot:
         io = _process_io()
         busy, total = _machine_times()
         return cls(
-            time.time_ns(), int((own.ru_utime + own.ru_stime) * 1e9), int((children.ru_utime + children.ru_stime) * 1e9),
-            io.get("read_bytes"), io.get("rchar"), busy, total,
+            time.time_ns(),
+            int((own.ru_utime + own.ru_stime) * 1e9),
+            int((children.ru_utime + children.ru_stime) * 1e9),
+            io.get("read_bytes"),
+            io.get("rchar"),
+            busy,
+            total,
         )
 
 
@@ -53,11 +58,14 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
     if start.machine_total is not None and end.machine_total is not None and end.machine_total > start.machine_total:
         busy_share = ((end.machine_busy or 0) - (start.machine_busy or 0)) / (end.machine_total - start.machine_total)
     return Usage(
-        wall_ns=end.time_ns - start.time_ns, cpu_ns=end.cpu_ns - start.cpu_ns,
+        wall_ns=end.time_ns - start.time_ns,
+        cpu_ns=end.cpu_ns - start.cpu_ns,
         children_cpu_ns=end.children_cpu_ns - start.children_cpu_ns,
-        read_bytes=_difference(start.read_bytes, end.read_bytes), read_chars=_difference(start.read_chars, end.read_chars),
+        read_bytes=_difference(start.read_bytes, end.read_bytes),
+        read_chars=_difference(start.read_chars, end.read_chars),
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,
-        host_cpu_busy_share=None if busy_share is None else min(1.0, max(0.0, busy_share)), gil_wait_share=gil_wait_share,
+        host_cpu_busy_share=None if busy_share is None else min(1.0, max(0.0, busy_share)),
+        gil_wait_share=gil_wait_share,
     )
 
 

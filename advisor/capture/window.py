@@ -92,7 +92,7 @@ def half_width(steps_ns: Sequence[int]) -> float:
         return math.inf
     batches = min(BATCHES, count // 2)
     size = count // batches
-    means = [statistics.fmean(steps_ns[i * size:(i + 1) * size]) for i in range(batches)]
+    means = [statistics.fmean(steps_ns[i * size : (i + 1) * size]) for i in range(batches)]
     mean = statistics.fmean(means)
     if mean <= 0:
         return 0.0

@@ -80,7 +80,6 @@ class Iterator:
     has_saturated_calls: bool | None = None
     """Parallel iterators: all call slots were busy while the consumer waited (True), some were free (False)."""
 
-
     @property
     def main_call(self) -> Call | None:
         """The call to point at: of fused calls the one whose function runs there, else the last; None if injected."""

@@ -69,7 +69,8 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]
         script = write(tmp_path, text)
         progress: list[Progress] = []
         out = capture(
-            CaptureRequest(out=tmp_path / "run", script=script, args=args, **options), progress.append  # type: ignore[arg-type]
+            CaptureRequest(out=tmp_path / "run", script=script, args=args, **options),
+            progress.append,  # type: ignore[arg-type]
         )
         return Run(out, decode((out / "recording.json").read_bytes(), Recording), progress)
 

@@ -22,7 +22,8 @@ def durations(series):
 
 
 def test_a_for_loop_with_its_wait(watch):
-    run = watch("""
+    run = watch(
+        """
         import time
         import tensorflow as tf
         def slow(i):
@@ -31,7 +32,9 @@ def test_a_for_loop_with_its_wait(watch):
         ds = tf.data.Dataset.range(10**6).map(lambda i: tf.numpy_function(slow, [i], tf.int64))
         for x in ds:
             time.sleep(0.01)
-    """, **SHORT)
+    """,
+        **SHORT,
+    )
     assert run.main.kind == "for" and run.main.site.line == 8 and run.main.site.column == 10
     assert run.main.call_id == run.call("map").id
     assert statistics.median(durations(run.steps)) > 19e6
@@ -39,30 +42,39 @@ def test_a_for_loop_with_its_wait(watch):
 
 
 def test_next_and_get_next(watch):
-    run = watch(PIPE + """
+    run = watch(
+        PIPE
+        + """
 it = iter(ds)
 other = iter(ds)
 while True:
     x = next(it)
     y = other.get_next()
     time.sleep(0.001)
-""", **SHORT)
+""",
+        **SHORT,
+    )
     assert {c.kind for c in run.recording.consumers} == {"next"} and len(run.recording.consumers) == 2
     assert run.recording.window.steps == 30
 
 
 def test_numpy_consumers(watch):
-    run = watch(PIPE + """
+    run = watch(
+        PIPE
+        + """
 w = np.random.rand(30, 30)
 for batch in ds.as_numpy_iterator():
     for _ in range(50):
         w = np.tanh(w @ batch[0])
-""", **SHORT)
+""",
+        **SHORT,
+    )
     assert run.main.kind == "as_numpy_iterator" and run.main.site.line == 8 and run.main.call_id == run.call("batch").id
 
 
 def test_keras_fit_with_validation(watch):
-    run = watch("""
+    run = watch(
+        """
         import keras, numpy as np, tensorflow as tf
         x, y = np.random.rand(400, 5).astype("f4"), np.random.rand(400, 1).astype("f4")
         train = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
@@ -73,7 +85,10 @@ def test_keras_fit_with_validation(watch):
             def on_test_batch_end(self, batch, logs=None):
                 import time; time.sleep(0.1)
         model.fit(train, validation_data=val, epochs=100, verbose=0, callbacks=[Slow()])
-    """, steps=120, warmup=10)
+    """,
+        steps=120,
+        warmup=10,
+    )
     kinds = {c.kind: c for c in run.recording.consumers}
     train, validation = run.calls("batch")
     assert kinds["keras.fit"].is_main and kinds["keras.fit"].call_id == train.id
@@ -85,32 +100,41 @@ def test_keras_fit_with_validation(watch):
 
 
 def test_keras_fit_on_arrays(watch):
-    run = watch("""
+    run = watch(
+        """
         import keras, numpy as np
         model = keras.Sequential([keras.layers.Dense(1)])
         model.compile("sgd", "mse")
         model.fit(np.random.rand(4000, 5), np.random.rand(4000, 1), batch_size=4, epochs=50, verbose=0)
-    """, **SHORT)
+    """,
+        **SHORT,
+    )
     assert run.main.kind == "keras.fit" and run.main.site.line == 5
     assert run.recording.calls and {c.library for c in run.recording.calls} <= {"keras", "tensorflow"}
     assert run.recording.keras["batch_size"] == 4
 
 
 def test_steps_inside_a_tf_function(watch):
-    run = watch(PIPE + """
+    run = watch(
+        PIPE
+        + """
 @tf.function
 def step(iterator):
     return tf.reduce_sum(next(iterator))
 it = iter(ds)
 while True:
     step(it)
-""", **SHORT)
+""",
+        **SHORT,
+    )
     assert run.main.kind == "tf.function" and run.main.call_id == run.call("batch").id
     assert run.recording.window.steps == 30 and run.steps.wait_ns == ()
 
 
 def test_a_whole_loop_inside_a_tf_function(watch):
-    run = watch(PIPE + """
+    run = watch(
+        PIPE
+        + """
 @tf.function
 def train(d):
     total = 0.0
@@ -118,7 +142,9 @@ def train(d):
         total += tf.reduce_sum(x)
     return total
 train(ds.repeat())
-""", seconds=2)
+""",
+        seconds=2,
+    )
     assert run.main.kind == "tf.function" and run.main.site.line == 10
     assert run.main.call_id == run.call("repeat").id
     window = run.recording.window
@@ -129,26 +155,35 @@ train(ds.repeat())
 
 @pytest.mark.parametrize("how", ["dataset", "function"])
 def test_distributed_steps_count_once(watch, how):
-    make = {"dataset": "strategy.experimental_distribute_dataset(ds)",
-            "function": "strategy.distribute_datasets_from_function(lambda context: ds)"}[how]
-    run = watch("""
+    make = {
+        "dataset": "strategy.experimental_distribute_dataset(ds)",
+        "function": "strategy.distribute_datasets_from_function(lambda context: ds)",
+    }[how]
+    run = watch(
+        """
 import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-""" + PIPE + f"""
+"""
+        + PIPE
+        + f"""
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 taken = 0
 for x in {make}:
     taken += 1
     time.sleep(0.002)
     print(taken, flush=True)
-""", **SHORT)
+""",
+        **SHORT,
+    )
     assert run.main.kind == "distributed" and run.main.call_id == run.call("batch").id
     assert int(run.out.split()[-1]) == 40 == len(run.steps.start_ns)
 
 
 def test_training_wins_over_counting(watch):
-    run = watch(PIPE + """
+    run = watch(
+        PIPE
+        + """
 count = 0
 for x in ds.take(300):
     count += 1
@@ -157,12 +192,15 @@ for x in ds:
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(x @ w)
     w.assign_sub(tape.gradient(loss, w) * 1e-3)
-""")
+"""
+    )
     assert run.main.site.line == 11 and run.recording.script_exit.kind == "stopped"
 
 
 def test_a_thread_that_trains_is_stopped_quietly(watch):
-    run = watch(PIPE + """
+    run = watch(
+        PIPE
+        + """
 import threading
 def train():
     for x in ds:
@@ -170,7 +208,9 @@ def train():
 thread = threading.Thread(target=train)
 thread.start()
 thread.join()
-""", **SHORT)
+""",
+        **SHORT,
+    )
     assert run.recording.window.steps == 30 and "Traceback" not in run.err
 
 

@@ -31,10 +31,14 @@ def loop(seconds):
 
 
 def test_a_script_without_tensorflow_never_loads_it(watch):
-    run = watch("""
+    run = watch(
+        """
         import sys
         print("hello", sys.argv[1:], "tensorflow" in sys.modules, "numpy" in sys.modules)
-    """, "--n", "3")
+    """,
+        "--n",
+        "3",
+    )
     assert run.out == "hello ['--n', '3'] False False\n"
     assert run.recording.calls == () and run.recording.consumers == () and run.recording.window is None
     assert run.recording.script_exit.kind == "finished"
@@ -93,11 +97,15 @@ def test_a_module_runs_as_with_dash_m(tmp_path, monkeypatch):
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "__init__.py").write_text("")
     (tmp_path / "pkg" / "part.py").write_text("value = 7")
-    write(tmp_path / "pkg", """
+    write(
+        tmp_path / "pkg",
+        """
         import sys
         from .part import value
         print(value, sys.argv, __name__, __spec__.name, __package__, sys.path[0])
-    """, "train.py")
+    """,
+        "train.py",
+    )
     monkeypatch.chdir(tmp_path)
     out = capture(CaptureRequest(out=tmp_path / "run", module="pkg.train", args=("x",)), lambda _: None)
     expected = subprocess.run([sys.executable, "-m", "pkg.train", "x"], capture_output=True, text=True, check=True)
@@ -149,14 +157,17 @@ def test_the_working_folder_may_change(watch):
 
 
 def test_ctrl_c_ends_the_script_and_leaves_nothing(tmp_path):
-    script = write(tmp_path, """
+    script = write(
+        tmp_path,
+        """
         import time
         try:
             print("up", flush=True)
             time.sleep(60)
         finally:
             open("cleaned", "w").close()
-    """)
+    """,
+    )
     command = [sys.executable, "-m", "advisor.capture.launch", "--out", "run", str(script)]
     parent = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 20
@@ -172,9 +183,11 @@ def test_ctrl_c_ends_the_script_and_leaves_nothing(tmp_path):
 
 def test_show_output_goes_to_our_stderr(tmp_path):
     script = write(tmp_path, "import sys; print('to out'); print('to err', file=sys.stderr)")
-    program = ("import sys; from pathlib import Path; from advisor.capture.launch import capture;"
-               "from advisor.capture.request import CaptureRequest as R;"
-               f"capture(R(out=Path('run'), script=Path({str(script)!r}), show_output=True), lambda p: None)")
+    program = (
+        "import sys; from pathlib import Path; from advisor.capture.launch import capture;"
+        "from advisor.capture.request import CaptureRequest as R;"
+        f"capture(R(out=Path('run'), script=Path({str(script)!r}), show_output=True), lambda p: None)"
+    )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "" and "to out" in done.stderr and "to err" in done.stderr
 
@@ -205,7 +218,9 @@ def test_datasets_that_nobody_iterates(watch):
 
 @pytest.mark.tensorflow
 def test_the_script_is_stopped_after_the_window(watch):
-    run = watch(LOOP + """
+    run = watch(
+        LOOP
+        + """
 import atexit
 atexit.register(print, "exit handler")
 try:
@@ -215,7 +230,8 @@ except Exception:
 finally:
     print("finally")
 print("never")
-""")
+"""
+    )
     assert run.out == "finally\nexit handler\n" and "Traceback" not in run.err
     assert run.recording.script_exit.kind == "stopped"
     assert run.recording.window.closed_by in ("stable", "seconds", "steps", "events")
@@ -237,7 +253,10 @@ def test_a_crash_after_the_window_keeps_the_window(watch, tmp_path):
     run = watch(LOOP + "loop(1)\nraise RuntimeError('later')\n")
     assert run.recording.script_exit.kind == "failed" and run.recording.script_exit.exception == "RuntimeError: later"
     assert run.recording.window.steps > 10 and len(run.profiles) == 1
-    assert run.err[run.err.index("Traceback"):].splitlines()[1] == f'  File "{tmp_path / "train.py"}", line 12, in <module>'
+    assert (
+        run.err[run.err.index("Traceback") :].splitlines()[1]
+        == f'  File "{tmp_path / "train.py"}", line 12, in <module>'
+    )
 
 
 @pytest.mark.tensorflow
@@ -254,20 +273,26 @@ def test_a_crash_inside_a_map_function_shows_no_frame_of_ours(watch, tmp_path, c
 
 @pytest.mark.tensorflow
 def test_a_script_that_will_not_stop_is_ended(watch):
-    run = watch(LOOP + """
+    run = watch(
+        LOOP
+        + """
 while True:
     try:
         loop(60)
     except:
         print("caught", flush=True)
-""", steps=20)
+""",
+        steps=20,
+    )
     assert run.out.startswith("caught\n") and run.recording.script_exit.kind == "stopped"
     assert any("caught its own end" in w for w in run.recording.warnings)
 
 
 @pytest.mark.tensorflow
 def test_a_script_that_profiles_itself_goes_first(watch, tmp_path):
-    run = watch(LOOP + """
+    run = watch(
+        LOOP
+        + """
 loop(0.5)
 tf.profiler.experimental.start("theirs")
 loop(0.5)
@@ -275,7 +300,8 @@ tf.profiler.experimental.stop()
 with tf.profiler.experimental.Profile("theirs2"):
     loop(0.3)
 loop(60)
-""")
+"""
+    )
     assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
     assert list(tmp_path.glob("theirs2/plugins/profile/*/*.xplane.pb"))
     assert len(run.profiles) == 1 and run.recording.window.steps >= 20
@@ -284,12 +310,17 @@ loop(60)
 
 @pytest.mark.tensorflow
 def test_a_kill_after_the_window_keeps_the_window(watch):
-    run = watch(LOOP + """
+    run = watch(
+        LOOP
+        + """
 import os, signal
 try:
     loop(60)
 finally:
     os.kill(os.getpid(), signal.SIGKILL)
-""", steps=20, warmup=5)
+""",
+        steps=20,
+        warmup=5,
+    )
     assert run.recording.script_exit.kind == "killed" and run.recording.script_exit.code == 137
     assert run.recording.window.steps == 20 and len(run.profiles) == 1

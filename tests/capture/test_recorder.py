@@ -97,7 +97,8 @@ def test_function_facts_tell_random_from_seeded(watch):
         r.map(assert_and_add)
     """)
     uniform, fixed, by_element, gen, nested, python, lookup, variable, layer, checked = (
-        c.function for c in sorted(run.calls("map"), key=lambda c: c.site.line))
+        c.function for c in sorted(run.calls("map"), key=lambda c: c.site.line)
+    )
     assert uniform.random_ops == ("RandomUniform",) and uniform.is_stateful
     assert fixed.random_ops == () and not fixed.is_stateful and fixed.ops["StatelessRandomUniformV2"] == 1
     assert by_element.random_ops == () and not by_element.is_stateful
@@ -136,7 +137,10 @@ def test_names_options_and_readers(watch, tmp_path):
     mine = next(c for c in run.calls("map") if c.user_name == "mine")
     assert mine.inputs == (lines[0].id,) and mine.arguments["name"] == "mine"
     assert run.call("with_options").options == {
-        "autotune.enabled": False, "threading.private_threadpool_size": 3, "deterministic": False}
+        "autotune.enabled": False,
+        "threading.private_threadpool_size": 3,
+        "deterministic": False,
+    }
     sample = run.call("sample_from_datasets")
     assert set(sample.inputs) == {run.call("with_options").id, run.call("take").id}
     assert run.call("TFRecordDataset").arguments["num_parallel_reads"] == 2
@@ -145,12 +149,16 @@ def test_names_options_and_readers(watch, tmp_path):
 
 
 def test_names_reach_the_profile(watch):
-    run = watch("""\
+    run = watch(
+        """\
         import tensorflow as tf
         ds = tf.data.Dataset.range(10**6).map(lambda x: tf.random.normal([50, 50])).batch(4)
         for _ in ds.take(3000):
             pass
-    """, steps=50, warmup=5)
+    """,
+        steps=50,
+        warmup=5,
+    )
     profile = run.profiles[0].read_bytes()
     for method in ("map", "batch", "range"):
         assert run.call(method).id.encode() in profile

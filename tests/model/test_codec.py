@@ -12,8 +12,12 @@ HOST = Host("box", 1.5, 4, 1 << 33, 1 << 32)
 
 
 def test_a_recording_comes_back_equal():
-    call = Call("tfadv_1", "map", Site("train.py", 4, 7, 4, 20), ("tfadv_0",), {"n": 1, "x": 0.5, "flag": True, "f": None})
-    recording = Recording("train.py é", HOST, ScriptExit("stopped"), calls=(call,), steps=(StepSeries("c0", (1, 2), (), (2, 3)),))
+    call = Call(
+        "tfadv_1", "map", Site("train.py", 4, 7, 4, 20), ("tfadv_0",), {"n": 1, "x": 0.5, "flag": True, "f": None}
+    )
+    recording = Recording(
+        "train.py é", HOST, ScriptExit("stopped"), calls=(call,), steps=(StepSeries("c0", (1, 2), (), (2, 3)),)
+    )
     assert decode(encode(recording), Recording) == recording
 
 
@@ -22,10 +26,21 @@ def test_fields_of_a_later_version_are_passed_over():
     assert decode(data, Host) == HOST
 
 
-@pytest.mark.parametrize("data", [
-    b"", b"{", b"[]", b"null", b"{}", b'{"target": 3}', b"\xff\xfe", b"[" * 100_000, encode(HOST),
-    b'{"target":"x","host":{"hostname":1},"script_exit":{"kind":"x"}}',
-])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"target": 3}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        encode(HOST),
+        b'{"target":"x","host":{"hostname":1},"script_exit":{"kind":"x"}}',
+    ],
+)
 def test_hostile_files_are_one_sentence(data):
     with pytest.raises(AdvisorError, match=r"^run/recording\.json is damaged") as error:
         decode(data, Recording, "run/recording.json")
