@@ -37,6 +37,7 @@ from advisor.testing import (
     shuffle,
     silent,
     source,
+    take,
     unknown_size,
 )
 from advisor.units import format_bytes, format_share
@@ -203,8 +204,10 @@ def has_several_epochs(analysis: Analysis, pipeline: Pipeline) -> bool:
     consumer = pipeline.consumer
     if consumer is None:
         return False
-    epochs = analysis.keras.get("epochs")
-    return consumer.iterators > 1 or (consumer.kind.startswith("keras") and isinstance(epochs, int) and epochs > 1)
+    if consumer.kind.startswith("keras"):  # it makes iterators for its own purposes too
+        epochs = analysis.keras.get("epochs")
+        return isinstance(epochs, int) and epochs > 1
+    return consumer.iterators > 1
 
 
 def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:
@@ -289,6 +292,10 @@ EXAMPLES = (
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), batch(32), consumer_ms=5, epochs=3),
         because="there is a cache",
+    ),
+    silent(
+        pipeline(source(), map_("decode", ms=5), take(100), consumer_ms=5, epochs=3),
+        because="take leaves the epoch early, and an unfinished cache is thrown away",
     ),
     silent(
         pipeline(

@@ -5,14 +5,14 @@ In: an `Analysis` and a pipeline.  Out: `CachePlace`s. Which of them to advise i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.predict.legality import CONTENT, Obstacle, cache_obstacles
-from advisor.predict.memory import cache_bytes, element_bytes
+from advisor.predict.memory import cache_bytes, element_bytes, steps_per_epoch
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
@@ -49,7 +49,7 @@ class CachePlace:
 def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     """Every place for a cache between the sources and the consumer, that something would be saved by."""
     consumed = consumed_call(analysis, pipeline)
-    if consumed is None:
+    if consumed is None or _leaves_early(analysis, pipeline, consumed):
         return []
     chain = upstream_calls(analysis, consumed)
     feeds = {call.id: {each.id for each in upstream_calls(analysis, call)} for call in chain}
@@ -64,7 +64,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_endless = (repeats and not movable) or any(
             each.cardinality == INFINITE_CARDINALITY for each in feeding if not each.inputs
         )
-        if call.method in _POINTLESS or is_stored or is_endless:
+        if call.method in _POINTLESS or is_stored or is_endless or _is_cut(call, below, feeds):
             continue
         saved = _saved(analysis, pipeline, [each for each in feeding if each not in movable])
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
@@ -85,6 +85,26 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
             )
         )
     return places
+
+
+def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
+    """Whether the consumer leaves its epochs before their end: an unfinished cache is thrown away each time."""
+    steps, whole = steps_per_epoch(analysis, pipeline), consumed.cardinality or 0
+    return steps is not None and whole > 0 and steps < 0.9 * whole
+
+
+def _is_cut(call: Call, below: Sequence[Call], feeds: Mapping[str, set[str]]) -> bool:
+    """Whether something downstream takes only a part of what comes out of `call`, so that a cache is never filled."""
+    for other in below:
+        if other.method in ("take", "take_while") and other.arguments.get("count") != -1:
+            return True
+        if len(other.inputs) > 1 and other.method != "concatenate":
+            is_whole = other.method == "zip" and other.cardinality is not None and other.cardinality == call.cardinality
+            if not (
+                is_whole and other.cardinality >= 0 and sum(call.id in feeds.get(i, ()) for i in other.inputs) == 1
+            ):
+                return True
+    return False
 
 
 def _movable(feeding: Sequence[Call], call: Call, in_the_way: Collection[str]) -> tuple[Call, ...]:

@@ -52,15 +52,22 @@ def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> in
             return (
                 each.cardinality if each.id == call.id else None if ratio is None else round(each.cardinality * ratio)
             )
-    consumer = pipeline.consumer
-    if consumer is None or consumer.iterators < 2 or analysis.recording is None:
-        return None
-    steps = next((len(s.start_ns) for s in analysis.recording.steps if s.consumer_id == consumer.id), 0)
-    it = iterator_of(pipeline, call)
+    steps, it = steps_per_epoch(analysis, pipeline), iterator_of(pipeline, call)
     if not steps or it is None or not it.elements or not pipeline.num_elements:
         return None
-    # All but the last iterator were read to their end (or the script left them early: then an epoch is what it reads).
-    return round(steps / (consumer.iterators - 1) * it.elements / pipeline.num_elements)
+    return round(steps * it.elements / pipeline.num_elements)
+
+
+def steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
+    """At most so many steps the consumer took out of each epoch that it finished or left; None: none was, or unknown.
+
+    All iterators but the last one are done with. Keras makes iterators for its own purposes, so theirs are not counted.
+    """
+    consumer, recording = pipeline.consumer, analysis.recording
+    if consumer is None or recording is None or consumer.iterators < 2 or consumer.kind.startswith("keras"):
+        return None
+    steps = next((len(s.start_ns) for s in recording.steps if s.consumer_id == consumer.id), 0)
+    return steps / (consumer.iterators - 1) if steps else None
 
 
 def _steadily_feeding(analysis: Analysis, call: Call) -> list[Call]:

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from advisor.model.finding import Safety
-from advisor.model.recording import Call, FunctionFacts
+from advisor.model.recording import Call, FunctionFacts, Recording, ScriptExit, StepSeries
 from advisor.predict import cache_obstacles, cache_places, parallel_safety
 from advisor.testing import AUTOTUNE, batch, interleave, map_, pipeline, prefetch, repeat, shuffle, source
 
@@ -117,3 +117,34 @@ def test_a_repeat_can_stand_behind_maps_and_leaves_one_pass_to_hold():
     made = pipeline(source(elements=50), repeat(), map_("decode", ms=3, bytes=100), batch(10), consumer_ms=1).analysis
     found = {p.call.method: ([call.method for call in p.movable], p.bytes) for p in cache_places(made, made.main)}
     assert found == {"TFRecordDataset": ([], 50_000), "map": (["repeat"], 5_000)}
+
+
+def test_no_cache_where_epochs_are_left_early():
+    made = pipeline(source(elements=320), map_("decode", ms=3), batch(10), consumer_ms=1, epochs=3).analysis
+    host = made.host
+    for steps, is_whole in ((32 * 2 + 5, True), (10 * 2, False)):
+        series = StepSeries("consumer0", tuple(range(steps)))
+        recording = Recording("train.py", host, ScriptExit("stopped"), consumers=(made.main.consumer,), steps=(series,))
+        assert bool(cache_places(dataclasses.replace(made, recording=recording), made.main)) is is_whole
+
+
+def test_a_branch_of_a_zip_can_be_cached_if_all_of_it_is_taken():
+    made = pipeline(source(elements=50), map_("decode", ms=3), batch(10), consumer_ms=1).analysis
+    decode, last = made.calls[1], made.calls[2]
+    other = dataclasses.replace(made.calls[0], id="other", cardinality=50)
+    for elements, is_legal in ((50, True), (20, False)):
+        both = Call("zip", "zip", None, inputs=(decode.id, "other"), cardinality=elements)
+        batched = dataclasses.replace(last, inputs=("zip",))
+        analysis = dataclasses.replace(made, calls=(*made.calls[:2], other, both, batched))
+        methods = {p.call.id for p in cache_places(analysis, made.main)}
+        assert (decode.id in methods) is is_legal
+        assert "zip" in methods
+
+
+def test_the_iterators_that_keras_makes_are_no_epochs():
+    made = pipeline(source(elements=320), map_("decode", ms=3), batch(10), consumer_ms=1, epochs=7).analysis
+    consumer = dataclasses.replace(made.main.consumer, kind="keras.fit")
+    series = StepSeries("consumer0", tuple(range(33)))
+    recording = Recording("train.py", made.host, ScriptExit("stopped"), consumers=(consumer,), steps=(series,))
+    main = dataclasses.replace(made.main, consumer=consumer)
+    assert cache_places(dataclasses.replace(made, recording=recording), main)
