@@ -101,7 +101,9 @@ def _is_cut(call: Call, below: Sequence[Call], feeds: Mapping[str, set[str]]) ->
         if len(other.inputs) > 1 and other.method != "concatenate":
             is_whole = other.method == "zip" and other.cardinality is not None and other.cardinality == call.cardinality
             if not (
-                is_whole and other.cardinality >= 0 and sum(call.id in feeds.get(i, ()) for i in other.inputs) == 1
+                is_whole
+                and (other.cardinality or 0) > 0
+                and sum(call.id in feeds.get(i, ()) for i in other.inputs) == 1
             ):
                 return True
     return False
