@@ -26,6 +26,10 @@ MOST_OPS = 20
 """Op types kept per iterator, costliest first: the rest never matters to a rule."""
 
 
+MOST_CALLS_BEHIND = 20
+"""How many calls without an iterator may stand between a consumer and the pipeline's last iterator."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What every pipeline of one host is put together from."""
@@ -238,15 +242,30 @@ def _notes(iterators: list[Iterator]) -> tuple[str, ...]:
 
 
 def _consumer_of(context: Context, iterators: list[Iterator]) -> Consumer | None:
-    """The recorded consumer of the dataset whose call stands nearest to the root."""
+    """The recorded consumer whose dataset stands nearest to the root."""
     if context.recording is None:
         return None
-    by_call = {consumer.call_id: consumer for consumer in context.recording.consumers}
+    ids = {call.id for it in iterators for call in it.calls}
+    by_call: dict[str | None, Consumer] = {}
+    for consumer in context.recording.consumers:
+        executed = _executed_call(context, consumer.call_id, ids)
+        if executed not in by_call or consumer.is_main:
+            by_call[executed] = consumer
     for it in iterators:
         for call in reversed(it.calls):
             if call.id in by_call:
                 return by_call[call.id]
     return None
+
+
+def _executed_call(context: Context, call_id: str | None, ids: set[str]) -> str | None:
+    """The call itself or the nearest one it was made from that an iterator stands for: options, say, leave none behind."""
+    seen = 0
+    while call_id is not None and call_id not in ids and seen < MOST_CALLS_BEHIND:
+        call = context.calls.get(call_id)
+        call_id = call.inputs[0] if call is not None and len(call.inputs) == 1 else None
+        seen += 1
+    return call_id if call_id in ids else None
 
 
 def _model_of(context: Context, root: Node) -> IteratorModel | None:
@@ -256,7 +275,7 @@ def _model_of(context: Context, root: Node) -> IteratorModel | None:
     ids = {call.id for node in root.walk() for call in calls_of(node, context.calls)}
     consumers = {c.id: c.call_id for c in context.recording.consumers}
     for model in context.recording.models:
-        if consumers.get(model.consumer_id) in ids:
+        if _executed_call(context, consumers.get(model.consumer_id), ids) is not None:
             return model
     return None
 

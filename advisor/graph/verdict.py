@@ -42,12 +42,11 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
     level = "high" if share >= HIGH_WAIT_SHARE else "moderate" if share >= MODERATE_WAIT_SHARE else "none"
     is_bound = level != "none"
     limit = LIMITS[main.bottleneck.resource] if is_bound and main.bottleneck else "unknown" if is_bound else "model"
-    basis = " (measured with the first batch repeated)" if measured is not None else ""
     if is_bound:
         word = "Input is the problem" if level == "high" else "Input costs some time"
         sentence = (
             f"{word}: {format_share(share)} of the step time is spent waiting for the input pipeline. "
-            f"Fixing it can make a step at most {format_ratio(ceiling)} faster{basis}."
+            f"{_ceiling_sentence(ceiling, measured is not None, recording)}"
         )
     else:
         sentence = (
@@ -55,6 +54,18 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
             "Look at the model and the device side."
         )
     return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level)
+
+
+def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | None) -> str:
+    most = format_ratio(ceiling)
+    if is_measured:
+        return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated)."
+    if recording is not None and not recording.host.accelerators:
+        return (
+            f"Without that wait a step is {most} faster; pipeline and model share the cores here, so fixing it can give "
+            "more: --ceiling measures how much."
+        )
+    return f"Fixing it can make a step at most {most} faster."
 
 
 def _too_few_steps(main: Pipeline) -> str:
