@@ -26,6 +26,10 @@ MOST_OPS = 20
 """Op types kept per iterator, costliest first: the rest never matters to a rule."""
 
 
+UNSEEN_SHARE = 0.1
+"""Steps without producers are left out when they are at least this share of all: fewer change no figure that matters."""
+UNSEEN_WAIT_SHARE = 0.05
+"""... and when they waited at least this share of their time, the line between bound and not bound by input."""
 MOST_CALLS_BEHIND = 20
 """How many calls without an iterator may stand between a consumer and the pipeline's last iterator."""
 
@@ -73,10 +77,12 @@ def assemble(context: Context) -> list[Pipeline]:
 def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
     calls = context.timeline.root_calls.get(root.index)
     steps: Steps | None = None
+    notes: tuple[str, ...] = ()
     if calls is not None and root.index not in context.timeline.fed_roots:
         steps = find_steps(calls)
         if context.marks:
             steps = use_markers(steps, context.marks, calls)
+        steps, notes = _with_producers(context, root, steps)
     blame: Blame | None = None
     if steps is not None and calls is not None:
         # without one whole step (old captures of a single step) the calls themselves are all there is to attribute
@@ -118,8 +124,30 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         bottleneck=bottleneck,
         already_done=already_done(iterators),
         model=model,
-        notes=_notes(iterators),
+        notes=(*notes, *_notes(iterators)),
     )
+
+
+def _with_producers(context: Context, root: Node, steps: Steps) -> tuple[Steps, tuple[str, ...]]:
+    """The steps during which producers were seen, where the others waited although none was.
+
+    Older profilers lose the events of threads that ended before the profile did: with 2.16, of all epochs but the last.
+    Steps that took their elements from a full buffer need no producer, so what hardly waited stays.
+    """
+    sums = (context.timeline.sums[node.index] for node in root.walk())
+    spans = ((t.produced_from_ns, t.produced_to_ns) for t in sums if t.produced_from_ns is not None)
+    nearest = next(spans, None)
+    if nearest is None or not len(steps.start_ns):
+        return steps, ()
+    # the consumer waits for the producers nearest to it: those further up may have left events that theirs did not
+    seen = (steps.end_ns > nearest[0]) & (steps.start_ns < nearest[1])
+    unseen = steps.only(~seen)
+    if not seen.any() or len(unseen.start_ns) < UNSEEN_SHARE * len(seen):
+        return steps, ()
+    if unseen.total_wait_ns < UNSEEN_WAIT_SHARE * unseen.span_ns:
+        return steps, ()
+    note = f"Of {len(seen)} steps only {int(seen.sum())} are used: during the others no producer was seen."
+    return steps.only(seen), (note,)
 
 
 def _wait_ns(steps: Steps | None, blame: Blame | None) -> int:

@@ -84,6 +84,10 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
             above = part.parent[rows]
             inside_produce = known & (above >= 0) & (thread.kind[above] == EventKind.PRODUCE)
             part.owner[above[inside_produce]] = parent_node[node_of[where[inside_produce]]]
+            # a root's id may have been used twice: what it calls tells which root it is
+            inside_root = known & (above >= 0) & (thread.kind[above] == EventKind.ITERATOR) & (thread.link[above] == 0)
+            caller = parent_node[node_of[where[inside_root]]]
+            part.owner[above[inside_root]] = np.where(caller != NOBODY, caller, part.owner[above[inside_root]])
         nested.append(part)
     return nested
 

@@ -137,6 +137,27 @@ def _adopt_orphans(iterators: dict[int, IteratorFacts], parent_of: dict[int, int
             parent_of[iterator_id] = found[0]
 
 
+def _split_reused_roots(iterators: dict[int, IteratorFacts], parent_of: dict[int, int]) -> dict[int, IteratorFacts]:
+    """Iterators in which each root has one input. A root has no other, so one with several stands for several.
+
+    TensorFlow makes ids from addresses, and a new epoch's (or an evaluation's) root can come to lie where an old one was
+    [seen with 2.16]. The first kind of input keeps the id; each other kind gets a twin of the root under a free id.
+    """
+    inputs: dict[int, dict[Key, list[int]]] = {}
+    for iterator_id, parent_id in parent_of.items():
+        if parent_id and not parent_of[parent_id] and base_type(_parsed(iterators[parent_id].long_name).type) == "Root":
+            inputs.setdefault(parent_id, {}).setdefault(_local_key(iterators[iterator_id]), []).append(iterator_id)
+    split = dict(iterators)
+    for root, kinds in inputs.items():
+        for children in list(kinds.values())[1:]:
+            twin = next(free for free in range(1, len(split) + 2) if free not in split)
+            split[twin] = iterators[root]
+            parent_of[twin] = 0
+            for child in children:
+                parent_of[child] = twin
+    return split
+
+
 def _chain_signature(iterator_id: int, inputs: dict[int, list[int]], keys: dict[int, Key]) -> Key:
     """The keys from a root down its first inputs: what tells two pipelines with the same injected root apart."""
     signature: list[str] = []
@@ -182,6 +203,7 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
         for i, facts in iterators.items()
     }
     _adopt_orphans(iterators, parent_of)
+    iterators = _split_reused_roots(iterators, parent_of)
     order, _ = _ancestors_first(parent_of)
     inputs: dict[int, list[int]] = {}
     for iterator_id, parent_id in parent_of.items():

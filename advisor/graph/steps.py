@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from advisor.graph.join import Ints
 from advisor.graph.timeline import RootCalls
@@ -30,6 +31,11 @@ class Steps:
     """The root call that a step begins with (marked steps: the union of those inside it is only in `wait_ns`)."""
     wait_end_ns: Ints
     wait_ns: Ints
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Steps:
+        """The steps for which `chosen` is True."""
+        columns = (self.start_ns, self.end_ns, self.wait_start_ns, self.wait_end_ns, self.wait_ns)
+        return Steps(*(column[chosen] for column in columns))
 
     @property
     def span_ns(self) -> int:

@@ -35,6 +35,9 @@ class NodeSums:
     python_ns: int = 0
     num_calls: int = 0
     produced: int = 0
+    produced_from_ns: int | None = None
+    """When its first Produce event began; None: there is none."""
+    produced_to_ns: int = 0
     ops: dict[str, list[int]] = field(default_factory=dict)
     """Op type -> [count, total_ns]."""
 
@@ -81,6 +84,11 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     produces = produces[owner[produces] != NOBODY]
     for index, value, _ in zip(*_grouped(owner[produces], np.maximum(own[produces], 0)), strict=True):
         sums[index].produce_ns += value
+    for index in np.unique(owner[produces]).tolist():
+        rows = produces[owner[produces] == index]
+        begin, known = int(thread.start_ns[rows[0]]), sums[index].produced_from_ns
+        sums[index].produced_from_ns = begin if known is None else min(begin, known)
+        sums[index].produced_to_ns = max(sums[index].produced_to_ns, int(thread.end_ns[rows].max()))
     made = produces[thread.key[produces] != 0]  # opening an input makes no element and has no element id
     for index, _, number in zip(*_grouped(owner[made], duration[made]), strict=True):
         sums[index].produced += number

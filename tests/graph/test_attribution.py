@@ -153,3 +153,17 @@ def test_epochs_are_one_pipeline_and_the_gap_between_them_is_no_step() -> None:
     assert pipeline.steps is not None
     assert pipeline.steps.count == 18
     assert pipeline.steps.p95_ns < 2_000_000
+
+
+def test_steps_whose_producers_were_lost_are_left_out_and_told() -> None:
+    """Of the first epoch only the consumer's events are there, as TensorFlow 2.16 writes it."""
+    profile = map_behind_prefetch(map_us=900, range_us=100, steps=20)
+    lost = map_behind_prefetch(map_us=900, range_us=100, steps=20, first_id=2**63 + 500)
+    profile.iterators.update({i: facts for i, facts in lost.iterators.items() if facts.long_name.count("::") <= 2})
+    early = [(a - 10**9, b - 10**9, k, label, key, link) for a, b, k, label, key, link in lost.threads["python"]]
+    profile.threads["python"] = early + profile.threads["python"]
+    pipeline = pipeline_of(profile)
+    assert pipeline.steps is not None
+    assert pipeline.steps.count == 19
+    assert blame(pipeline)["Map"] == pytest.approx(0.9, abs=0.02)
+    assert pipeline.notes == ("Of 38 steps only 19 are used: during the others no producer was seen.",)
