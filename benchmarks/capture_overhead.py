@@ -156,8 +156,7 @@ SCRIPTS = {
     "custom loop, records": CUSTOM_LOOP,
     "tiny elements": TINY_ELEMENTS,
 }
-"""The first three are what training scripts are like. The last two make many cheap elements per step: the profiler's cost per
-event (about 0.7 us) is no longer small against them, and the report says so."""
+"""The first three are what training scripts are like; the last two make many cheap elements per step."""
 
 
 def main() -> None:
