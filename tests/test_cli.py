@@ -222,7 +222,7 @@ def test_help_of_every_command(args, capsys):
     ],
 )
 def test_all_after_the_script_is_the_scripts(args, target, rest):
-    from advisor.cli import analyze
+    from advisor.commands.analyze import command as analyze
 
     context = analyze.make_context("analyze", list(args))
     assert context.params["target"] == target

@@ -1,0 +1,67 @@
+"""`advisor analyze`: run a script under watch, or read a saved run, and print the report.
+
+In: a target and options.  Out: the report; exit code 1 if `--fail-on` matched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from advisor.commands.output import (
+    EXIT_MATCHED,
+    check_fail_on,
+    console_for_people,
+    emit_json,
+    is_matched,
+    progress_line,
+    show_failure,
+)
+from advisor.commands.script_target import (
+    SCRIPT_SETTINGS,
+    ScriptCommand,
+    json_option,
+    report_options,
+    request_of,
+    run_options,
+    target_argument,
+)
+
+
+@click.command(
+    "analyze",
+    cls=ScriptCommand,
+    context_settings=SCRIPT_SETTINGS,
+    options_metavar="[OPTIONS]",
+    short_help="Find what slows a script's input pipeline.",
+)
+@target_argument("TARGET")
+@json_option
+@run_options
+@click.option("--to-end", is_flag=True, help="Let the script run on to its end.")
+@click.option("--ceiling", is_flag=True, help="Run again on the first batch repeated: the most that fixes can give.")
+@report_options
+def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bool, fail_on: tuple[str, ...],
+            **options: Any) -> int:  # fmt: skip  # noqa: ANN401
+    """Run TARGET, watch a short steady part of it, and say what slows its input.
+
+    TARGET is a script, `-m MODULE`, or a saved run: a run folder, a logdir or a .xplane.pb file. All after a script belongs
+    to the script.
+    """
+    from advisor import phases
+
+    request = request_of(target, args, options)
+    rules, settings = phases.load(request)
+    check_fail_on(fail_on, rules)
+    people = console_for_people(to_stderr=json_path == "-")
+    with progress_line(is_quiet=quiet or request.show_output) as on_progress:
+        report = phases.analyze(request, rules, settings, on_progress)
+    if not (request.is_saved_run or request.show_output):
+        show_failure(report)
+    emit_json(report, json_path)
+    if not quiet:
+        from advisor.report.text import print_report
+
+        print_report(report, people)
+    return EXIT_MATCHED if is_matched(report, fail_on) else 0

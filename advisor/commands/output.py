@@ -1,0 +1,88 @@
+"""Where commands write: the console, progress, the JSON report, and what `--fail-on` makes of a report.
+
+In: options and a `Report`.  Out: text on stdout or stderr, a file, a boolean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from advisor.engine import LoadedRule
+    from advisor.model.outcome import Report
+
+EXIT_MATCHED = 1
+PIPE_WIDTH = 100
+"""Columns where stdout is no terminal and COLUMNS does not say."""
+
+
+def console_for_people(to_stderr: bool = False) -> Console:
+    """The console for what people read: stdout, or stderr where stdout belongs to JSON."""
+    from rich.console import Console
+
+    stream = sys.stderr if to_stderr else sys.stdout
+    has_width = stream.isatty() or "COLUMNS" in os.environ
+    return Console(file=stream, width=None if has_width else PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+
+
+def progress_line(is_quiet: bool) -> contextlib.AbstractContextManager[Any]:
+    """A callback that shows `Progress` on stderr while its block runs; silent where stderr is no terminal."""
+    from rich.console import Console
+
+    from advisor.report.progress import show_progress
+
+    return show_progress(Console(stderr=True), is_quiet)
+
+
+def emit_json(report: Report, json_path: str | None) -> None:
+    """Write the JSON report to `json_path`; `-`: stdout; None: nowhere."""
+    from advisor.report.json import report_to_bytes, write_report
+
+    if json_path == "-":
+        sys.stdout.buffer.write(report_to_bytes(report))
+        sys.stdout.flush()
+    elif json_path is not None:
+        write_report(report, Path(json_path))
+
+
+def show_failure(report: Report) -> None:
+    """What a script that failed after its window wrote to stderr: its own traceback, untouched."""
+    recording = report.analysis.recording
+    if recording is None or recording.script_exit.code == 0:
+        return
+    with contextlib.suppress(OSError):
+        sys.stderr.buffer.write((Path(report.run_folder) / "script.err").read_bytes())
+        sys.stderr.flush()
+
+
+def check_fail_on(fail_on: Sequence[str], rules: Sequence[LoadedRule]) -> None:
+    """A typing mistake must not turn a gate off. Raises UsageError."""
+    check_rule_names("--fail-on", fail_on, ["any", "input-bound", *(loaded.id for loaded in rules)])
+
+
+def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """Raises UsageError, with the nearest known name, for the first of `names` that is not known."""
+    from advisor.settings import did_you_mean
+
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"{option} {name}: there is no such rule.{did_you_mean(name, known)}")
+
+
+def is_matched(report: Report, fail_on: Sequence[str]) -> bool:
+    """Whether one of the `--fail-on` names was found."""
+    found = {finding.rule for finding in report.findings}
+    return (
+        ("any" in fail_on and bool(found))
+        or ("input-bound" in fail_on and report.analysis.verdict.is_input_bound)
+        or bool(found & set(fail_on))
+    )
