@@ -3,9 +3,9 @@
 In: step boundaries from the hooks (in the consumer's own thread), and the watchdog's polls where none come by.
 Out: the best `Capture`; then a `StopScript` at the next boundary.
 
-States: idle -> trial -> pause -> open -> closed. The trial is insurance: it begins after two steps, so that a script that
-ends soon has been measured at all. The pause lets the buffers drain that filled while the trial was written, and gives step
-times without the profiler. With a warm-up set by the user there is neither.
+States: idle -> trial -> pause -> plain -> open -> closed. The trial is insurance: it begins after two steps, so that a script
+that ends soon has been measured at all. The pause lets the buffers drain that filled while the trial was written; with a
+warm-up set by the user there is neither. In the plain stretch steps are timed without the profiler, then it is opened.
 """
 
 from __future__ import annotations
@@ -122,18 +122,29 @@ class Monitor:
         is_settled = self._limits.is_settled(track.count, (now - track.first_ns) / 1e9 if track.first_ns else 0.0)
         match self._state:
             case "idle" if is_settled:
-                self._open(track, "open")
+                self._open(track, "plain" if self._is_profiling else "open")
             case "idle" if self._has_trial and track.count >= TRIAL_STEPS:
                 self._open(track, "trial")
             case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS * 1e9:
                 self._close("trial")
             case "pause" if is_settled and has_drained(track.count - self._pause[0], (now - self._pause[1]) / 1e9):
-                self._open(track, "open")
+                self._open(track, "plain")
+            case "plain" if self._measurement:
+                self._profile_if_timed(track, self._measurement, now)
             case "open" if self._measurement and not self._is_by_time:
                 self._close_if_enough(track, self._measurement, now)
-        if self._state != "open":
+        if self._state not in ("plain", "open"):
             self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS)
         self._next_check_ns = time.time_ns() + _CHECK_NS
+
+    def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> None:
+        durations = track.durations(measurement.first_step)
+        self._report("timing", len(durations), self._limits.steps)
+        if self._limits.is_timed(durations, (now - measurement.start_ns) / 1e9):
+            measurement.end_plain()
+            measurement.start_profiler()
+            self._state = "open"
+            self._check_at_step = math.inf if self._limits.steps is None else track.count + self._limits.steps
 
     def _close_if_enough(self, track: Track, measurement: Measurement, now: int) -> None:
         durations = track.durations(measurement.first_step)
@@ -166,6 +177,8 @@ class Monitor:
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
         self._measurement = Measurement(folder, track, self._tracks, self.profiler, self._warn)
+        if state != "plain":
+            self._measurement.start_profiler()
         if self._limits.steps is not None:
             self._check_at_step = self._measurement.first_step + self._limits.steps
         self._state, self._is_by_time = state, False
@@ -176,6 +189,10 @@ class Monitor:
         if measurement is None:
             return
         self._check_at_step = math.inf
+        if self._state == "plain":
+            measurement.abandon()
+            self._state = "pause"
+            return
         is_final = reason not in _EARLY
         capture = measurement.close(
             "script ended" if reason == "trial" else reason,
@@ -204,6 +221,8 @@ class Monitor:
             for track in self._tracks.all():
                 if track.open_since_ns and how == "finished":
                     track.end(time.time_ns())
+            if self._state == "plain" and self.capture is not None and self._measurement is not None:
+                self.capture = self._measurement.add_plain_to(self.capture)
             with contextlib.suppress(Exception):
                 self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
 

@@ -26,9 +26,15 @@ SLOW_WARMUP_S = 10.0
 """With steps of seconds each, 3 steps and this long are warm-up enough."""
 SLOW_WARMUP_STEPS = 3
 MIN_STEPS = 20
-MIN_SECONDS = 2.0
-"""A shorter window sees too few of tf.data's buffer cycles and of a periodic cost (a garbage collection, a log line)."""
-MAX_SECONDS = 20.0
+PLAIN_SECONDS = 2.0
+"""A shorter stretch sees too few of tf.data's buffer cycles and of a periodic cost (a garbage collection, a log line)."""
+PLAIN_MAX_SECONDS = 10.0
+PLAIN_MIN_STEPS = 3
+"""Steps of seconds each: three of them must do."""
+MIN_SECONDS = 1.0
+"""The profiled stretch only has to say where the time goes; how much it is has been measured before. The shorter it is, the
+less the profiler's events fill the script's memory: each first touch of a page costs time too."""
+MAX_SECONDS = 10.0
 MAX_STEPS = 5_000
 MAX_HALF_WIDTH = 0.05
 """The window closes when the mean step time is known to 5 % (95 % interval)."""
@@ -53,10 +59,22 @@ class Limits:
             return elapsed_s >= SETTLE_S
         return steps >= SLOW_WARMUP_STEPS and elapsed_s >= SLOW_WARMUP_S
 
-    def closing_reason(self, steps_ns: Sequence[int], elapsed_s: float, events_per_step: float | None) -> str | None:
-        """`steps`, `seconds`, `events` or `stable` when the window is to be closed now; None: go on.
+    def is_timed(self, steps_ns: Sequence[int], elapsed_s: float) -> bool:
+        """Whether enough steps have been timed without the profiler, so that it can be started.
 
-        `steps_ns`: durations of the steps inside the window so far.
+        Limits that the user set for the profiled stretch hold for this one too: it is never the longer one.
+        """
+        count = len(steps_ns)
+        if self.steps is not None and count >= self.steps:
+            return True
+        if elapsed_s >= min(PLAIN_MAX_SECONDS, math.inf if self.seconds is None else self.seconds):
+            return count >= PLAIN_MIN_STEPS or self.seconds is not None
+        return count >= MIN_STEPS and elapsed_s >= PLAIN_SECONDS and half_width(steps_ns) <= MAX_HALF_WIDTH
+
+    def closing_reason(self, steps_ns: Sequence[int], elapsed_s: float, events_per_step: float | None) -> str | None:
+        """`steps`, `seconds`, `events` or `stable` when the profiled stretch is to be closed now; None: go on.
+
+        `steps_ns`: durations of the steps in it so far.
         """
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:

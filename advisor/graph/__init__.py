@@ -25,13 +25,16 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
     from advisor.graph.align import index_calls
     from advisor.graph.assemble import Context, assemble, join_devices
     from advisor.graph.nodes import fold
+    from advisor.graph.plain import use_plain_steps
     from advisor.graph.timeline import build_timeline
-    from advisor.graph.verdict import explain_profiler_error, judge, profiling_overhead
+    from advisor.graph.verdict import explain_profiler_error, judge
     from advisor.model.pipeline import Analysis
     from advisor.trace.steps import marked_steps
     from advisor.units import format_share
 
     pipelines: list[Pipeline] = []
+    overhead = None
+    has_marks = False
     warnings = list(trace.warnings) if trace else []
     calls = index_calls(recording.calls) if recording else {}
     # AutoGraph is the only one in TensorFlow that calls the public `scan`
@@ -41,6 +44,7 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
         timeline = build_timeline(host, forest)
         join_devices(forest, timeline)
         marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
+        has_marks |= bool(marks)
         found = assemble(Context(host, forest, timeline, recording, calls, marks))
         pipelines += _numbered_after(found, len(pipelines))
         warnings += [f"{host.hostname}: {text}" for text in forest.warnings]
@@ -48,10 +52,14 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
     pipelines = _choose_main(pipelines)
     if recording:
         warnings += recording.warnings
-    overhead = profiling_overhead(recording)
+        if not has_marks:  # the script's own markers say what a step is, and Python has not seen those
+            timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
+            pipelines = [pipeline for pipeline, _ in timed]
+            overhead = next((cost for _, cost in timed if cost is not None), None)
     if overhead is not None and overhead > MAX_OVERHEAD:
         warnings.append(
-            f"The profiler itself made steps {format_share(overhead)} slower: the cost of cheap elements is overstated here."
+            f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it; "
+            "in what the wait is made of, many cheap operations may be overstated."
         )
     return Analysis(
         target=target,

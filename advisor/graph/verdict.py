@@ -1,7 +1,6 @@
 """Is input the problem, and what is the most that fixing it can give?
 
-In: the pipelines and the recording.  Out: `Verdict` in one sentence, and the window's overhead against the steps
-before it.
+In: the pipelines and the recording.  Out: `Verdict` in one sentence.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
-from advisor.capture.window import half_width
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
 from advisor.units import format_ns, format_ratio, format_share
@@ -20,10 +18,6 @@ MODERATE_WAIT_SHARE = 0.05
 HIGH_WAIT_SHARE = 0.20
 MIN_STEPS = 3
 """Fewer steps than this say nothing about a share."""
-UNPROFILED_NS = 500_000_000
-"""The half of the capture's pause (1 s, `capture/window.py`) that ends where the window opens."""
-COMPARABLE = 0.1
-"""Both means must be known to 10 % (95 % interval): steps that come in bursts cannot be compared over half a second."""
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
@@ -123,22 +117,3 @@ def step_durations(recording: Recording) -> list[int]:
     series = max(recording.steps, key=lambda s: (s.consumer_id in main, len(s.start_ns)), default=None)
     starts = series.start_ns if series else ()
     return [b - a for a, b in itertools.pairwise(starts)]
-
-
-def profiling_overhead(recording: Recording | None) -> float | None:
-    """Mean step inside the window over that of the last unprofiled steps before it, minus 1; None where one is uncertain.
-
-    The capture pauses the profiler before it opens the window; in the pause's second half buffers are back to normal.
-    """
-    if recording is None or recording.window is None:
-        return None
-    main = {c.id for c in recording.consumers if c.is_main}
-    window = recording.window
-    for series in recording.steps:
-        if series.consumer_id in main:
-            steps = list(itertools.pairwise(series.start_ns))
-            inside = [b - a for a, b in steps if a >= window.start_ns and b <= window.end_ns]
-            before = [b - a for a, b in steps if a >= window.start_ns - UNPROFILED_NS and b <= window.start_ns]
-            if half_width(before) <= COMPARABLE and half_width(inside) <= COMPARABLE:
-                return statistics.fmean(inside) / statistics.fmean(before) - 1
-    return None

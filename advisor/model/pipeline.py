@@ -133,9 +133,10 @@ class Pipeline:
     """Feeds a device iterator's host side or is one (MultiDeviceIterator, Generator/Prefetch without a Root)."""
     steps: StepStats | None = None
     wait_ns: int = 0
-    """Time its consumer spent inside the root's GetNext, counted once (union over devices)."""
+    """Time its consumer spent inside the root's GetNext, counted once (union over devices); where the wait was measured
+    without the profiler, that share of `span_ns`."""
     span_ns: int = 0
-    """From the first to the last step's end: wait_ns / span_ns is the input wait share."""
+    """Sum of the profiled steps: wait_ns / span_ns is the input wait share."""
     num_elements: int = 0
     """Elements that reached the root in the window."""
     min_call_ns: int = 0
@@ -156,7 +157,9 @@ class Pipeline:
 
     @property
     def elements_per_s(self) -> float:
-        """Elements per second at the root; 0 where nothing was measured."""
+        """Elements per second at the root (one a step); 0 where nothing was measured."""
+        if self.steps is not None and self.steps.mean_ns:
+            return 1e9 / self.steps.mean_ns
         return self.num_elements / self.span_ns * 1e9 if self.span_ns else 0.0
 
     @property
@@ -218,7 +221,7 @@ class Analysis:
     recording: Recording | None = None
     warnings: tuple[str, ...] = ()
     profiling_overhead: float | None = None
-    """Median step time inside the window over that just before it, without the profiler, minus 1; None: too few steps."""
+    """Mean step time while the profiler ran over that without it, minus 1; None: too few steps."""
 
     @property
     def main(self) -> Pipeline | None:

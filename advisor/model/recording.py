@@ -122,16 +122,25 @@ class StepSeries:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The profiled part of the run."""
+    """The measured part of the run: a plain stretch without the profiler, then the profiled one.
+
+    Step times and waits are taken from the plain stretch, because the profiler costs time itself; what the profiled steps
+    did says where the wait comes from.
+    """
 
     start_ns: int
+    """Beginning of the profiled stretch."""
     end_ns: int
     warmup_steps: int
-    """Steps of the main consumer before the window opened."""
+    """Steps of the main consumer before the measured part."""
     steps: int
-    """Steps of the main consumer inside the window; 0 where Python could not count them."""
+    """Steps of the main consumer in the profiled stretch; 0 where Python could not count them."""
     closed_by: str
     """`stable`, `steps`, `seconds`, `events`, `script ended`, `script failed`, `interrupted`."""
+    plain_start_ns: int = 0
+    """Beginning of the stretch without the profiler; 0: there was none."""
+    plain_end_ns: int = 0
+    plain_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

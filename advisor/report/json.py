@@ -102,6 +102,8 @@ def _window(window: Window) -> Json:
         "warmup_steps": window.warmup_steps,
         "steps": window.steps,
         "duration_ms": _milliseconds(window.end_ns - window.start_ns),
+        "plain_steps": window.plain_steps,
+        "plain_duration_ms": _milliseconds(window.plain_end_ns - window.plain_start_ns),
         "closed_by": window.closed_by,
     }
 

@@ -19,12 +19,13 @@ from advisor.report.places import clean
 _WORDS = {
     "starting": "starting TensorFlow",
     "warming up": "warming up",
+    "timing": "timing steps",
     "profiling": "profiling",
     "saving": "saving the profile",
     "finishing": "waiting for the script to end",
     "analysing": "analysing",
 }
-_COUNTED = ("warming up", "profiling")
+_COUNTED = ("warming up", "timing", "profiling")
 
 
 def describe(progress: Progress, elapsed_ns: int) -> str:
@@ -34,7 +35,7 @@ def describe(progress: Progress, elapsed_ns: int) -> str:
         words += f" {units.format_count(progress.done)}/{units.format_many(progress.total, 'step')}"
     elif progress.phase in _COUNTED and progress.done:
         words += f" {units.format_many(progress.done, 'step')}"
-    if progress.phase == "profiling":
+    if progress.phase in ("timing", "profiling"):
         words += f" {units.format_ns(elapsed_ns)}"
     return f"{words} ({clean(progress.text)})" if progress.phase != "starting" and progress.text else words
 

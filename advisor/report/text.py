@@ -211,9 +211,15 @@ def _measured(report: Report) -> str:
         parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(steps.median_ns)} (median)")
     if window is not None:
         warmup = units.format_many(window.warmup_steps, "warm-up step")
-        parts.append(f"window {units.format_span(window.start_ns, window.end_ns)} after {warmup}")
-    if analysis.profiling_overhead is not None:
-        parts.append(f"step time under the profiler {units.format_change(analysis.profiling_overhead)}")
+        if window.plain_steps:
+            plain = units.format_span(window.plain_start_ns, window.plain_end_ns)
+            parts.append(f"timed for {plain} without the profiler after {warmup}")
+            change = ""
+            if analysis.profiling_overhead is not None:
+                change = f" (steps {units.format_change(analysis.profiling_overhead)})"
+            parts.append(f"then profiled for {units.format_span(window.start_ns, window.end_ns)}{change}")
+        else:
+            parts.append(f"profiled for {units.format_span(window.start_ns, window.end_ns)} after {warmup}")
     if report.silenced:
         parts.append(f"{units.format_many(report.silenced, 'finding')} silenced")
     sentences = [f"Measured: {', '.join(parts)}."] if parts else []
