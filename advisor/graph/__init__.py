@@ -5,59 +5,93 @@ In: a `Trace` and, where the run was captured by us, its `Recording`.  Out: `Ana
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from advisor.model.pipeline import Analysis, Pipeline
     from advisor.model.recording import Recording
-    from advisor.model.trace import Trace
+    from advisor.model.trace import HostTrace, Trace
 
 
 MAX_OVERHEAD = 0.05
 """What the profiler may add to a step before the report says so; the project's own bound for its capture."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostPart:
+    """What one host's profile says: small, so that many hosts can be analysed one after another or in processes."""
+
+    hostname: str
+    path: str
+    pipelines: tuple[Pipeline, ...] = ()
+    """Numbered from `p0` on each host; none is the main one yet."""
+    has_marks: bool = False
+    """Whether the program marked its steps."""
+    warnings: tuple[str, ...] = ()
+
+
 def analyse(trace: Trace | None, recording: Recording | None, target: str) -> Analysis:
     """Put both together. Either may be missing: a bare profile has no calls, a script that never iterates no
     profile.
     """
+    parts = [analyse_host(host, recording) for host in trace.hosts] if trace else []
+    return combine(parts, recording, target, trace.warnings if trace else ())
+
+
+def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
+    """The pipelines of one host; nothing of the result refers to the trace, which may be freed."""
     from advisor.graph.align import index_calls
     from advisor.graph.assemble import Context, assemble, join_devices
     from advisor.graph.nodes import fold
-    from advisor.graph.plain import use_plain_steps
     from advisor.graph.timeline import build_timeline
-    from advisor.graph.verdict import explain_profiler_error, judge
-    from advisor.model.pipeline import Analysis
+    from advisor.graph.verdict import explain_profiler_error
     from advisor.trace.steps import marked_steps
+
+    calls = index_calls(recording.calls) if recording else {}
+    # AutoGraph is the only one in TensorFlow that calls the public `scan`
+    loops = frozenset(call.id for call in calls.values() if call.method == "scan" and call.library == "tensorflow")
+    forest = fold(host, loops)
+    timeline = build_timeline(host, forest)
+    join_devices(forest, timeline)
+    marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
+    return HostPart(
+        hostname=host.hostname,
+        path=host.path,
+        pipelines=tuple(assemble(Context(host, forest, timeline, recording, calls, marks))),
+        has_marks=bool(marks),
+        warnings=(
+            *(f"{host.hostname}: {text}" for text in (*host.warnings, *forest.warnings)),
+            *(explain_profiler_error(text) for text in host.errors),
+        ),
+    )
+
+
+def combine(
+    parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
+) -> Analysis:
+    """The analysis of all hosts together: pipelines numbered through, the main one chosen, the verdict on it."""
+    from advisor.graph.plain import use_plain_steps
+    from advisor.graph.verdict import judge
+    from advisor.model.pipeline import Analysis
     from advisor.units import format_share
 
     pipelines: list[Pipeline] = []
     overhead = None
-    has_marks = False
-    warnings = list(trace.warnings) if trace else []
-    calls = index_calls(recording.calls) if recording else {}
-    # AutoGraph is the only one in TensorFlow that calls the public `scan`
-    loops = frozenset(call.id for call in calls.values() if call.method == "scan" and call.library == "tensorflow")
-    for host in trace.hosts if trace else ():
-        forest = fold(host, loops)
-        timeline = build_timeline(host, forest)
-        join_devices(forest, timeline)
-        marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
-        has_marks |= bool(marks)
-        found = assemble(Context(host, forest, timeline, recording, calls, marks))
-        pipelines += _numbered_after(found, len(pipelines))
-        warnings += [f"{host.hostname}: {text}" for text in forest.warnings]
-        warnings += [explain_profiler_error(text) for text in host.errors]
+    said = list(warnings)
+    for part in parts:
+        pipelines += _numbered_after(list(part.pipelines), len(pipelines))
+        said += part.warnings
     pipelines = _choose_main(pipelines)
     if recording:
-        warnings += recording.warnings
-        if not has_marks:  # the script's own markers say what a step is, and Python has not seen those
+        said += recording.warnings
+        if not any(part.has_marks for part in parts):  # own markers say what a step is, and Python has not seen those
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
             pipelines = [pipeline for pipeline, _ in timed]
             overhead = next((cost for _, cost in timed if cost is not None), None)
     if overhead is not None and overhead > MAX_OVERHEAD:
-        warnings.append(
+        said.append(
             f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it; "
             "in what the wait is made of, many cheap operations may be overstated."
         )
@@ -70,7 +104,7 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
         usage=recording.usage if recording else None,
         keras=dict(recording.keras) if recording else {},
         recording=recording,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(said)),
         profiling_overhead=overhead,
     )
 
