@@ -28,13 +28,17 @@ SLOW_WARMUP_STEPS = 3
 MIN_STEPS = 20
 PLAIN_SECONDS = 2.0
 """A shorter stretch sees too few of tf.data's buffer cycles and of a periodic cost (a garbage collection, a log line)."""
-PLAIN_MAX_SECONDS = 10.0
+PLAIN_MAX_SECONDS = 5.0
+"""Restless steps are timed no longer than this: many scripts that people try out end after half a minute."""
+PLAIN_SLOW_SECONDS = 10.0
 PLAIN_MIN_STEPS = 3
-"""Steps of seconds each: three of them must do."""
+"""Steps of seconds each: three of them in this time must do."""
 MIN_SECONDS = 1.0
 """The profiled stretch only has to say where the time goes; how much it is has been measured before. The shorter it is, the
 less the profiler's events fill the script's memory: each first touch of a page costs time too."""
-MAX_SECONDS = 10.0
+RESTLESS_SECONDS = 3.0
+"""With enough steps it goes on no longer than this, however much they differ."""
+MAX_SECONDS = 20.0
 MAX_STEPS = 5_000
 MAX_HALF_WIDTH = 0.05
 """The window closes when the mean step time is known to 5 % (95 % interval)."""
@@ -67,9 +71,12 @@ class Limits:
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:
             return True
-        if elapsed_s >= min(PLAIN_MAX_SECONDS, math.inf if self.seconds is None else self.seconds):
-            return count >= PLAIN_MIN_STEPS or self.seconds is not None
-        return count >= MIN_STEPS and elapsed_s >= PLAIN_SECONDS and half_width(steps_ns) <= MAX_HALF_WIDTH
+        if self.seconds is not None and elapsed_s >= self.seconds:
+            return True
+        if count >= MIN_STEPS:
+            is_stable = elapsed_s >= PLAIN_SECONDS and half_width(steps_ns) <= MAX_HALF_WIDTH
+            return is_stable or elapsed_s >= PLAIN_MAX_SECONDS
+        return count >= PLAIN_MIN_STEPS and elapsed_s >= PLAIN_SLOW_SECONDS
 
     def closing_reason(self, steps_ns: Sequence[int], elapsed_s: float, events_per_step: float | None) -> str | None:
         """`steps`, `seconds`, `events` or `stable` when the profiled stretch is to be closed now; None: go on.
@@ -87,8 +94,11 @@ class Limits:
             return None
         if count >= MAX_STEPS and elapsed_s >= MIN_SECONDS:
             return "steps"
-        if count >= MIN_STEPS and elapsed_s >= MIN_SECONDS and half_width(steps_ns) <= MAX_HALF_WIDTH:
-            return "stable"
+        if count >= MIN_STEPS and elapsed_s >= MIN_SECONDS:
+            if half_width(steps_ns) <= MAX_HALF_WIDTH:
+                return "stable"
+            if elapsed_s >= RESTLESS_SECONDS:
+                return "seconds"
         return None
 
 

@@ -177,7 +177,7 @@ for x in {make}:
         **SHORT,
     )
     assert run.main.kind == "distributed" and run.main.call_id == run.call("batch").id
-    assert int(run.out.split()[-1]) == 40 == len(run.steps.start_ns)
+    assert int(run.out.split()[-1]) == 70 == len(run.steps.start_ns)
 
 
 def test_training_wins_over_counting(watch):

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.capture.window import MAX_SECONDS, MIN_SECONDS, MIN_STEPS, Limits, half_width, has_drained
+from advisor.capture.window import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    MIN_STEPS,
+    PLAIN_SECONDS,
+    RESTLESS_SECONDS,
+    Limits,
+    half_width,
+    has_drained,
+)
 
 STEADY = [10_000_000] * 50
 
@@ -29,8 +38,20 @@ def test_a_steady_loop_closes_as_stable():
 
 def test_a_restless_loop_runs_to_its_limit():
     restless = [1_000_000] * 25 + [50_000_000] * 25
-    assert Limits().closing_reason(restless, 5.0, None) is None
+    assert Limits().closing_reason(restless, RESTLESS_SECONDS - 0.1, None) is None
+    assert Limits().closing_reason(restless, RESTLESS_SECONDS, None) == "seconds"
+    assert Limits().closing_reason(restless[23:27], MAX_SECONDS - 0.1, None) is None
     assert Limits().closing_reason(restless, MAX_SECONDS, None) == "seconds"
+
+
+def test_steps_are_timed_before_the_profiler_starts():
+    limits = Limits()
+    assert limits.is_timed(STEADY, PLAIN_SECONDS) and not limits.is_timed(STEADY, PLAIN_SECONDS - 0.1)
+    restless = [1_000_000] * 25 + [50_000_000] * 25
+    assert not limits.is_timed(restless, 4.9) and limits.is_timed(restless, 5.0)
+    assert not limits.is_timed(STEADY[:2], 60.0) and not limits.is_timed(STEADY[:3], 9.0)
+    assert limits.is_timed(STEADY[:3], 10.0), "steps of seconds do not need twenty of them"
+    assert Limits(steps=10).is_timed(STEADY[:10], 0.1) and Limits(seconds=0.5).is_timed([], 0.5)
 
 
 def test_the_users_limits_come_first():
