@@ -15,6 +15,7 @@ from advisor.graph.align import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, Walk, collect_states
 from advisor.graph.critical_path import find_bottleneck, mark_paths
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
+from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
 from advisor.graph.timeline import Timeline
 from advisor.model.catalog import is_async, is_source
@@ -84,11 +85,11 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
             steps = use_markers(steps, context.marks, calls)
         steps, notes = _with_producers(context, root, steps)
     blame: Blame | None = None
+    parallelism = {node.index: _integer(node, "parallelism") or 1 for node in root.walk()}
     if steps is not None and calls is not None:
         # without one whole step (old captures of a single step) the calls themselves are all there is to attribute
         intervals = (steps.start_ns, steps.end_ns) if len(steps.start_ns) else union(calls)
         states = collect_states(context.timeline, frozenset({root.index}), intervals)
-        parallelism = {node.index: _integer(node, "parallelism") or 1 for node in root.walk()}
         blame = Walk(context.forest, parallelism).attribute(states)
     graph = context.forest.graph(root)
     ids = {index: f"p{number}.{place}" for place, index in enumerate(node.index for node in root.walk())}
@@ -97,7 +98,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
     iterators = [_iterator(context, graph.nodes[index]["node"], ids, blame, model_nodes.get(index)) for index in ids]
     classic = {
         ids[index]: value
-        for index, value in context.timeline.slowest_call.get(root.index, {}).items()
+        for index, value in context.timeline.slowest_call(root.index).items()
         if index in ids and index != root.index
     }
     iterators = mark_paths(iterators, classic)
@@ -121,6 +122,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         mean_call_ns=int(duration.mean()) if len(duration) else 0,
         max_call_ns=int(duration.max()) if len(duration) else 0,
         slow_calls=int((duration > SLOW_CALL_NS).sum()),
+        slowest_calls=slowest_calls(context.timeline, context.forest, root, list(root.walk()), parallelism),
         bottleneck=bottleneck,
         already_done=already_done(iterators),
         model=model,

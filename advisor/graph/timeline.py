@@ -6,6 +6,7 @@ sums per node.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ MULTI_DEVICE_THREAD = "tf_data_multi_device_iterator"
 """Threads that fill the devices' buffers of a distributed dataset: nobody waits for them directly. Source: the thread
 names in
 `tensorflow/core/kernels/data/multi_device_iterator_ops.cc`."""
+SLOW_CALLS_KEPT = 10
+"""Calls of each root that are kept by themselves, for those who look at one slow call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,16 @@ class RootCalls:
     thread: Rows
 
 
+@dataclass(frozen=True, slots=True)
+class SlowCall:
+    """One call of a root, and what stands under it on the caller's thread."""
+
+    start_ns: int
+    end_ns: int
+    inside: dict[int, tuple[int, int, int]]
+    """Node index -> (calls, sum of their durations, self time) inside this call, in nanoseconds."""
+
+
 @dataclass(eq=False)
 class Timeline:
     """See the module's docstring. `times[t]`/`codes[t]` are thread t's boundaries and the activity from each on (-1:
@@ -62,10 +75,12 @@ class Timeline:
     """Root node index -> the calls of it by a consumer or by the feeding thread."""
     fed_roots: frozenset[int]
     """Roots that are called by a multi-device thread only."""
-    slowest_call: dict[int, dict[int, int]]
-    """Root node index -> self time per node inside its slowest call, on the caller's thread alone (the classic
-    view).
-    """
+    slow_calls: dict[int, list[SlowCall]]
+    """Root node index -> its slowest calls, slowest first."""
+
+    def slowest_call(self, root: int) -> dict[int, int]:
+        """Self time per node inside the root's slowest call, on the caller's thread alone (the classic view)."""
+        return {node: own for call in self.slow_calls.get(root, ())[:1] for node, (_, _, own) in call.inside.items()}
 
 
 def build_timeline(host: HostTrace, forest: Forest) -> Timeline:
@@ -83,10 +98,10 @@ def build_timeline(host: HostTrace, forest: Forest) -> Timeline:
 
 
 def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline: Timeline) -> None:
-    """Find the calls of each root, its slowest call's self times, and which roots only feed devices."""
+    """Find the calls of each root, what its slowest calls did, and which roots only feed devices."""
     columns: dict[int, list[tuple[int, int, int, int]]] = {}
     fed: dict[int, bool] = {}
-    slowest: dict[int, tuple[int, NestedThread, int]] = {}
+    slowest: dict[int, list[tuple[int, int, int]]] = {}
     is_root = np.array([node.parent is None for node in forest.nodes] + [False])
     for number, part in enumerate(nested):
         thread = part.thread
@@ -101,8 +116,12 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
         ):
             columns.setdefault(owner, []).append((start, end, key, number))
             fed[owner] = fed.get(owner, True) and feeds
-            if end - start > slowest.get(owner, (-1, part, -1))[0]:
-                slowest[owner] = (end - start, part, row)
+            heap = slowest.setdefault(owner, [])
+            entry = (end - start, -number, -row)  # of calls of one length the first
+            if len(heap) < SLOW_CALLS_KEPT:
+                heapq.heappush(heap, entry)
+            elif entry > heap[0]:
+                heapq.heapreplace(heap, entry)
     for owner, calls in columns.items():
         calls.sort()
         start, end, key, thread_number = zip(*calls, strict=True)
@@ -113,7 +132,14 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
             np.array(thread_number, np.int32),
         )
     timeline.fed_roots = frozenset(owner for owner, only_fed in fed.items() if only_fed)
-    timeline.slowest_call = {owner: _self_times_in(part, row) for owner, (_, part, row) in slowest.items()}
+    scopes: dict[int, Rows] = {}
+    for owner, heap in slowest.items():
+        timeline.slow_calls[owner] = []
+        for _, number, row in sorted(heap, reverse=True):
+            part = nested[-number]
+            if number not in scopes:
+                scopes[number] = nearest(part, (EventKind.ITERATOR,))
+            timeline.slow_calls[owner].append(_look_inside(part, -row, scopes[number]))
 
 
 def _enclosing_owner(part: NestedThread, rows: Rows) -> Rows:
@@ -126,21 +152,23 @@ def _enclosing_owner(part: NestedThread, rows: Rows) -> Rows:
     return found
 
 
-def _self_times_in(part: NestedThread, row: int) -> dict[int, int]:
-    """Self time per node inside one call, on its own thread."""
+def _look_inside(part: NestedThread, row: int, scope: Rows) -> SlowCall:
+    """What each node did inside one call, on its own thread. `scope`: each row's nearest enclosing iterator."""
     thread = part.thread
-    last = int(np.searchsorted(thread.start_ns, thread.end_ns[row], side="left"))
-    rows = np.arange(row, last, dtype=np.int32)
+    begin, finish = int(thread.start_ns[row]), int(thread.end_ns[row])
+    last = int(np.searchsorted(thread.start_ns, finish, side="left"))
+    rows = np.arange(row, max(last, row + 1), dtype=np.int32)
     rows = rows[(thread.kind[rows] == EventKind.ITERATOR) & (part.owner[rows] != NOBODY)]
-    duration = thread.end_ns - thread.start_ns
-    scope = nearest(part, (EventKind.ITERATOR,))
-    times: dict[int, int] = {}
+    inside: dict[int, tuple[int, int, int]] = {}
     for inner in rows.tolist():
-        times[int(part.owner[inner])] = times.get(int(part.owner[inner]), 0) + int(duration[inner])
+        node, time = int(part.owner[inner]), int(thread.end_ns[inner] - thread.start_ns[inner])
+        calls, total, own = inside.get(node, (0, 0, 0))
+        inside[node] = (calls + 1, total + time, own + time)
         if inner != row and scope[inner] >= row:
             above = int(part.owner[scope[inner]])
-            times[above] = times.get(above, 0) - int(duration[inner])
-    return times
+            calls, total, own = inside.get(above, (0, 0, 0))
+            inside[above] = (calls, total, own - time)
+    return SlowCall(begin, finish, inside)
 
 
 def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, Rows]:

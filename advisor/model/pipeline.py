@@ -118,6 +118,21 @@ class StepStats:
 
 
 @dataclass(frozen=True, slots=True)
+class RootCall:
+    """One call of a pipeline's root. The columns are in the order of `Pipeline.iterators`."""
+
+    start_ns: int
+    """On the profile's clock."""
+    duration_ns: int
+    num_calls: tuple[int, ...]
+    """Calls of each iterator inside this one, on the caller's thread; 0: it ran on another one, or not at all."""
+    total_ns: tuple[int, ...]
+    self_ns: tuple[int, ...]
+    blame_ns: tuple[int, ...]
+    """The call's duration, attributed through asynchronous boundaries."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """One input pipeline: a root and everything under it."""
 
@@ -144,6 +159,8 @@ class Pipeline:
     max_call_ns: int = 0
     slow_calls: int = 0
     """Root calls longer than 50 us (the profiler guide's line between fetched ahead and waited for)."""
+    slowest_calls: tuple[RootCall, ...] = ()
+    """Its root's slowest calls, slowest first."""
     bottleneck: Bottleneck | None = None
     already_done: tuple[str, ...] = ()
     """What tf.data did by itself, in sentences (`map at train.py:12 runs as ParallelMapV2, AUTOTUNE chose 4`)."""
