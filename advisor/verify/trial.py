@@ -1,0 +1,38 @@
+"""What one trial of edits showed.
+
+In: nothing.  Out: `Trial`, which crosses from the proof's child process to its parent and into `FixOutcome`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.model.finding import Safety
+from advisor.model.outcome import Interval
+
+FASTER, SAME, SLOWER, BROKEN, REFUSED = "faster", "same", "slower", "broken", "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Before and after, measured by turns on the user's own data."""
+
+    verdict: str
+    """`faster`, `same`, `slower`; `broken`: the elements belie the claimed safety; `refused`: not tried or not judged,
+    `note` says why.
+    """
+    speedup: Interval | None = None
+    """Ratio of rates, after to before, with its 95 % interval; None where nothing was measured."""
+    rate_before: float | None = None
+    """Elements per second at the root, median of the turns."""
+    rate_after: float | None = None
+    turns: int = 0
+    """Pairs of turns (one of each side)."""
+    safety_seen: Safety | None = None
+    """What the elements show; None: they were not compared."""
+    elements_compared: int = 0
+    memory_before_bytes: int | None = None
+    """Peak resident memory of the process while only that side ran."""
+    memory_after_bytes: int | None = None
+    note: str = ""
+    """One sentence: why, or what limits the statement."""
