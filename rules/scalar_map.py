@@ -23,16 +23,6 @@ from advisor.rule import (
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 from advisor.units import format_ns, format_share
 
-ELEMENTWISE_OPS = frozenset({
-    "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Cos", "Div", "DivNoNan", "Equal", "Exp", "Expm1", "Floor", "FloorDiv",
-    "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr",
-    "LookupTableFind", "LookupTableFindV2", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "OnesLike", "Pow", "RealDiv",
-    "Reciprocal", "Relu", "Round", "Rsqrt", "Select", "SelectV2", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Square",
-    "SquaredDifference", "StringLower", "StringStrip", "StringToHashBucketFast", "StringToNumber", "StringUpper", "Sub", "Tan",
-    "Tanh", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy", "ZerosLike",
-})  # fmt: skip
-"""Ops that give the same values element by element, whether there is one element or a batch of them."""
-
 
 @dataclass(frozen=True)
 class ScalarMap(Rule):
@@ -121,7 +111,7 @@ class ScalarMap(Rule):
 
 def is_elementwise(call: Call) -> bool:
     """Whether all ops of the function give the same on a batch as on its elements."""
-    return call.function is not None and bool(call.function.ops) and ELEMENTWISE_OPS.issuperset(call.function.ops)
+    return call.function is not None and bool(call.function.ops) and catalog.ELEMENTWISE_OPS.issuperset(call.function.ops)
 
 
 def batch_size_below(pipeline: Pipeline, iterator: Iterator) -> int | None:

@@ -12,70 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from advisor.capture.recorder import Recorder
-
-METHODS = (
-    "apply",
-    "batch",
-    "bucket_by_sequence_length",
-    "cache",
-    "concatenate",
-    "enumerate",
-    "filter",
-    "filter_with_legacy_function",
-    "flat_map",
-    "group_by_window",
-    "ignore_errors",
-    "interleave",
-    "map",
-    "map_with_legacy_function",
-    "padded_batch",
-    "prefetch",
-    "ragged_batch",
-    "rebatch",
-    "rejection_resample",
-    "repeat",
-    "scan",
-    "shard",
-    "shuffle",
-    "skip",
-    "snapshot",
-    "sparse_batch",
-    "take",
-    "take_while",
-    "unbatch",
-    "unique",
-    "window",
-    "with_options",
-)
-STATIC_METHODS = (
-    "choose_from_datasets",
-    "counter",
-    "from_generator",
-    "from_sparse_tensor_slices",
-    "from_tensor_slices",
-    "from_tensors",
-    "list_files",
-    "load",
-    "random",
-    "range",
-    "sample_from_datasets",
-    "zip",
-)
-CLASSES = ("TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset")
-EXPERIMENTAL_CLASSES = ("CsvDataset", "SqlDataset", "RandomDataset")
-EXPERIMENTAL_FUNCTIONS = (
-    "Counter",
-    "choose_from_datasets",
-    "from_list",
-    "load",
-    "make_batched_features_dataset",
-    "make_csv_dataset",
-    "pad_to_cardinality",
-    "sample_from_datasets",
-    "table_from_dataset",
-    "index_table_from_dataset",
-)
-SERVICE_FUNCTIONS = ("from_dataset_id",)
+from advisor.model import catalog
 
 
 def record_dataset_api(tensorflow: ModuleType, recorder: Recorder, warn: Callable[[str], None]) -> None:
@@ -84,19 +21,19 @@ def record_dataset_api(tensorflow: ModuleType, recorder: Recorder, warn: Callabl
     v1 = getattr(getattr(tensorflow.compat, "v1", None), "data", None)
     classes = [data.Dataset] + ([v1.Dataset] if v1 is not None else [])
     for cls in dict.fromkeys(base for c in classes for base in _dataset_bases(c)):
-        for name in METHODS:
+        for name in catalog.TRANSFORMATIONS:
             if inspect.isfunction(cls.__dict__.get(name)):
                 setattr(cls, name, recorder.wrap(cls.__dict__[name], name))
-        for name in STATIC_METHODS:
+        for name in catalog.SOURCE_METHODS:
             if isinstance(cls.__dict__.get(name), staticmethod):
                 setattr(cls, name, staticmethod(recorder.wrap(cls.__dict__[name].__func__, name)))
     readers = [data] + ([v1] if v1 is not None else [])
-    _record_constructors(readers, CLASSES, recorder)
+    _record_constructors(readers, catalog.READERS, recorder)
     experimental = [module.experimental for module in readers if hasattr(module, "experimental")]
-    _record_constructors(experimental, EXPERIMENTAL_CLASSES, recorder)
+    _record_constructors(experimental, catalog.EXPERIMENTAL_READERS, recorder)
     for module in experimental:
-        _record_functions(module, EXPERIMENTAL_FUNCTIONS, recorder)
-        _record_functions(getattr(module, "service", None), SERVICE_FUNCTIONS, recorder)
+        _record_functions(module, catalog.EXPERIMENTAL_FUNCTIONS, recorder)
+        _record_functions(getattr(module, "service", None), catalog.SERVICE_FUNCTIONS, recorder)
     _record_source_maps(recorder, warn)
 
 

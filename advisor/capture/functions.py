@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from advisor.capture.dataflow import PLUMBING, Dataflow, dataflow_of
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.recording import FunctionFacts, Site
 
@@ -81,8 +82,6 @@ _CALLS = frozenset(
 _NEVER_STATEFUL = frozenset({"Assert"})
 """tf.data does not let these stop a rewrite. Source: `function_utils.cc`, `IsNodeStateful(..., skip_assert)`."""
 
-_PLUMBING = frozenset({"Placeholder", "_Arg", "_Retval", "NoOp", "Const", "Identity", "IdentityN"})
-
 
 def function_facts(dataset: Any, function: object, site: Site | None) -> FunctionFacts | None:  # noqa: ANN401
     """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none."""
@@ -100,15 +99,36 @@ def function_facts(dataset: Any, function: object, site: Site | None) -> Functio
         captured += _captured(graph, ops)
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
+    flow = _dataflow(wrappers, random_ops, site)
     return FunctionFacts(
         name=function_name(function),
         site=site,
         is_stateful=any(_is_stateful(op) for op in ops),
         random_ops=tuple(sorted(random_ops)),
         python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
-        ops={op: count for op, count in sorted(ops.items()) if op not in _PLUMBING},
+        ops={op: count for op, count in sorted(ops.items()) if op not in PLUMBING},
         captured=tuple(dict.fromkeys(captured)),
+        is_elementwise=None if flow is None else flow.is_elementwise,
+        flow=() if flow is None else flow.flow,
+        fixed_ops={} if flow is None else flow.fixed_ops,
+        random_site=None if flow is None else flow.random_site,
+        unchanged=() if flow is None else flow.unchanged,
+        used_inputs=None if flow is None else flow.used_inputs,
     )
+
+
+def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> Dataflow | None:
+    """The flow of a transformation's only function; None for several, or where the graph cannot be walked."""
+    if len(wrappers) != 1:
+        return None
+    try:
+        return dataflow_of(wrappers[0].function.graph, random_ops, site)
+    except (
+        AttributeError,
+        TypeError,
+        ValueError,
+    ):  # reads private parts of the graph: without them the facts are missing
+        return None
 
 
 def function_name(function: object) -> str:

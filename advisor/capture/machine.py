@@ -9,6 +9,7 @@ import contextlib
 import math
 import os
 import platform
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -36,7 +37,16 @@ def describe_host() -> Host:
         python_version=platform.python_version(),
         tensorflow_version=version,
         accelerators=accelerators,
+        disk_free_bytes=_disk_free(),
     )
+
+
+def _disk_free() -> int | None:
+    """Free bytes on the file system of the working directory."""
+    try:
+        return shutil.disk_usage(Path.cwd()).free
+    except OSError:
+        return None
 
 
 def usable_cores(cgroup: Path = _CGROUP) -> float:

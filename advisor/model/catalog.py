@@ -1,4 +1,4 @@
-"""What is known of tf.data's iterator types, by the base of their names; unknown types are ordinary, never an error.
+"""What is known of tf.data's iterator types (by the base of their names), calls and ops; unknown ones are no error.
 
 In: a type as TensorFlow writes it (`ParallelMapV2`).  Out: its base name and traits. Source: the kernels in
 `tensorflow/core/kernels/data/**` of TF 2.3 to 2.21 and the profiles seen.
@@ -92,6 +92,94 @@ OPTION_NODES = frozenset(
     }
 )
 """Nodes that pass elements on and do no work of their own; roots among them."""
+
+TRANSFORMATIONS: tuple[str, ...] = (
+    "apply",
+    "batch",
+    "bucket_by_sequence_length",
+    "cache",
+    "concatenate",
+    "enumerate",
+    "filter",
+    "filter_with_legacy_function",
+    "flat_map",
+    "group_by_window",
+    "ignore_errors",
+    "interleave",
+    "map",
+    "map_with_legacy_function",
+    "padded_batch",
+    "prefetch",
+    "ragged_batch",
+    "rebatch",
+    "rejection_resample",
+    "repeat",
+    "scan",
+    "shard",
+    "shuffle",
+    "skip",
+    "snapshot",
+    "sparse_batch",
+    "take",
+    "take_while",
+    "unbatch",
+    "unique",
+    "window",
+    "with_options",
+)
+"""Methods of a dataset that give another one."""
+
+SOURCE_METHODS = (
+    "choose_from_datasets",
+    "counter",
+    "from_generator",
+    "from_sparse_tensor_slices",
+    "from_tensor_slices",
+    "from_tensors",
+    "list_files",
+    "load",
+    "random",
+    "range",
+    "sample_from_datasets",
+    "zip",
+)
+"""Static methods that make one from something else, or from several."""
+
+READERS = ("TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset")
+EXPERIMENTAL_READERS = ("CsvDataset", "SqlDataset", "RandomDataset")
+EXPERIMENTAL_FUNCTIONS = (
+    "Counter",
+    "choose_from_datasets",
+    "from_list",
+    "load",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
+    "pad_to_cardinality",
+    "sample_from_datasets",
+    "table_from_dataset",
+    "index_table_from_dataset",
+)
+SERVICE_FUNCTIONS = ("from_dataset_id",)
+
+METHODS = (
+    *TRANSFORMATIONS,
+    *SOURCE_METHODS,
+    *READERS,
+    *EXPERIMENTAL_READERS,
+    *EXPERIMENTAL_FUNCTIONS,
+    *SERVICE_FUNCTIONS,
+)
+"""Every public maker of datasets, by the name that a `Call` carries as its method."""
+
+ELEMENTWISE_OPS = frozenset({
+    "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Cos", "Div", "DivNoNan", "Equal", "Exp", "Expm1", "Floor", "FloorDiv",
+    "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr",
+    "LookupTableFind", "LookupTableFindV2", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "OnesLike", "Pow", "RealDiv",
+    "Reciprocal", "Relu", "Round", "Rsqrt", "SelectV2", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Square",
+    "SquaredDifference", "StringLower", "StringStrip", "StringToHashBucketFast", "StringToNumber", "StringUpper", "Sub", "Tan",
+    "Tanh", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy", "ZerosLike",
+})  # fmt: skip
+"""Ops that give the same values element by element, whether there is one element or a batch of them."""
 
 _VERSION = re.compile(r"V\d+$")
 

@@ -50,6 +50,19 @@ class FunctionFacts:
     """Op type -> number of such nodes, nested functions included."""
     captured: tuple[str, ...] = ()
     """Types of captured resources (`HashTableV2`, `VarHandleOp`, ...)."""
+    is_elementwise: bool | None = None
+    """Whether one call on a batch gives the batch of what it gives for each element; None: not looked at."""
+    flow: tuple[tuple[str, str], ...] = ()
+    """Distinct (op type, type of an op that takes its result)."""
+    fixed_ops: dict[str, int] = field(default_factory=dict)
+    """Op type -> number of ops that depend on no random number; empty where none is drawn."""
+    random_site: Site | None = None
+    """The user's line that first draws a random number."""
+    unchanged: tuple[tuple[int, int], ...] = ()
+    """(component of the result, component of the element) that passes through as it is; components as `tf.nest.flatten`
+    numbers them."""
+    used_inputs: tuple[int, ...] | None = None
+    """Components of the element that the function reads; None: not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +231,8 @@ class Host:
     python_version: str = ""
     tensorflow_version: str = ""
     accelerators: tuple[Accelerator, ...] = ()
+    disk_free_bytes: int | None = None
+    """Free space where the script runs."""
 
 
 @dataclass(frozen=True, slots=True)

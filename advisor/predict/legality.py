@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model import catalog
 from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
@@ -37,57 +38,19 @@ _HARMLESS_STATEFUL_OPS = frozenset(
 )
 """Stateful by registration, but they give the same element every time; variables are judged by `captured`."""
 
-_REPEATABLE_METHODS = frozenset(
-    {
-        "TFRecordDataset",
-        "TextLineDataset",
-        "FixedLengthRecordDataset",
-        "CsvDataset",
-        "SqlDataset",
-        "batch",
-        "bucket_by_sequence_length",
-        "cache",
-        "choose_from_datasets",
-        "concatenate",
-        "counter",
-        "Counter",
-        "enumerate",
-        "filter",
-        "flat_map",
-        "from_list",
-        "from_sparse_tensor_slices",
-        "from_tensor_slices",
-        "from_tensors",
-        "group_by_window",
-        "ignore_errors",
-        "interleave",
-        "list_files",
-        "load",
-        "map",
-        "padded_batch",
-        "prefetch",
-        "ragged_batch",
-        "range",
-        "rebatch",
-        "repeat",
-        "scan",
-        "shard",
-        "shuffle",
-        "skip",
-        "snapshot",
-        "sparse_batch",
-        "take",
-        "take_while",
-        "unbatch",
-        "unique",
-        "window",
-        "with_options",
-        "zip",
-        "apply",
-        "pad_to_cardinality",
-        "sample_from_datasets",
-    }
-)
+_REPEATABLE_METHODS = frozenset(catalog.METHODS) - {
+    "RandomDataset",
+    "filter_with_legacy_function",
+    "from_dataset_id",
+    "from_generator",
+    "index_table_from_dataset",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
+    "map_with_legacy_function",
+    "random",
+    "rejection_resample",
+    "table_from_dataset",
+}
 """Methods whose elements follow from their inputs, arguments and functions alone. What is not listed may do anything."""
 
 
