@@ -105,6 +105,8 @@ def _run_child(
         "to_end": request.to_end,
         "max_events": request.max_events,
         "ceiling_for": request.ceiling_for,
+        "is_profiled": request.is_profiled,
+        "overlay": [[str(path.resolve()) for path in pair] for pair in request.overlay],
         "progress_fd": write_end,
     }
     try:

@@ -37,6 +37,10 @@ class CaptureRequest:
     """Close the window before the profile holds more than about this many events."""
     ceiling_for: str | None = None
     """Id of a call: no profile; the consumed dataset that it made is replaced by its first element, repeated."""
+    is_profiled: bool = True
+    """False: steps are timed, TensorFlow's profiler is never started."""
+    overlay: tuple[tuple[Path, Path], ...] = ()
+    """(a file of the script's project, a file that holds the text it is to have in this run)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import importlib.machinery
-import io
 import os
 import runpy
 import sys
@@ -108,9 +107,9 @@ def _print(error: BaseException) -> None:
 
 
 def _run_file(path: str) -> None:
-    with io.open_code(path) as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
-    _execute(code, path, importlib.machinery.SourceFileLoader("__main__", path), None, None)
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    code = compile(loader.get_data(path), path, "exec", dont_inherit=True)
+    _execute(code, path, loader, None, None)
 
 
 def _run_module(name: str) -> None:

@@ -23,6 +23,7 @@ from advisor.capture.hooks import AfterImport
 from advisor.capture.keras_steps import KerasSteps
 from advisor.capture.machine import describe_host
 from advisor.capture.monitor import Monitor
+from advisor.capture.overlay import Overlay
 from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import MAX_CALLS, Recorder
 from advisor.capture.sites import SiteFinder
@@ -47,6 +48,7 @@ class Session:
         self._cwd = str(Path.cwd())
         self._pid = os.getpid()
         is_ceiling = request["ceiling_for"] is not None
+        self._is_profiled = request["is_profiled"] and not is_ceiling
         self._tracks = Tracks()
         self._recorder = Recorder(SiteFinder(), self._warn)
         self._monitor = Monitor(
@@ -54,7 +56,7 @@ class Session:
             Limits(request["warmup"], request["steps"], request["seconds"], request["max_events"]),
             self._tracks,
             is_to_end=request["to_end"],
-            is_profiling=not is_ceiling,
+            is_profiling=self._is_profiled,
             report=self._report,
             warn=self._warn,
             on_measured=lambda: self._write(ScriptExit("stopped")),
@@ -80,6 +82,7 @@ class Session:
         )
         hook.install()
         request = self._request
+        Overlay({path: Path(text).read_bytes() for path, text in request["overlay"]}).install()
         target = script.prepare(request["script"], request["module"], request["args"])
         ended, code = script.run(target)
         hook.remove()
@@ -92,7 +95,7 @@ class Session:
         try:
             record_dataset_api(tensorflow, self._recorder, self._warn)
             self._consumption.install(tensorflow)
-            if self._ceiling is None:
+            if self._is_profiled:
                 self._monitor.profiler = Profiler(tensorflow)
                 self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
             self._monitor.watchdog = Watchdog(self._monitor.poll, self._end_process)
