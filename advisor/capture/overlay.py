@@ -49,7 +49,7 @@ class Overlay:
             text = self.text(path)
             if text is None:
                 return get_code(self_, fullname)  # type: ignore[no-any-return]
-            return self_.source_to_code(text, path)  # type: ignore[no-any-return]  # never from, never into __pycache__
+            return self_.source_to_code(text, path)  # never from, never into __pycache__
 
         def overlaid_data(self_: Any, path: str) -> bytes:  # noqa: ANN401
             text = self.text(os.fspath(path))
