@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from advisor.model.recording import Call, Consumer, Host, IteratorModel, Recording, Scalar, Usage
+from advisor.model.statistics import DeviceFacts, Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,10 @@ class Analysis:
     warnings: tuple[str, ...] = ()
     profiling_overhead: float | None = None
     """Mean step time while the profiler ran over that without it, minus 1; None: too few steps."""
+    device: DeviceFacts | None = None
+    """The device side; None: no profile."""
+    statistics: Statistics | None = None
+    """The profiler guide's tables; None: no profile."""
 
     @property
     def main(self) -> Pipeline | None:

@@ -16,6 +16,7 @@ from advisor.model.finding import Finding, Prediction
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.pipeline import Bottleneck, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Site, Window
+from advisor.report.statistics_json import statistics_to_dict
 from advisor.run_folder import write_whole
 
 SCHEMA_VERSION = 1
@@ -46,6 +47,7 @@ def report_to_dict(report: Report) -> Json:
         "notes": list(report.notes),
         "silenced": report.silenced,
         "rule_errors": [{"rule": error.rule, "message": error.message} for error in report.rule_errors],
+        "statistics": statistics_to_dict(analysis.statistics),
         "warnings": _warnings(report),
     }
 

@@ -1,0 +1,150 @@
+"""What ran on the host's threads and on the devices, event by event: the columns that statistics are computed from.
+
+In: nothing.  Out: `HostActivity` and `DeviceActivity`, made by `advisor.trace.activity` and `advisor.trace.devices`.
+
+Times are integer picoseconds, the file's own unit, from the profile's zero: sums of many short kernels stay exact. All columns of
+a table have the same length and are sorted by thread or stream, then by start, longer first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Picoseconds = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+NO_GROUP = -1
+"""The event belongs to no step that the file knows of."""
+
+
+class HostKind(IntEnum):
+    """What an event on a host thread is, as far as statistics care."""
+
+    OTHER = 0
+    OP = 1
+    """An op of a graph or of eager mode, `<node>:<type>`."""
+    ITERATOR = 2
+    """`Iterator::...` GetNext."""
+    GET_NEXT = 3
+    """`IteratorGetNext...::DoCompute`: the step asks for its input."""
+    EXECUTOR = 4
+    """`ExecutorState::Process`: an executor schedules a graph's ops."""
+    COMPILE = 5
+    """Tracing, graph optimisation, XLA compilation."""
+    MARKER = 6
+    """Encloses others and does nothing itself: step markers, eager dispatch, `FunctionRun`."""
+    COPY_TO_DEVICE = 7
+    """The host's call that copies to a device."""
+    IDLE = 8
+    """Bookkeeping of no duration or of no work: thread pool regions, memory events, Python frames."""
+
+
+class DeviceKind(IntEnum):
+    """What an event on a device's stream is."""
+
+    OTHER = 0
+    KERNEL = 1
+    TO_DEVICE = 2
+    """A copy from the host."""
+    TO_HOST = 3
+    DEVICE_TO_DEVICE = 4
+    """A copy inside the device or to another one, and memset."""
+    COLLECTIVE = 5
+    """NCCL and its like."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryEvents:
+    """Allocations and deallocations of all allocators, in order of time. Sizes in bytes."""
+
+    time_ps: Picoseconds
+    allocator: Numbers
+    """Index into `allocators`."""
+    is_allocation: Flags
+    stack_bytes: npt.NDArray[np.int64]
+    """`bytes_reserved`: held for the stack after this event."""
+    heap_bytes: npt.NDArray[np.int64]
+    """`bytes_allocated`: in use on the heap after this event."""
+    free_bytes: npt.NDArray[np.int64]
+    """`bytes_available` after this event."""
+    peak_bytes: npt.NDArray[np.int64]
+    """`peak_bytes_in_use`: the most that was ever in use, before the window too."""
+    fragmentation: npt.NDArray[np.float64]
+    size_bytes: npt.NDArray[np.int64]
+    """What the allocator took for this request (`allocation_bytes`)."""
+    requested_bytes: npt.NDArray[np.int64]
+    address: npt.NDArray[np.uint64]
+    what: Numbers
+    """Index into `owners`."""
+    group: Numbers
+    allocators: tuple[str, ...] = ()
+    owners: tuple[tuple[str, str, int, str], ...] = ()
+    """(op, region type, number of the data type, shape) of allocations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostActivity:
+    """All events of the threads of one host."""
+
+    hostname: str
+    names: tuple[str, ...]
+    threads: tuple[str, ...]
+    start_ps: Picoseconds
+    duration_ps: Picoseconds
+    thread: Numbers
+    """Index into `threads`."""
+    name: Numbers
+    """Index into `names`."""
+    kind: Codes
+    group: Numbers
+    """The step that TensorFlow put it into (TF 2.3 to 2.5 write it; NO_GROUP elsewhere)."""
+    is_eager: Flags
+    is_launch: Flags
+    """Carries a correlation id: a call of the device's driver."""
+    memory: MemoryEvents | None = None
+    devices: tuple[DeviceActivity, ...] = ()
+    start_unix_ns: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.start_ps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceActivity:
+    """All events of one device, without the lines that TensorFlow derived from them."""
+
+    name: str
+    """`/device:GPU:0`."""
+    facts: dict[str, str | int | float | bool]
+    """The plane's own: `clock_rate` (kHz), `core_count`, `memory_bandwidth` (bytes/s), `memory_size`, `compute_cap_major`, ..."""
+    names: tuple[str, ...]
+    streams: tuple[str, ...]
+    start_ps: Picoseconds
+    duration_ps: Picoseconds
+    stream: Numbers
+    name_of: Numbers
+    """Index into `names`."""
+    kind: Codes
+    op: Numbers
+    """Index into `ops`; -1: no op known."""
+    group: Numbers
+    is_eager: Flags
+    details: Numbers
+    """Index into `kernel_details`; -1: none."""
+    is_half: Flags
+    """Computes with 16-bit floats, as far as names and shapes tell."""
+    ops: tuple[tuple[str, str], ...] = ()
+    """(name, type) of TensorFlow ops, or of XLA's where no other is known."""
+    kernel_details: tuple[str, ...] = ()
+    """As they stand in the file: `regs:25 shm:0 grid:1,1,1 block:1024,1,1`."""
+    steps: tuple[tuple[int, int, int], ...] = field(default=())
+    """(group, start, end in ps) of the steps that TensorFlow derived, where the file has them."""
+
+    def __len__(self) -> int:
+        return len(self.start_ps)
