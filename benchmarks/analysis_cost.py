@@ -25,7 +25,8 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from advisor.trace.files import find_profiles, read_profile
+from advisor.trace.content import read_profile
+from advisor.trace.files import find_profiles
 from advisor.trace.xspace import message_class, parse_events, parse_xspace
 
 CAPTURE = """

@@ -3,7 +3,8 @@
 In: a run folder, a logdir or a `.xplane.pb` file.  Out: `Trace` (columns of events, facts of iterators), marked steps.
 """
 
-from advisor.trace.reader import read_trace
+from advisor.trace.files import ProfileFiles, find_profiles
+from advisor.trace.reader import choice, read_host, read_trace
 from advisor.trace.steps import MarkedStep, marked_steps
 
-__all__ = ["MarkedStep", "marked_steps", "read_trace"]
+__all__ = ["MarkedStep", "ProfileFiles", "choice", "find_profiles", "marked_steps", "read_host", "read_trace"]

@@ -16,6 +16,7 @@ import numpy as np
 from advisor.model.trace import EventKind, Thread
 from advisor.trace.iterators import IteratorTable, decode_stats
 from advisor.trace.kinds import STATS, classify
+from advisor.trace.plain_text import text as text
 from advisor.trace.xspace import parse_events
 
 SLICE = 32_768
@@ -153,8 +154,3 @@ class _Columns:
             key=np.frombuffer(self._key, np.uint64)[order],
             link=np.frombuffer(self._link, np.uint64)[order],
         )
-
-
-def text(name: bytes) -> str:
-    """A name as text; broken UTF-8 shows as U+FFFD."""
-    return name.decode(errors="replace")

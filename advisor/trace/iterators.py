@@ -8,6 +8,7 @@ carry no id are no iterator's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from advisor.model.trace import EventKind, IteratorFacts, Thread
+from advisor.trace.plain_text import text
 
 Parameter = str | int | float | bool
 
@@ -75,7 +77,10 @@ class IteratorTable:
 
 
 def decode_stats(stats: Iterable[Any], stat_names: Mapping[int, str]) -> dict[str, Parameter]:
-    """Stats as a dictionary: references resolved, bytes as text, "true"/"false" as booleans; nameless ones left out."""
+    """Stats as a dictionary: references resolved, bytes as text, "true"/"false" as booleans.
+
+    Nameless ones and numbers that are none (NaN, infinity) are left out.
+    """
     decoded: dict[str, Parameter] = {}
     for stat in stats:
         name = stat_names.get(stat.metadata_id, "")
@@ -86,7 +91,9 @@ def decode_stats(stats: Iterable[Any], stat_names: Mapping[int, str]) -> dict[st
         if field_name == "ref_value":
             value = stat_names.get(value, "")
         elif isinstance(value, bytes):
-            value = value.decode(errors="replace")
+            value = text(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            continue
         decoded[name] = value == "true" if value in ("true", "false") else value
     return decoded
 

@@ -5,53 +5,67 @@ In: a path.  Out: `Trace`, one `HostTrace` per profile file.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from advisor.errors import AdvisorError
 from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
-from advisor.trace.events import Labels, PlaneDecoder, text
-from advisor.trace.files import find_profiles, host_of, read_profile
+from advisor.trace.content import not_enough_memory, read_profile
+from advisor.trace.events import Labels, PlaneDecoder
+from advisor.trace.files import ProfileFiles, few, find_profiles, host_of
 from advisor.trace.iterators import IteratorTable, decode_stats
+from advisor.trace.outline import TooManyParts, check_outline
+from advisor.trace.plain_text import one_line, text
 from advisor.trace.xspace import XSpaceDecodeError, parse_xspace
 
 HOST_PLANE = b"/host:CPU"
 ENVIRONMENT_PLANE = b"Task Environment"
 _EARLIEST_UNIX_NS = 10**17
 """Line timestamps above this (1973) are Unix times; TensorFlow writes times since the profile's start."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+MOST_ERRORS = 100
+"""Errors and warnings of the profiler that are kept: a broken run repeats one for every event."""
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> Trace:
     """Read the profile that `path` stands for: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]`.
 
-    Of several runs the newest is read, with all its hosts; a host whose file is damaged becomes a warning as long as
-    another can be read. Raises `AdvisorError`, one sentence that names the path, where nothing can. Holds
-    at most one file's bytes at a time beside the columns of the result.
+    Of several runs the newest or `run` is read, with all its hosts or `hosts`; a host whose file is damaged becomes a
+    warning as long as another can be read. Raises `AdvisorError`, one sentence that names the path, where nothing can.
+    Holds at most one file's bytes at a time beside the columns of the result; `advisor.hosts` holds one host at a time.
     """
-    found = find_profiles(path)
-    warnings = []
-    if found.num_runs > 1:
-        warnings.append(
-            f"{path} holds {found.num_runs} profiled runs; the newest, {found.paths[0].parent.name}, is read."
-        )
-    hosts, failures = [], []
+    found = find_profiles(path, run, hosts)
+    read, failures = [], []
     for file in found.paths:
         try:
-            hosts.append(_read_host(file))
+            read.append(read_host(file))
         except AdvisorError as error:
             failures.append(error)
-    if not hosts:
+    if not read:
         raise failures[0]
-    return Trace(tuple(hosts), (*warnings, *map(str, failures)))
+    return Trace(tuple(read), (*choice(found, path, run), *map(str, failures)))
 
 
-def _read_host(path: Path) -> HostTrace:
+def choice(found: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
+    """What was chosen among several runs and hosts, in sentences for the report."""
+    said = []
+    if run is None and found.num_runs > 1:
+        said.append(
+            f"{path} holds {found.num_runs} profiled runs; the newest, {found.run}, is read (--run reads another:"
+            f" {few([name for name in found.runs if name != found.run])})."
+        )
+    if len(found.paths) < len(found.hosts):
+        said.append(f"Of {len(found.hosts)} hosts in run {found.run} only {len(found.paths)} are read, as asked.")
+    return tuple(said)
+
+
+def read_host(path: Path) -> HostTrace:
+    """Read one `.xplane.pb[.gz]` file. Raises `AdvisorError`, one sentence that names the path."""
     data = read_profile(path)
     if not data:
         raise AdvisorError(f"{path} is empty: the profiler did not finish writing it; profile again.")
     try:
+        check_outline(data)
         space = parse_xspace(data)
         del data
         if not space.planes and not space.errors:
@@ -61,10 +75,14 @@ def _read_host(path: Path) -> HostTrace:
         raise AdvisorError(
             f"{path} is no profile, or it is truncated or damaged (it must be copied as binary): profile again."
         ) from error
+    except TooManyParts as error:
+        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
+    except MemoryError:
+        raise not_enough_memory(path) from None
 
 
 def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
-    zero_ns, start_unix_ns = _clock(space)
+    zero_ns, start_unix_ns = clock_of(space)
     labels, iterators = Labels(), IteratorTable()
     threads: list[Thread] = []
     planes: list[PlaneFacts] = []
@@ -83,11 +101,11 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
         planes=tuple(planes),
         start_unix_ns=start_unix_ns,
         num_events=sum(_num_events(plane) for plane in space.planes),
-        errors=tuple(_clean(message) for message in (*space.errors, *space.warnings)),
+        errors=tuple(one_line(message) for message in (*space.errors, *space.warnings)[:MOST_ERRORS]),
     )
 
 
-def _clock(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
+def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
     """(what to subtract from line timestamps, Unix time of the profile's zero if the file says it), in nanoseconds."""
     stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines]
     if stamps and min(stamps) > _EARLIEST_UNIX_NS:
@@ -102,7 +120,3 @@ def _clock(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
 
 def _num_events(plane: Any) -> int:  # noqa: ANN401
     return sum(len(line.events) for line in plane.lines)
-
-
-def _clean(message: bytes) -> str:
-    return " ".join(_CONTROL.sub(" ", text(message)).split())

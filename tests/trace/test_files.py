@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.trace import files, read_trace
+from advisor.trace import content, read_trace
 from tests.trace.made_profile import MadeProfile
 
 RUN = "plugins/profile/2026_11_21_04_53_28"
@@ -114,7 +114,7 @@ def test_sizes_are_limited(tmp_path, monkeypatch):
     data = many_events()
     (tmp_path / "plain.xplane.pb").write_bytes(data)
     (tmp_path / "bomb.xplane.pb.gz").write_bytes(gzip.compress(data))
-    monkeypatch.setattr(files, "MAX_BYTES", len(data) - 1)
+    monkeypatch.setattr(content, "MAX_BYTES", len(data) - 1)
     with pytest.raises(AdvisorError, match="larger than 2 GiB"):
         read_trace(tmp_path / "plain.xplane.pb")
     with pytest.raises(AdvisorError, match="unpacks to more than 2 GiB"):
