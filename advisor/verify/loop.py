@@ -1,0 +1,180 @@
+"""The greedy loop: apply the fix with the best prediction, measure it, keep or drop it, analyse again.
+
+In: a proof session, a report to begin with, and what proposes fixes from a report.  Out: `LoopResult`: every attempt, and the
+fixes that are kept.
+
+Gains do not add: a cache makes the parallel map above it pointless. So no fix is judged by what it gave beside others, each is
+measured on top of those that are kept, and what is proposed next is read off the pipeline as it then is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from advisor.capture.request import Progress
+from advisor.model.finding import Edit, Finding, Safety
+from advisor.model.outcome import Report
+from advisor.verify.trial import BROKEN, FASTER, Trial
+
+SAFETY_ORDER = tuple(Safety)
+MAX_ATTEMPTS = 30
+"""No script needs as many; a rule that proposes something new each time must not keep the loop going."""
+
+
+class Session(Protocol):
+    """What the loop needs of `advisor.verify.session.ProofSession`."""
+
+    def try_fix(
+        self,
+        current: tuple[Edit, ...],
+        candidate: tuple[Edit, ...],
+        claimed: Safety,
+        predicted_memory_bytes: int | None = None,
+    ) -> Trial:
+        """Measure `current` against `current + candidate`; compare the latter's elements with the original's."""
+        ...
+
+    def profile(self, edits: tuple[Edit, ...]) -> Path:
+        """A run folder of the edited pipeline alone."""
+        ...
+
+    def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
+        """Measure and compare the original against all edits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One fix that was tried."""
+
+    finding: Finding
+    trial: Trial
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """What the loop tried and what it keeps."""
+
+    attempts: tuple[Attempt, ...] = ()
+    kept: tuple[Finding, ...] = ()
+    """In the order in which they were applied."""
+    total: Trial | None = None
+    """The original against all that is kept; None: nothing is kept."""
+    stopped_because: str = ""
+    """One sentence; empty: nothing more was found."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Of all fixes that are kept."""
+        return edits_of(self.kept)
+
+
+@dataclass(slots=True)
+class _State:
+    kept: list[Finding] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    tried: set[tuple[Edit, ...]] = field(default_factory=set)
+
+
+def edits_of(findings: Sequence[Finding]) -> tuple[Edit, ...]:
+    """Their edits, in order."""
+    return tuple(edit for finding in findings if finding.fix is not None for edit in finding.fix.edits)
+
+
+def safety_of(findings: Sequence[Finding]) -> Safety:
+    """What all of them together do to the data: the most harmful of what each does."""
+    levels = [finding.fix.safety for finding in findings if finding.fix is not None]
+    return max(levels, key=SAFETY_ORDER.index, default=Safety.EXACT)
+
+
+def prove_fixes(
+    session: Session,
+    report: Report,
+    propose: Callable[[Report, Sequence[Finding]], Sequence[Finding]],
+    analyse: Callable[[Path], Report],
+    deadline: float,
+    on_progress: Callable[[Progress], None],
+    is_enough: Callable[[Trial], bool] = lambda trial: False,
+) -> LoopResult:
+    """Try what `propose(report, kept)` gives, best first, until nothing new comes or the deadline has passed.
+
+    `analyse` reads a run folder of the session. `deadline` is an instant of `time.monotonic`; a trial that has begun is ended.
+    `is_enough` is asked after each fix that is kept: whether more speed could still be of use.
+    """
+    state = _State()
+    proposed = propose(report, ())
+    stopped = ""
+    while finding := _next(proposed, state):
+        if time.monotonic() >= deadline:
+            stopped = f"The budget was used up; not tried: {_titles(proposed, state)}."
+            break
+        if len(state.attempts) >= MAX_ATTEMPTS:
+            stopped = f"{MAX_ATTEMPTS} fixes were tried; not tried: {_titles(proposed, state)}."
+            break
+        attempt = _try(session, finding, state, on_progress)
+        if not attempt.is_kept:
+            continue
+        if is_enough(attempt.trial):
+            stopped = "The pipeline alone is now so much faster than the training takes elements that more gains nothing."
+            break
+        on_progress(Progress("analysing", text="the pipeline as it is now"))
+        proposed = propose(analyse(session.profile(edits_of(state.kept))), tuple(state.kept))
+    return _conclude(session, state, stopped, on_progress)
+
+
+def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
+    return next((finding for finding in proposed if finding.fix and finding.fix.edits not in state.tried), None)
+
+
+def _titles(proposed: Sequence[Finding], state: _State) -> str:
+    return "; ".join(finding.title for finding in proposed if finding.fix and finding.fix.edits not in state.tried)
+
+
+def _try(session: Session, finding: Finding, state: _State, on_progress: Callable[[Progress], None]) -> Attempt:
+    assert finding.fix is not None
+    state.tried.add(finding.fix.edits)
+    on_progress(Progress("proving", done=len(state.attempts) + 1, text=finding.title))
+    claimed = safety_of([*state.kept, finding])
+    trial = session.try_fix(edits_of(state.kept), finding.fix.edits, claimed, finding.memory_bytes)
+    attempt = Attempt(finding, trial, trial.verdict == FASTER)
+    state.attempts.append(attempt)
+    if attempt.is_kept:
+        state.kept.append(finding)
+    return attempt
+
+
+def _conclude(session: Session, state: _State, stopped: str, on_progress: Callable[[Progress], None]) -> LoopResult:
+    """Measure all that is kept against the original; what is not proved together is taken back, the latest first."""
+    total: Trial | None = None
+    while state.kept:
+        if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state)) is not None:
+            total = alone  # it was measured against the original already
+            break
+        on_progress(Progress("proving", text="all of them together"))
+        total = session.total(edits_of(state.kept), safety_of(state.kept))
+        if total.verdict == FASTER:
+            break
+        dropped = state.kept.pop()
+        stopped = f"{dropped.title} was taken back: {_why_not(total)}."
+        state.attempts = [
+            Attempt(each.finding, each.trial, each.is_kept and each.finding is not dropped) for each in state.attempts
+        ]
+        total = None
+    return LoopResult(tuple(state.attempts), tuple(state.kept), total, stopped)
+
+
+def _first_trial(state: _State) -> Trial | None:
+    """The trial of the only fix that is kept, if it was measured on the pipeline as it is written."""
+    first = next((attempt for attempt in state.attempts if attempt.trial.verdict == FASTER), None)
+    return first.trial if first is not None and first.is_kept else None
+
+
+def _why_not(total: Trial) -> str:
+    if total.verdict == BROKEN:
+        return "with it the elements are not those that the script gives"
+    return total.note.rstrip(".") or "with it all fixes together are not proved faster than the script as it is"
