@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from advisor.model.trace import HostTrace, Trace
 
 
+MIN_STEPS = 3
+"""Fewer steps than this say nothing about a share."""
 MAX_OVERHEAD = 0.05
 """What the profiler may add to a step before the report says so; the project's own bound for its capture."""
 
@@ -135,12 +137,22 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
 
 
 def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
-    """Mark the pipeline that the verdict speaks of: the recorder's main consumer's, else the one with most wait."""
+    """Mark the pipeline that the verdict speaks of: the recorder's main consumer's, else the one with most wait.
+
+    Of several hosts it is the most input-bound one's: the largest share of step time that a host's slowest pipeline costs.
+    """
     candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
     if not candidates:
         return pipelines
-    main = max(
-        candidates,
-        key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
-    )
+    by_host: dict[str, list[Pipeline]] = {}
+    for pipeline in candidates:
+        by_host.setdefault(pipeline.host, []).append(pipeline)
+    slowest = [
+        max(
+            group,
+            key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
+        )
+        for group in by_host.values()
+    ]
+    main = max(slowest, key=lambda p: (p.steps is not None and p.steps.count >= MIN_STEPS, p.wait_share))
     return [replace(p, is_main=p is main) for p in pipelines]

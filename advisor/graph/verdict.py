@@ -9,6 +9,7 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from advisor.graph import MIN_STEPS
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
 from advisor.units import format_ns, format_ratio, format_share
@@ -16,8 +17,6 @@ from advisor.units import format_ns, format_ratio, format_share
 MODERATE_WAIT_SHARE = 0.05
 """Source: XProf's thresholds for the share of step time spent waiting for input."""
 HIGH_WAIT_SHARE = 0.20
-MIN_STEPS = 3
-"""Fewer steps than this say nothing about a share."""
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 

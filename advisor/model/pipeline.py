@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from advisor.model.hosts import HostComparison
 from advisor.model.recording import Call, Consumer, Host, IteratorModel, Recording, Scalar, Usage
 from advisor.model.statistics import DeviceFacts, Statistics
 
@@ -244,6 +245,8 @@ class Analysis:
     """The device side; None: no profile."""
     statistics: Statistics | None = None
     """The profiler guide's tables; None: no profile."""
+    hosts: HostComparison | None = None
+    """The hosts beside one another, where the run has several."""
 
     @property
     def main(self) -> Pipeline | None:

@@ -1,0 +1,9 @@
+"""Several hosts of one run: analysed one by one or in parallel processes, then compared.
+
+In: the profile files of a run.  Out: `Analysis` with `hosts`; of each host only its pipelines are kept, so memory is
+bounded by the largest single file and not by the number of hosts.
+"""
+
+from advisor.hosts.analyse import analyse_files, analyse_path
+
+__all__ = ["analyse_files", "analyse_path"]

@@ -1,0 +1,138 @@
+"""Hosts analysed one by one, in as many processes as there are cores and memory for.
+
+In: `ProfileFiles`, a recording, who is told of progress.  Out: `Analysis` of all hosts that could be read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from advisor.errors import AdvisorError
+from advisor.graph import HostPart, combine
+from advisor.hosts.compare import compare
+from advisor.hosts.worker import Job, Result, WorkerProcess, work
+from advisor.locations import is_remote
+from advisor.trace import ProfileFiles, choice, find_profiles
+
+if TYPE_CHECKING:
+    from advisor.model.pipeline import Analysis
+    from advisor.model.recording import Recording
+
+OnHost = Callable[[int, int], None]
+"""Told (hosts done, hosts in all)."""
+
+MIN_BYTES_FOR_PROCESSES = 8 << 20
+"""A process takes as long to start as a profile of a few MB takes to analyse."""
+MAX_BYTES_IN_FLIGHT = 64 << 20
+"""Files that are read at the same time are together no larger than this, or than the largest single one."""
+
+
+def analyse_path(
+    path: Path,
+    recording: Recording | None,
+    target: str,
+    run: str | None = None,
+    hosts: Sequence[str] = (),
+    on_host: OnHost = lambda done, total: None,
+) -> Analysis:
+    """The analysis of the run that `path` stands for; see `find_profiles` for `run` and `hosts`."""
+    found = find_profiles(path, run, hosts)
+    return analyse_files(found, recording, target, choice(found, path, run), on_host)
+
+
+def analyse_files(
+    found: ProfileFiles,
+    recording: Recording | None,
+    target: str,
+    warnings: Sequence[str] = (),
+    on_host: OnHost = lambda done, total: None,
+) -> Analysis:
+    """The analysis of all hosts together; a host that cannot be read is a warning as long as another one can.
+
+    Raises AdvisorError where none can.
+    """
+    results: list[Result] = [""] * len(found.paths)
+    for done, (place, result) in enumerate(_results(found.paths, recording), 1):
+        results[place] = result
+        on_host(done, len(found.paths))
+    parts = _told_apart([result for result in results if isinstance(result, HostPart)])
+    failures = [result for result in results if isinstance(result, str)]
+    if not parts:
+        raise AdvisorError(failures[0])
+    analysis = combine(parts, recording, target, (*warnings, *failures))
+    return compare(analysis, parts) if len(parts) > 1 else analysis
+
+
+def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tuple[int, Result]]:
+    """(place in `paths`, result), in the order in which they are done."""
+    sizes = [_size(path) for path in paths]
+    num_workers = min(len(paths), _cores())
+    if num_workers < 2 or sum(sizes) < MIN_BYTES_FOR_PROCESSES or any(_is_in_this_process(path) for path in paths):
+        for place, path in enumerate(paths):
+            yield place, work(Job(path, recording))
+        return
+    limit = max(*sizes, MAX_BYTES_IN_FLIGHT)
+    idle: SimpleQueue[WorkerProcess] = SimpleQueue()
+    workers = [WorkerProcess() for _ in range(num_workers)]
+    for worker in workers:
+        idle.put(worker)
+
+    def run(path: Path) -> Result:
+        worker = idle.get()
+        try:
+            return worker.work(Job(path, recording))
+        finally:
+            idle.put(worker)
+
+    waiting = sorted(range(len(paths)), key=lambda place: sizes[place])  # the largest last on this stack: they go first
+    running: dict[Future[Result], int] = {}
+    with ThreadPoolExecutor(num_workers) as threads:
+        try:
+            while waiting or running:
+                in_flight = sum(sizes[place] for place in running.values())
+                while waiting and len(running) < num_workers and in_flight + sizes[waiting[-1]] <= limit:
+                    place = waiting.pop()
+                    in_flight += sizes[place]
+                    running[threads.submit(run, paths[place])] = place
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield running.pop(future), future.result()
+        finally:
+            for worker in workers:
+                worker.close()
+
+
+def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
+    """Parts with names of their own: processes of one machine, and hosts called `localhost`, go by their files' names."""
+    names = [part.hostname for part in parts]
+    if len(set(names)) == len(names):
+        return list(parts)
+    by_file = [Path(part.path).name.removesuffix(".gz").removesuffix(".xplane.pb") for part in parts]
+    return [
+        replace(part, hostname=name, pipelines=tuple(replace(p, host=name) for p in part.pipelines))
+        for part, name in zip(parts, by_file, strict=True)
+    ]
+
+
+def _size(path: Path) -> int:
+    """Bytes of the file, 0 where nobody can tell; a gzipped one counts as three, which is what captures pack to."""
+    try:
+        size = int(path.stat().st_size or 0)
+    except Exception:  # whatever a remote file system raises comes again, with a sentence, when the file is read
+        return 0
+    return 3 * size if path.name.endswith(".gz") else size
+
+
+def _is_in_this_process(path: Path) -> bool:
+    """`memory://` files, which no other process sees."""
+    return is_remote(path) and str(path).startswith("memory:")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
