@@ -101,12 +101,14 @@ def analyze_run(path: Path, rules: Sequence[LoadedRule], settings: Settings) -> 
     from advisor.engine import run_rules
     from advisor.graph import analyse
     from advisor.trace import read_trace
+    from advisor.trace.lanes import draw_hosts
 
     recording = read_recording(path)
     trace = read_trace(path) if recording is None or has_profile(path) else None
     analysis = analyse(trace, recording, recording.target if recording else str(path))
     report = run_rules(analysis, rules, settings)
-    return replace(report, run_folder=str(path.resolve()) if recording else "")
+    timeline = draw_hosts(trace) if trace else ()
+    return replace(report, run_folder=str(path.resolve()) if recording else "", timeline=timeline)
 
 
 def read_recording(path: Path) -> Recording | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from advisor.model.finding import Finding, Prediction, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Site
+from advisor.model.timeline import HostView
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +73,5 @@ class Report:
     warnings: tuple[str, ...] = ()
     advisor_version: str = ""
     run_folder: str = ""
+    timeline: tuple[HostView, ...] = ()
+    """What threads and devices did in the window, host by host; empty where nobody asked for it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from importlib import resources
 from pathlib import Path
 from typing import cast
@@ -17,11 +18,14 @@ from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.pipeline import Bottleneck, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Site, Window
 from advisor.report.statistics_json import statistics_to_dict
+from advisor.report.window_json import host_view, root_calls, sources
 from advisor.run_folder import write_whole
 
 SCHEMA_VERSION = 1
 REPORT_NAME = "report.json"
 _NS_PER_MS = 1_000_000
+_NUMBERS = re.compile(r"\[\n\s+([-\d][-\d.eE,\s]*)\n\s+\]")
+"""An array of numbers over several lines; no text can look like it, as JSON writes the line ends of texts as escapes."""
 
 Json = dict[str, object]
 
@@ -48,6 +52,9 @@ def report_to_dict(report: Report) -> Json:
         "silenced": report.silenced,
         "rule_errors": [{"rule": error.rule, "message": error.message} for error in report.rule_errors],
         "statistics": statistics_to_dict(analysis.statistics),
+        "calls": [_call(call) for call in analysis.calls],
+        "sources": sources(report),
+        "timeline": [host_view(view) for view in report.timeline],
         "warnings": _warnings(report),
     }
 
@@ -55,6 +62,7 @@ def report_to_dict(report: Report) -> Json:
 def report_to_bytes(report: Report) -> bytes:
     """The report as UTF-8 JSON with a final newline; file names that are no text are written as escapes."""
     text = json.dumps(report_to_dict(report), indent=2, ensure_ascii=False, allow_nan=False)
+    text = _NUMBERS.sub(lambda match: "[" + " ".join(match[1].split()) + "]", text)
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -150,6 +158,12 @@ def _pipeline(pipeline: Pipeline) -> Json:
         "bottleneck": _bottleneck(pipeline, pipeline.bottleneck) if pipeline.bottleneck else None,
         "already_done": list(pipeline.already_done),
         "notes": list(pipeline.notes),
+        "num_calls": pipeline.root.num_calls,
+        "min_call_ns": pipeline.min_call_ns,
+        "mean_call_ns": pipeline.mean_call_ns,
+        "max_call_ns": pipeline.max_call_ns,
+        "slow_calls": pipeline.slow_calls,
+        "slowest_calls": root_calls(pipeline.slowest_calls),
     }
 
 
@@ -183,12 +197,20 @@ def _iterator(iterator: Iterator) -> Json:
         "is_on_classic_path": iterator.is_on_classic_path,
         "is_bottleneck": iterator.is_bottleneck,
         "injected_by_tensorflow": iterator.injected_by_tensorflow,
+        "buffered_elements": _number(iterator.buffered_elements),
+        "elements": iterator.elements,
+        "instances": iterator.instances,
+        "function_ns": iterator.function_ns,
+        "python_ns": iterator.python_ns,
+        "ops": [{"op": op.op, "count": op.count, "total_ns": op.total_ns} for op in iterator.ops],
+        "is_upstream_unseen": iterator.is_upstream_unseen,
     }
 
 
 def _call(call: Call) -> Json:
     site = call.site
     return {
+        "id": call.id,
         "method": call.method,
         "file": site.file if site else None,
         "line": site.line if site else None,
@@ -197,6 +219,9 @@ def _call(call: Call) -> Json:
         "end_column": site.end_column if site else None,
         "text": call.text,
         "library": call.library,
+        "inputs": list(call.inputs),
+        "nested_in": call.nested_in,
+        "made_by": call.made_by,
     }
 
 

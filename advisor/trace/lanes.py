@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from advisor.errors import AdvisorError
 from advisor.model.timeline import HostView, Lane, Span
-from advisor.model.trace import EventKind, HostTrace, Thread
+from advisor.model.trace import EventKind, HostTrace, Thread, Trace
 from advisor.trace.content import read_profile
 from advisor.trace.events import SLICE, Labels
 from advisor.trace.plain_text import text
@@ -29,6 +29,7 @@ from advisor.trace.xspace import XSpaceDecodeError, parse_events, parse_xspace
 
 MAX_SPANS = 9_000
 """About half a megabyte of report.html."""
+MAX_HOSTS = 8
 MAX_LANES = 48
 MAX_LEVELS = 3
 FINEST_SLOTS = 2_048
@@ -68,6 +69,13 @@ class _Events:
     @property
     def busy_ns(self) -> int:
         return int((self.end - self.start)[self.level == 0].sum())
+
+
+def draw_hosts(trace: Trace) -> tuple[HostView, ...]:
+    """The lanes of the first hosts that have events; together about MAX_SPANS spans."""
+    hosts = [host for host in trace.hosts if host.num_events][:MAX_HOSTS]
+    views = (draw_host(host, MAX_SPANS // len(hosts)) for host in hosts)
+    return tuple(view for view in views if view is not None)
 
 
 def draw_host(host: HostTrace, budget: int = MAX_SPANS) -> HostView | None:
