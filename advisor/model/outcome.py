@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from advisor.model.finding import Finding, Prediction, Safety
 from advisor.model.pipeline import Analysis
+from advisor.model.proof import Proof
 from advisor.model.recording import Site
 from advisor.model.timeline import HostView
 
@@ -36,6 +37,15 @@ class FixOutcome:
     verdict: str
     """`faster`, `same`, `slower`, `broken`."""
     is_applied: bool
+    title: str = ""
+    """The finding's."""
+    note: str = ""
+    """One sentence: why it was not judged or what limits the statement."""
+    memory_before_bytes: int | None = None
+    """Peak resident memory of the process without the fix."""
+    memory_after_bytes: int | None = None
+    is_end_to_end: bool = False
+    """Measured by running the whole script, because the dataset could not be rebuilt with this fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,8 @@ class Report:
     """Why tempting fixes are not proposed (`cache is not legal above augment: it draws random numbers`)."""
     fixes: tuple[FixOutcome, ...] = ()
     comparison: Comparison | None = None
+    proof: Proof | None = None
+    """How the fixes were proved; None: nothing was to be proved."""
     rule_errors: tuple[RuleError, ...] = ()
     silenced: int = 0
     """Findings hidden by settings or `# advisor: ignore[...]`."""
