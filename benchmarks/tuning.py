@@ -1,0 +1,207 @@
+"""What `advisor fix` gains on the realistic examples, beside AUTOTUNE on every call and what an expert writes by hand.
+
+    python benchmarks/tuning.py [--only flowers_like] [--turns 6] [--json FILE] [--write-docs]
+
+In: the realistic scripts of `examples/`, and here what the two variants replace in each.  Out: a table of step times and of
+speedups with 95 % intervals: the fixed script against the script as written, against AUTOTUNE everywhere, against the expert.
+
+`advisor fix --write` changes a copy of the example. Then all four run by turns, each in a fresh process without the
+profiler, and are timed over one whole epoch after the first one (which fills caches and is warm-up for all). One run is one
+observation; ratios are taken turn by turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.launch import capture
+from advisor.capture.machine import describe_host
+from advisor.capture.request import CaptureRequest
+from advisor.model.codec import decode
+from advisor.model.outcome import Interval
+from advisor.model.recording import Recording
+from advisor.verify.order_statistics import median_interval
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+DOCS = ROOT / "docs" / "benchmarks.md"
+FIXED, WRITTEN, AUTOTUNE, EXPERT = "fixed", "as written", "AUTOTUNE everywhere", "expert"
+ORDER = (WRITTEN, AUTOTUNE, EXPERT, FIXED)
+
+
+PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A realistic script, and what its variants replace in it."""
+
+    name: str
+    autotune: tuple[tuple[str, str], ...]
+    expert: tuple[tuple[str, str], ...]
+
+
+SCRIPTS = (
+    Example(
+        "flowers_like",
+        autotune=(
+            ("train.map(decode)", f"train.map(decode, {PARALLEL})"),
+            ("train.map(augment)", f"train.map(augment, {PARALLEL})"),
+            ("train.batch(BATCH_SIZE)", f"train.batch(BATCH_SIZE, {PARALLEL}).prefetch(tf.data.AUTOTUNE)"),
+        ),
+        expert=(
+            ("train = train.map(augment)\n", ""),
+            ("train.map(decode)", f"train.map(decode, {PARALLEL}).cache()"),
+            ("train.shuffle(1000)", f"train.shuffle(1000).map(augment, {PARALLEL})"),
+            ("train.batch(BATCH_SIZE)", "train.batch(BATCH_SIZE).prefetch(tf.data.AUTOTUNE)"),
+        ),
+    ),
+    Example(
+        "image_folder",
+        autotune=(
+            ("dataset.map(load)", f"dataset.map(load, {PARALLEL})"),
+            ("drop_remainder=True)", f"drop_remainder=True, {PARALLEL}).prefetch(tf.data.AUTOTUNE)"),
+        ),
+        expert=(
+            ("dataset.map(load)", f"dataset.map(load, {PARALLEL}).cache()"),
+            ("drop_remainder=True)", "drop_remainder=True).prefetch(tf.data.AUTOTUNE)"),
+        ),
+    ),
+    Example(
+        "text_lines",
+        autotune=(
+            ("dataset.map(to_word_ids)", f"dataset.map(to_word_ids, {PARALLEL})"),
+            ("drop_remainder=True)", "drop_remainder=True).prefetch(tf.data.AUTOTUNE)"),
+        ),
+        expert=(
+            ("dataset.map(to_word_ids)", f"dataset.map(to_word_ids, {PARALLEL}).cache()"),
+            ("drop_remainder=True)", "drop_remainder=True).prefetch(tf.data.AUTOTUNE)"),
+        ),
+    ),
+)
+
+
+def main() -> None:
+    """Fix, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="name of one example")
+    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--allow", default="rerandomized", help="what `advisor fix` may do to the data beyond exact")
+    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
+    options = parser.parse_args()
+    results = {}
+    for example in SCRIPTS:
+        if options.only in (None, example.name):
+            results[example.name] = measure(example, options.turns, options.allow)
+            print(row(example.name, results[example.name]), flush=True)
+    host = describe_host()
+    machine = f"{host.cores:g} cores, {host.cpu_model}, {host.memory_bytes / 2**30:.0f} GiB, TensorFlow {tensorflow_version()}"
+    print(f"{machine}; {options.turns} turns, nothing else running")
+    if options.json:
+        options.json.write_text(json.dumps({"mean_step_ns": results}, indent=1))
+    if options.write_docs:
+        write_docs(results, f"{machine}; {options.turns} turns.")
+
+
+def measure(example: Example, turns: int, allow: str) -> dict[str, list[float]]:
+    """Variant -> mean step time in nanoseconds of each turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "examples"
+        shutil.copytree(EXAMPLES, project, ignore=shutil.ignore_patterns("__pycache__"))
+        script = project / f"{example.name}.py"
+        written = script.read_text()
+        texts = {
+            WRITTEN: written,
+            AUTOTUNE: replaced(written, example.autotune),
+            EXPERT: replaced(written, example.expert),
+        }
+        command = [sys.executable, "-m", "advisor", "fix", "--write", "--allow", allow, "--budget", "5min", "--json"]
+        subprocess.run([*command, str(Path(folder) / "fix.json"), str(script)], check=True)
+        texts[FIXED] = script.read_text()
+        out = Path(folder) / "run"
+        epoch_steps = len(step_times(script, out, ("--epochs", "1"), to_end=True))
+        times: dict[str, list[float]] = {name: [] for name in ORDER}
+        for turn in range(turns):
+            for name in ORDER[turn % 4 :] + ORDER[: turn % 4]:
+                script.write_text(texts[name])
+                times[name].append(statistics.fmean(time_epoch(script, out, epoch_steps)))
+        return times
+
+
+def replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    """The text with every replacement; each must be there once."""
+    for old, new in pairs:
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the script"
+        text = text.replace(old, new)
+    return text
+
+
+def time_epoch(script: Path, out: Path, epoch_steps: int) -> list[int]:
+    """Steps of the epoch after the first one, nanoseconds; the fill of shuffle buffers counts."""
+    return step_times(script, out, (), warmup=epoch_steps, steps=epoch_steps)[epoch_steps : 2 * epoch_steps]
+
+
+def step_times(script: Path, out: Path, args: tuple[str, ...], **limits: Any) -> list[int]:
+    """All steps of the training loop in a fresh process without the profiler, nanoseconds."""
+    run = capture(CaptureRequest(out, script, args=args, is_profiled=False, **limits), lambda _: None)
+    recording = decode((run / "recording.json").read_bytes(), Recording)
+    main_id = next(consumer.id for consumer in recording.consumers if consumer.is_main)
+    series = next(series for series in recording.steps if series.consumer_id == main_id)
+    return [end - start for start, end in zip(series.start_ns, series.end_ns, strict=False)]
+
+
+def speedup(times: dict[str, list[float]], over: str) -> Interval | None:
+    """How much faster the fixed script is."""
+    return median_interval([other / fixed for other, fixed in zip(times[over], times[FIXED], strict=True)])
+
+
+def row(name: str, times: dict[str, list[float]]) -> str:
+    """One line of the table."""
+    cells = [name, *(f"{statistics.median(times[variant]) / 1e6:.2f} ms" for variant in ORDER)]
+    for over in (WRITTEN, AUTOTUNE, EXPERT):
+        ratio = speedup(times, over)
+        cells.append("too few turns" if ratio is None else f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})")
+    return f"| {' | '.join(cells)} |"
+
+
+def write_docs(results: dict[str, dict[str, list[float]]], machine: str) -> None:
+    """Replace the table between its markers."""
+    begin, end = "<!-- tuning: begin -->\n", "<!-- tuning: end -->"
+    text = DOCS.read_text()
+    head, rest = text.split(begin)
+    _, tail = rest.split(end)
+    lines = [
+        "| script | as written | AUTOTUNE everywhere | expert | fixed | fixed over as written | over AUTOTUNE | over expert |",
+        "|---|---|---|---|---|---|---|---|",
+        *(row(name, times) for name, times in results.items()),
+        "",
+        f"Mean step of one epoch after the first; medians over the turns. {machine} Nothing else was running.",
+        "",
+    ]
+    DOCS.write_text(head + begin + "\n".join(lines) + end + tail)
+
+
+def tensorflow_version() -> str:
+    """Without importing it."""
+    from importlib import metadata
+
+    for name in ("tensorflow", "tensorflow-cpu", "tf-nightly"):
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return "?"
+
+
+if __name__ == "__main__":
+    main()
