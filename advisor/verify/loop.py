@@ -120,7 +120,9 @@ def prove_fixes(
         if not attempt.is_kept:
             continue
         if is_enough(attempt.trial):
-            stopped = "The pipeline alone is now so much faster than the training takes elements that more gains nothing."
+            stopped = (
+                "The pipeline alone is now so much faster than the training takes elements that more gains nothing."
+            )
             break
         on_progress(Progress("analysing", text="the pipeline as it is now"))
         proposed = propose(analyse(session.profile(edits_of(state.kept))), tuple(state.kept))
