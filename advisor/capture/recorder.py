@@ -19,6 +19,7 @@ from typing import Any
 
 from advisor.capture.describe import describe_arguments, describe_options, element_facts
 from advisor.capture.functions import function_facts, function_name, function_site
+from advisor.capture.kept import DATA_SOURCES, NO_SEEDS, KeptCall, KeptCalls, Seeds
 from advisor.capture.sites import Place, SiteFinder
 from advisor.model.recording import Call
 
@@ -57,14 +58,23 @@ class _Pending:
     made_by: str | None
     nested_in: str | None
     frame: FrameType | None
+    seeds: Seeds = NO_SEEDS
+
+
+Replacing = Callable[[Callable[..., Any], str, tuple[Any, ...], dict[str, Any], bool], Any]
+"""(original, method, args, kwargs, is_constructor) -> what the call is to give."""
 
 
 class Recorder:
     """Collects calls; thread-safe; silent when closed."""
 
-    def __init__(self, finder: SiteFinder, warn: Callable[[str], None]) -> None:
+    def __init__(self, finder: SiteFinder, warn: Callable[[str], None], kept: KeptCalls | None = None) -> None:
+        """`kept` gets what it takes to make each call again (a proof); without it nothing is held on to."""
         self.finder = finder
         self.is_open = True
+        self.kept = kept
+        self.replacing: Replacing | None = None
+        """Takes the place of every wrapped function while a replay traces the script's functions again."""
         self.dropped = 0
         self._warn = warn
         self._calls: dict[str, Call] = {}
@@ -90,6 +100,8 @@ class Recorder:
 
         @functools.wraps(original)
         def recorded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if self.replacing is not None:
+                return self.replacing(original, method, args, kwargs, is_constructor)
             pending = self._begin(method, signature, args, kwargs, is_constructor)
             if pending is None:
                 return original(*args, **kwargs)
@@ -101,6 +113,8 @@ class Recorder:
                 stack.pop()
                 pending.frame = None
             self._end(pending, args[0] if is_constructor else result)
+            if self.kept is not None:
+                self._keep_for_replay(pending, original, args, args[0] if is_constructor else result, is_constructor)
             return result
 
         return recorded
@@ -153,6 +167,7 @@ class Recorder:
             kwargs["name"] = call_id
         made_by, nested_in = self._relation(stack, frame)
         is_users = isinstance(name, str) and not name.startswith(ID_PREFIX)
+        seeds = NO_SEEDS if self.kept is None else self.kept.begin(call_id, method, made_by or nested_in)
         return _Pending(
             id=call_id,
             method=method,
@@ -165,6 +180,7 @@ class Recorder:
             made_by=made_by,
             nested_in=nested_in,
             frame=frame,
+            seeds=seeds,
         )
 
     @staticmethod
@@ -223,6 +239,31 @@ class Recorder:
         object.__setattr__(dataset, ID_ATTRIBUTE, pending.id)
         with self._lock:
             self._calls[pending.id] = call
+
+    def _keep_for_replay(
+        self,
+        pending: _Pending,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        dataset: Any,  # noqa: ANN401
+        is_constructor: bool,
+    ) -> None:
+        if self.kept is None or pending.id not in self._calls:
+            return
+        is_data = pending.method in DATA_SOURCES
+        self.kept.end(
+            KeptCall(
+                id=pending.id,
+                method=pending.method,
+                original=original,
+                args=() if is_data else args,
+                kwargs={} if is_data else pending.kwargs,
+                is_constructor=is_constructor,
+                dataset=dataset,
+                parent=pending.made_by or pending.nested_in,
+                seeds=pending.seeds,
+            )
+        )
 
 
 def call_id_of(dataset: Any) -> str | None:  # noqa: ANN401

@@ -1,0 +1,521 @@
+"""A recorded dataset made again, with edits.
+
+In: the calls kept by the recorder and the `Edit`s.  Out: a new `tf.data.Dataset`, built in the script's own process by
+calling TensorFlow as the script did; `CannotReplay` names what stands in the way.
+
+Functions are traced again, in which the script's lookup tables, variables and other objects are captured as before. Calls made
+by such a function (inside `interleave`) or by another call (`from_generator`) meet the edits while that happens: the recorder
+hands every wrapped call to `_inner`, which knows it by its place in the order.
+
+Seeds. An unseeded op gets its seed from TensorFlow's eager state when it is made. `AS_RECORDED` puts that state back to what it
+was before the recorded call, so that a script with `tf.random.set_seed` gets its own numbers again, and one without stays
+random. `TWIN` gives a script without a seed one that depends on the call alone: two replays then draw the same numbers, so that
+they can be compared element by element. A function that already is a `tf.function` keeps the seeds of its own earlier trace.
+
+A part that no edit touches is not built again but used as it is, if it holds no state that two users could disturb: no cache,
+no shuffle, nothing random, no function with side effects. File caches and snapshots go to a folder of ours, never to the
+script's, unless the script's own is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.kept import DATA_SOURCES, KeptCall, Seeds
+from advisor.capture.recorder import ID_ATTRIBUTE, Recorder, call_id_of
+from advisor.errors import AdvisorError
+from advisor.fixes.edited import CannotReplay, Link, lay_out
+from advisor.fixes.options import changed_options
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, Value
+
+AS_RECORDED, TWIN = "as recorded", "twin"
+_TWIN_SEED = 20_177
+"""Any number does: both sides of a comparison use the same."""
+
+_STATELESS = frozenset(
+    {
+        "CsvDataset", "FixedLengthRecordDataset", "SqlDataset", "TFRecordDataset", "TextLineDataset", "batch",
+        "choose_from_datasets", "concatenate", "enumerate", "filter", "flat_map", "from_generator", "interleave", "map",
+        "padded_batch", "prefetch", "ragged_batch", "range", "rebatch", "repeat", "scan", "shard", "skip", "sparse_batch",
+        "take", "take_while", "unbatch", "unique", "window", "with_options", "zip", *DATA_SOURCES,
+    }
+)  # fmt: skip
+"""Methods whose dataset object may serve two pipelines at once, if their functions keep no state either."""
+_FILE_ARGUMENT = {"cache": "filename", "snapshot": "path"}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One dataset of a replay: a recorded call made again, or a link behind one."""
+
+    id: str
+    method: str
+    input: Any
+    """The dataset it stands behind; None for sources and calls with several inputs."""
+    dataset: Any
+    is_new: bool
+    """False: the recorded object itself."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A call under way whose inner calls are counted."""
+
+    id: str
+    made: Any
+    """The object under construction, for constructors."""
+    next: int = 0
+
+
+def replay(
+    recorder: Recorder, call_id: str, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
+) -> Any:  # noqa: ANN401
+    """The dataset that `call_id` made, with the edits. Raises CannotReplay; see `Replay` for the arguments."""
+    return Replay(recorder, edits, seeding, files).dataset(call_id)
+
+
+class Replay:
+    """One rebuilding; every call is made at most once."""
+
+    def __init__(
+        self, recorder: Recorder, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
+    ) -> None:
+        """`recorder` must have kept its calls and be closed. `files` is where file caches of the replay go; without it a
+        pipeline that writes one cannot be replayed.
+        """
+        import tensorflow as tf
+
+        if recorder.kept is None:
+            raise CannotReplay("The dataset", "its calls were not kept")
+        self._tf = tf
+        self._recorder, self._kept, self._files = recorder, recorder.kept, files
+        self._edits, self._seeding = edits, seeding
+        options = frozenset(c.id for c in self._kept.calls.values() if c.method == "with_options")
+        self._laid = lay_out(edits, options)
+        self._targets = self._laid.targets
+        self._touched: dict[str, bool] = {}
+        self._free: dict[str, bool] = {}
+        self._done: dict[str, Any] = {}
+        self._building: set[str] = set()
+        self._seen: set[int] = set()
+        """Places of the edits that have been applied."""
+        self._frames: list[_Frame] = []
+        self.built: list[Built] = []
+        """In the order in which they were built, inputs first; without those inside functions."""
+
+    def dataset(self, call_id: str) -> Any:  # noqa: ANN401
+        """The dataset that stands where that call made its own, links behind it included.
+
+        Raises CannotReplay, also where an edit concerns a call that this dataset does not come from.
+        """
+        try:
+            with self._tf.init_scope(), self._closed_recorder():
+                dataset = self._at(call_id)
+        except RecursionError:
+            raise CannotReplay(self._name(call_id), "its chain of calls is too long") from None
+        missing = [n for n in range(len(self._edits)) if n not in self._seen]
+        if missing:
+            call = self._edits[missing[0]].call_id
+            raise CannotReplay(
+                self._name(call), "the dataset does not come from this call, or only through a function that holds it"
+            )
+        return dataset
+
+    @contextlib.contextmanager
+    def _closed_recorder(self) -> Iterator[None]:
+        was_open, self._recorder.is_open = self._recorder.is_open, False
+        before, self._recorder.replacing = self._recorder.replacing, None
+        try:
+            yield
+        finally:
+            self._recorder.is_open, self._recorder.replacing = was_open, before
+
+    # -- recorded calls
+
+    def _at(self, call_id: str) -> Any:  # noqa: ANN401
+        if call_id in self._done:
+            return self._done[call_id]
+        kept = self._kept.calls.get(call_id)
+        if kept is None:
+            raise CannotReplay(call_id, "it was not recorded")
+        if kept.parent in self._kept.calls:
+            raise CannotReplay(self._name(call_id), f"it was made inside {self._name(kept.parent or '')}")
+        self._building.add(call_id)
+        dataset = self._own(kept)
+        for link in self._laid.behind.get(call_id, ()):
+            dataset = self._link(link, dataset)
+        self._building.discard(call_id)
+        self._note(call_id)
+        self._done[call_id] = dataset
+        return dataset
+
+    def _own(self, kept: KeptCall) -> Any:  # noqa: ANN401
+        if kept.id in self._laid.absent:
+            return self._input(kept)
+        if kept.method in DATA_SOURCES or (not self._is_touched(kept.id) and self._is_free(kept.id)):
+            if kept.id in self._laid.arguments:
+                raise CannotReplay(self._name(kept.id), "the data given to it is not kept")
+            self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
+            return kept.dataset
+        input_dataset = None
+        if kept.args and not kept.is_constructor and _is_dataset(kept.args[0]):
+            input_dataset = self._swap(kept.args[0])
+        return self._call(kept, input_dataset)
+
+    def _input(self, kept: KeptCall) -> Any:  # noqa: ANN401
+        if kept.is_constructor or not kept.args or not _is_dataset(kept.args[0]):
+            raise CannotReplay(self._name(kept.id), "it is no link of a chain, so it cannot be taken out")
+        return self._swap(kept.args[0])
+
+    def _call(self, kept: KeptCall, input_dataset: Any) -> Any:  # noqa: ANN401
+        """Make the call again, its datasets and edited arguments exchanged."""
+        if input_dataset is None:
+            args = kept.args[1:] if kept.is_constructor else kept.args
+            args = tuple(self._swap(value) for value in args)
+        else:
+            args = (input_dataset, *(self._swap(value) for value in kept.args[1:]))
+        kwargs = {name: self._swap(value) for name, value in kept.kwargs.items()}
+        made = None
+        if kept.is_constructor:
+            cls = type(kept.args[0])
+            made = object.__new__(cls)
+            args = (made, *args)
+        args, kwargs = self._with_arguments(kept.id, kept.original, args, kwargs)
+        args, kwargs = self._with_files(kept.id, kept.method, kept.original, args, kwargs, self._is_touched(kept.id))
+        if kept.id in self._laid.options:
+            args, kwargs = self._with_options(kept, args, kwargs)
+        with self._seeds(kept.seeds, kept.id), self._inside(kept.id, made):
+            result = self._try(self._name(kept.id), kept.original, args, kwargs)
+        dataset = made if kept.is_constructor else result
+        _mark(dataset, kept.id)
+        self.built.append(Built(kept.id, kept.method, input_dataset, dataset, is_new=True))
+        return dataset
+
+    @staticmethod
+    def _try(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        try:
+            return function(*args, **kwargs)
+        except AdvisorError:
+            raise
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+            text = lines[-1] if type(error).__name__ in lines[-1] else f"{type(error).__name__}: {lines[-1]}"
+            raise CannotReplay(name, text[:300].rstrip(".")) from error  # AutoGraph puts the error itself last
+
+    def _swap(self, value: Any, depth: int = 4) -> Any:  # noqa: ANN401
+        """`value` with its recorded datasets replaced by rebuilt ones."""
+        if _is_dataset(value):
+            call_id = getattr(value, ID_ATTRIBUTE, None)
+            if call_id is not None:
+                return self._at(call_id)
+            nearest = call_id_of(value)
+            if nearest is not None and self._is_touched(nearest):
+                raise CannotReplay(f"A {type(value).__name__}", "it was made by a call that is not recorded")
+            return value
+        if depth and isinstance(value, (list, tuple)) and any(_has_dataset(item, depth) for item in value):
+            items = [self._swap(item, depth - 1) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if depth and isinstance(value, dict) and any(_has_dataset(item, depth) for item in value.values()):
+            return type(value)((key, self._swap(item, depth - 1)) for key, item in value.items())
+        return value
+
+    # -- links
+
+    def _link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
+        edit = link.edit
+        if isinstance(edit, MoveAfter):
+            kept = self._kept.calls.get(link.id)
+            if kept is None or kept.is_constructor or not kept.args or not _is_dataset(kept.args[0]):
+                raise CannotReplay(self._name(link.id), "it is no link of a chain, so it cannot be moved")
+            result = self._call(kept, dataset)
+            self._note(link.id)
+        elif isinstance(edit, SetOption):
+            options = changed_options(self._tf.data.Options(), {edit.option: self._value(edit.value)})
+            with self._inside(link.id, None):
+                result = dataset.with_options(options, name=link.id)
+            self.built.append(Built(link.id, "with_options", dataset, result, is_new=True))
+        else:
+            result = self._insert(link.id, edit, dataset)
+            self.built.append(Built(link.id, edit.method, dataset, result, is_new=True))
+            self._note(link.id)
+        self._seen.add(link.number)
+        return result
+
+    def _insert(self, link_id: str, edit: InsertAfter, dataset: Any) -> Any:  # noqa: ANN401
+        method = getattr(type(dataset), edit.method, None)
+        if method is None:
+            raise CannotReplay(f".{edit.method}()", "datasets have no such method")
+        args = (dataset, *(self._value(value) for name, value in edit.arguments if not name))
+        kwargs = {name: self._value(value) for name, value in edit.arguments if name}
+        if "name" in inspect.signature(method).parameters:
+            kwargs.setdefault("name", link_id)
+        args, kwargs = self._with_arguments(link_id, method, args, kwargs)
+        args, kwargs = self._with_files(link_id, edit.method, method, args, kwargs, is_touched=True)
+        with self._seeds(self._anchor_seeds(edit.call_id), link_id), self._inside(link_id, None):
+            result = self._try(f".{edit.method}()", method, args, kwargs)
+        _mark(result, link_id)
+        return result
+
+    def _anchor_seeds(self, call_id: str) -> Seeds:
+        kept = self._kept.calls.get(call_id)
+        return kept.seeds if kept is not None else Seeds(None, None)
+
+    # -- arguments
+
+    def _value(self, value: Value) -> Any:  # noqa: ANN401
+        if not isinstance(value, Code):
+            return value
+        try:
+            return eval(value.text, {"__builtins__": {}, "tf": self._tf})
+        except Exception as error:
+            raise CannotReplay(value.text, f"it has no value here ({type(error).__name__}: {error})") from None
+
+    def _with_arguments(
+        self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with those of the SetArgument edits."""
+        changed = self._laid.arguments.get(call_id)
+        if not changed:
+            return args, kwargs
+        parameters = inspect.signature(function).parameters
+        names = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        positional, keywords = list(args), dict(kwargs)
+        for name, value in changed.items():
+            if name not in parameters:
+                raise CannotReplay(self._name(call_id), f"it takes no argument {name}")
+            if name in names[: len(args)]:
+                positional[names.index(name)] = self._value(value)
+            else:
+                keywords[name] = self._value(value)
+        return tuple(positional), keywords
+
+    def _with_options(
+        self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        changes = {name: self._value(value) for name, value in self._laid.options[kept.id].items()}
+        if len(args) > 1:
+            return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
+        return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}
+
+    def _with_files(
+        self,
+        call_id: str,
+        method: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_touched: bool,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A file cache or snapshot of the replay's own; the script's stays as it is, and is read where it is complete."""
+        name = _FILE_ARGUMENT.get(method)
+        if name is None:
+            return args, kwargs
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        path = bound.arguments.get(name)
+        if isinstance(path, os.PathLike):
+            path = os.fspath(path)
+        if not isinstance(path, str) or not path:
+            return args, kwargs
+        if (method == "cache" and Path(f"{path}.index").exists()) or (
+            method == "snapshot" and not is_touched and Path(path).exists()
+        ):
+            return args, kwargs
+        if self._files is None:
+            raise CannotReplay(self._name(call_id), f"it writes to {path}")
+        bound.arguments[name] = str(self._files / call_id)
+        return bound.args, bound.kwargs
+
+    # -- seeds
+
+    @contextlib.contextmanager
+    def _seeds(self, seeds: Seeds, call_id: str) -> Iterator[None]:
+        """TensorFlow's eager random state as it was before that call (or the twin's), and back again."""
+        try:
+            from tensorflow.python.eager import context as eager
+
+            context = eager.context()
+            before = context._seed, context._rng
+        except (ImportError, AttributeError):
+            yield
+            return
+        if seeds.global_seed is not None:
+            generator = random.Random()
+            generator.setstate(seeds.generator_state)
+            context._seed, context._rng = seeds.global_seed, generator
+        elif self._seeding == TWIN:
+            context._seed, context._rng = _TWIN_SEED, random.Random(call_id)
+        else:
+            context._seed = None
+        try:
+            yield
+        finally:
+            context._seed, context._rng = before
+
+    # -- calls made inside another: by its function while it is traced, or by itself
+
+    @contextlib.contextmanager
+    def _inside(self, call_id: str, made: Any) -> Iterator[None]:  # noqa: ANN401
+        before = self._recorder.replacing
+        self._recorder.replacing = self._inner
+        self._frames.append(_Frame(call_id, made))
+        try:
+            yield
+        finally:
+            self._frames.pop()
+            self._recorder.replacing = before
+
+    def _inner(
+        self,
+        original: Callable[..., Any],
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_constructor: bool,
+    ) -> Any:  # noqa: ANN401
+        frame = self._frames[-1]
+        if is_constructor and frame.made is args[0]:
+            return original(*args, **kwargs)  # a subclass' constructor calling its base's
+        known = self._kept.inner.get(frame.id, ())[frame.next : frame.next + 1]
+        frame.next += 1
+        call_id = known[0][0] if known and known[0][1] == method else None
+        args = tuple(self._swap_captured(value) for value in args)
+        kwargs = {name: self._swap_captured(value) for name, value in kwargs.items()}
+        if call_id is None:
+            with self._inside("", args[0] if is_constructor else None):
+                return original(*args, **kwargs)
+        return self._inner_known(call_id, original, method, args, kwargs, is_constructor)
+
+    def _inner_known(
+        self,
+        call_id: str,
+        original: Callable[..., Any],
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_constructor: bool,
+    ) -> Any:  # noqa: ANN401
+        outside: Any = args[0] if is_constructor else None
+        made = outside
+        links = self._laid.behind.get(call_id, ())
+        if call_id in self._laid.absent:
+            if is_constructor or not args or not _is_dataset(args[0]):
+                raise CannotReplay(self._name(call_id), "it is no link of a chain, so it cannot be taken out")
+            result = args[0]
+        else:
+            if is_constructor and links:
+                # The caller keeps the object under construction: the links are made from another, and it becomes the last.
+                made = object.__new__(type(outside))
+                args = (made, *args[1:])
+            if "name" in inspect.signature(original).parameters and kwargs.get("name") is None:
+                kwargs["name"] = call_id
+            target, kwargs = self._with_arguments(call_id, original, args, kwargs)
+            target, kwargs = self._with_files(call_id, method, original, target, kwargs, is_touched=True)
+            with self._inside(call_id, made):
+                result = original(*target, **kwargs)
+            result = made if is_constructor else result
+        for link in links:
+            if isinstance(link.edit, MoveAfter):
+                raise CannotReplay(self._name(link.id), "calls inside a function cannot be moved")
+            result = self._link(link, result)
+        if is_constructor and links:
+            _become(outside, result)
+        self._note(call_id)
+        return None if is_constructor else result
+
+    def _swap_captured(self, value: Any) -> Any:  # noqa: ANN401
+        """A dataset from outside that a function uses, rebuilt if an edit concerns it."""
+        if not _is_dataset(value):
+            return value
+        call_id = getattr(value, ID_ATTRIBUTE, None)
+        kept = self._kept.calls.get(call_id) if isinstance(call_id, str) else None
+        if kept is None or kept.dataset is not value or kept.id in self._building:
+            return value  # one of ours, or the one that is being built
+        if kept.parent in self._kept.calls or not self._is_touched(kept.id):
+            return value
+        with self._tf.init_scope(), self._closed_recorder():
+            return self._at(kept.id)
+
+    # -- what is known of a call
+
+    def _note(self, call_id: str) -> None:
+        self._seen.update(self._laid.numbers.get(call_id, ()))
+
+    def _name(self, call_id: str) -> str:
+        call = self._recorder.call(call_id)
+        if call is None:
+            return call_id
+        return f"{call.method} at line {call.site.line}" if call.site is not None else call.method
+
+    def _sources(self, call_id: str) -> set[str]:
+        """Ids of the calls that a call uses directly: its inputs, and what was made inside it."""
+        call = self._recorder.call(call_id)
+        found = set(call.inputs) if call is not None else set()
+        return found | {inner for inner, _ in self._kept.inner.get(call_id, ())}
+
+    def _is_touched(self, call_id: str) -> bool:
+        """Whether an edit concerns that call or any that it comes from."""
+        return self._all_upstream(call_id, self._touched, lambda each: each not in self._targets) is False
+
+    def _is_free(self, call_id: str) -> bool:
+        """Whether neither that call nor any that it comes from keeps state between iterators."""
+        return self._all_upstream(call_id, self._free, self._is_stateless)
+
+    def _all_upstream(self, call_id: str, known: dict[str, bool], holds: Callable[[str], bool]) -> bool:
+        todo, seen = [call_id], {call_id}
+        result = True
+        while todo and result:
+            current = todo.pop()
+            if current in known:
+                result = known[current]
+                continue
+            result = holds(current)
+            for each in self._sources(current) - seen:
+                seen.add(each)
+                todo.append(each)
+        known[call_id] = result
+        return result
+
+    def _is_stateless(self, call_id: str) -> bool:
+        call = self._recorder.call(call_id)
+        if call is None:  # began inside another and made nothing of its own
+            return True
+        if call.method == "from_generator" or call.made_by is not None:
+            return call.method in _STATELESS
+        facts = call.function
+        has_state = facts is not None and (facts.is_stateful or bool(facts.random_ops) or bool(facts.python_ops))
+        return call.method in _STATELESS and not has_state
+
+
+def _is_dataset(value: Any) -> bool:  # noqa: ANN401
+    return hasattr(value, "element_spec") and hasattr(value, "_variant_tensor")
+
+
+def _has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401
+    if _is_dataset(value):
+        return True
+    if not depth:
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(_has_dataset(item, depth - 1) for item in value[:1000])
+    return isinstance(value, dict) and any(_has_dataset(item, depth - 1) for item in value.values())
+
+
+def _mark(dataset: Any, call_id: str) -> None:  # noqa: ANN401
+    object.__setattr__(dataset, ID_ATTRIBUTE, call_id)
+
+
+def _become(dataset: Any, other: Any) -> None:  # noqa: ANN401
+    """Make a dataset under construction the same as another."""
+    object.__setattr__(dataset, "__class__", type(other))
+    dataset.__dict__.clear()
+    dataset.__dict__.update(other.__dict__)
+
+
+__all__ = ["AS_RECORDED", "TWIN", "Built", "CannotReplay", "Replay", "replay"]
