@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from advisor.graph.attribution import Walk, collect_states
+from advisor.graph.critical_path import PASSIVE
 from advisor.graph.nodes import Forest, Node
 from advisor.graph.timeline import Timeline
 from advisor.model.pipeline import RootCall
@@ -31,6 +32,8 @@ def slowest_calls(
             states = collect_states(_cut(timeline, call.start_ns, call.end_ns), frozenset({root.index}), interval)
             blame = Walk(forest, dict(parallelism)).attribute(states).blame_ns
         inside = [call.inside.get(node.index, (0, 0, 0)) for node in nodes]
+        blamed = [round(blame.get(node.index, 0.0)) for node in nodes]
+        path = _path(nodes, blamed)
         found.append(
             RootCall(
                 start_ns=call.start_ns,
@@ -38,7 +41,9 @@ def slowest_calls(
                 num_calls=tuple(calls for calls, _, _ in inside),
                 total_ns=tuple(total for _, total, _ in inside),
                 self_ns=tuple(max(0, own) for _, _, own in inside),
-                blame_ns=tuple(round(blame.get(node.index, 0.0)) for node in nodes),
+                blame_ns=tuple(blamed),
+                is_on_path=tuple(index in path for index in range(len(nodes))),
+                bottleneck=_guiltiest(nodes, blamed),
             )
         )
     return tuple(found)
@@ -53,3 +58,23 @@ def _cut(timeline: Timeline, start_ns: int, end_ns: int) -> Timeline:
         times.append(instants[first:last])
         codes.append(activity[first:last])
     return replace(timeline, times=times, codes=codes)
+
+
+def _path(nodes: Sequence[Node], blamed: Sequence[int]) -> set[int]:
+    """Places of the nodes on the way from the root on to the input under which most of the call's wait lies."""
+    place = {node.index: index for index, node in enumerate(nodes)}
+    below = list(blamed)
+    for index, node in reversed(list(enumerate(nodes))):  # inputs come after their consumers
+        if node.parent is not None and node.parent.index in place:
+            below[place[node.parent.index]] += below[index]
+    path, current = {0}, nodes[0]
+    while inputs := [node for node in current.children if node.index in place and below[place[node.index]] > 0]:
+        current = max(inputs, key=lambda node: below[place[node.index]])
+        path.add(place[current.index])
+    return path
+
+
+def _guiltiest(nodes: Sequence[Node], blamed: Sequence[int]) -> int | None:
+    """Place of the node with the largest share, those that only hand elements on left aside; None: no other has any."""
+    active = [index for index, node in enumerate(nodes) if node.base not in PASSIVE and blamed[index] > 0]
+    return max(active, key=lambda index: blamed[index], default=None)

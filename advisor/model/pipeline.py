@@ -132,6 +132,10 @@ class RootCall:
     self_ns: tuple[int, ...]
     blame_ns: tuple[int, ...]
     """The call's duration, attributed through asynchronous boundaries."""
+    is_on_path: tuple[bool, ...] = ()
+    """On this call's critical path, walked through asynchronous boundaries."""
+    bottleneck: int | None = None
+    """Place of the iterator that most of this call waited for; None: only ones that hand elements on."""
 
 
 @dataclass(frozen=True, slots=True)

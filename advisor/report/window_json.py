@@ -33,6 +33,8 @@ def root_calls(calls: Iterable[RootCall]) -> list[Json]:
             "total_ns": list(call.total_ns),
             "self_ns": list(call.self_ns),
             "blame_ns": list(call.blame_ns),
+            "on_critical_path": [place for place, is_on in enumerate(call.is_on_path) if is_on],
+            "bottleneck": call.bottleneck,
         }
         for call in calls
     ]
