@@ -178,6 +178,7 @@ class Session:
             models=() if capture is None else capture.models,
             keras=self._keras.facts,
             ceiling_step_ns=self._ceiling_steps(),
+            is_seeded=_is_seeded(),
             warnings=tuple(warnings),
         )
 
@@ -190,6 +191,14 @@ class Session:
             return tuple(track.durations(1))
         first = capture.window.warmup_steps
         return tuple(track.durations(first)[: capture.window.steps])
+
+
+def _is_seeded() -> bool | None:
+    """Whether TensorFlow's global seed is set (private attributes; None without them)."""
+    try:
+        return sys.modules["tensorflow.python.eager.context"].context()._seed is not None
+    except (KeyError, AttributeError):
+        return None
 
 
 def run_session(request: dict[str, Any]) -> int:

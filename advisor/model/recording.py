@@ -269,5 +269,9 @@ class Recording:
     """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, where Keras was used."""
     ceiling_step_ns: tuple[int, ...] = ()
     """Step times of the second run of `--ceiling`, in which the consumed dataset was its first batch repeated."""
+    is_seeded: bool | None = None
+    """Whether the script fixed TensorFlow's random numbers (`tf.random.set_seed`), so that a rerun draws the same ones; None:
+    not known.
+    """
     warnings: tuple[str, ...] = ()
     schema_version: int = 1
