@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
+from advisor.locations import is_remote, reading
 from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, write_whole
 from advisor.settings import Settings, load_settings
 
@@ -25,6 +26,21 @@ if TYPE_CHECKING:
     from advisor.model.recording import Recording
 
 OnProgress = Callable[["Progress"], None]
+
+
+_BAR_WIDTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What of a saved run is read, and whose calls its iterators are."""
+
+    run: str | None = None
+    """One of several runs of a logdir; None: the newest."""
+    hosts: tuple[str, ...] = ()
+    """Some of its hosts; empty: all."""
+    source: Path | None = None
+    """A script whose calls are laid beside the iterators of a profile without a recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +70,13 @@ class Request:
     """Pass the script's output through to stderr."""
     with_ceiling: bool = False
     """Run the script a second time on its first element repeated, to measure the ceiling."""
+    choice: Choice = Choice()
+    """Of a saved run."""
 
     @property
     def is_saved_run(self) -> bool:
         """Whether there is something to read, and no script to run."""
-        return self.path is not None and is_saved_run(self.path)
+        return self.path is not None and (is_remote(self.path) or is_saved_run(self.path))
 
 
 def load(request: Request) -> tuple[list[LoadedRule], Settings]:
@@ -68,7 +86,7 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     """
     from advisor.engine import load_rules
 
-    if request.path is not None and not request.path.exists():
+    if request.path is not None and not is_remote(request.path) and not request.path.exists():
         raise AdvisorError(f"There is no {request.path}; give a script, a run folder, a logdir or a .xplane.pb file.")
     is_script = request.path is not None and not request.is_saved_run
     settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
@@ -89,26 +107,58 @@ def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, o
     capture fails, Ctrl-C included, a run folder that was not there before is gone again; a finished capture is kept.
     """
     if request.is_saved_run and request.path is not None:
-        return _analyze_saved_run(request, request.path, rules, settings)
+        return _analyze_saved_run(request, request.path, rules, settings, on_progress)
     return _analyze_script(request, rules, settings, on_progress)
 
 
-def analyze_run(path: Path, rules: Sequence[LoadedRule], settings: Settings) -> Report:
+def analyze_run(
+    path: Path,
+    rules: Sequence[LoadedRule],
+    settings: Settings,
+    choice: Choice = Choice(),
+    on_progress: OnProgress = lambda progress: None,
+) -> Report:
     """The report on a saved run: a run folder of ours, or any logdir or `.xplane.pb` (no calls known). Writes nothing.
 
     Raises AdvisorError when there is no profile to read.
     """
     from advisor.engine import run_rules
-    from advisor.graph import analyse
-    from advisor.trace import read_trace
-    from advisor.trace.lanes import draw_hosts
+    from advisor.hosts import analyse_and_draw
+    from advisor.trace import find_profiles, told_choice
 
     recording = read_recording(path)
-    trace = read_trace(path) if recording is None or has_profile(path) else None
-    analysis = analyse(trace, recording, recording.target if recording else str(path))
+    target = recording.target if recording else str(path)
+    if recording is not None and not has_profile(path):
+        from advisor.graph import analyse
+
+        return _with_folder(run_rules(analyse(None, recording, target), rules, settings), path)
+    found = find_profiles(path, choice.run, choice.hosts)
+    warnings = told_choice(found, path, choice.run)
+    analysis, timeline = analyse_and_draw(found, recording, target, warnings, _host_progress(on_progress))
+    if choice.source is not None:
+        from advisor.graph.source_alignment import align_source
+
+        analysis = align_source(analysis, choice.source)
     report = run_rules(analysis, rules, settings)
-    timeline = draw_hosts(trace) if trace else ()
-    return replace(report, run_folder=str(path.resolve()) if recording else "", timeline=timeline)
+    report = replace(report, timeline=timeline)
+    return _with_folder(report, path) if recording and not is_remote(path) else report
+
+
+def _with_folder(report: Report, path: Path) -> Report:
+    return replace(report, run_folder=str(path.resolve()))
+
+
+def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
+    """Hosts done, as a bar; nothing for a single one, which takes no time worth a bar."""
+    from advisor.capture.request import Progress
+    from advisor.units import format_bar, format_count
+
+    def show(done: int, total: int) -> None:
+        if total > 1:
+            bar = format_bar(done / total, _BAR_WIDTH).ljust(_BAR_WIDTH, "-")
+            on_progress(Progress("analysing", text=f"{bar} {format_count(done)}/{format_count(total)} hosts"))
+
+    return show
 
 
 def read_recording(path: Path) -> Recording | None:
@@ -117,19 +167,22 @@ def read_recording(path: Path) -> Recording | None:
     from advisor.model.recording import Recording
 
     file = path / RECORDING_NAME
-    if not file.is_file():
-        return None
     try:
-        data = file.read_bytes()
+        with reading(file):
+            if not file.is_file():
+                return None
+            data = file.read_bytes()
     except OSError as error:
         raise AdvisorError(f"Cannot read {file}: {error.strerror}.") from None
     return decode(data, Recording, str(file))
 
 
-def _analyze_saved_run(request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings) -> Report:
+def _analyze_saved_run(
+    request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
+) -> Report:
     from advisor.report.json import REPORT_NAME, write_report
 
-    report = analyze_run(path, rules, settings)
+    report = analyze_run(path, rules, settings, request.choice, on_progress)
     if request.out is not None:
         try:
             request.out.mkdir(parents=True, exist_ok=True)

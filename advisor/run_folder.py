@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from advisor.errors import AdvisorError
+from advisor.locations import reading
 
 RECORDING_NAME = "recording.json"
 PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
@@ -64,7 +65,8 @@ def default_run_folder(name: str) -> Path:
 
 def has_profile(folder: Path) -> bool:
     """Whether capture wrote a profile (a script that builds no dataset leaves none)."""
-    return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
+    with reading(folder):
+        return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
 
 
 def is_saved_run(path: Path) -> bool:

@@ -25,6 +25,7 @@ from advisor.commands.script_target import (
     report_options,
     request_of,
     run_options,
+    saved_run_options,
     target_argument,
 )
 
@@ -41,12 +42,14 @@ from advisor.commands.script_target import (
 @run_options
 @click.option("--to-end", is_flag=True, help="Let the script run on to its end.")
 @click.option("--ceiling", is_flag=True, help="Run again on the first batch repeated: the most that fixes can give.")
+@saved_run_options
 @report_options
 def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bool, fail_on: tuple[str, ...],
             **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Run TARGET, watch a short steady part of it, and say what slows its input.
 
-    TARGET is a script, `-m MODULE`, or a saved run: a run folder, a logdir or a .xplane.pb file. All after a script belongs
+    TARGET is a script, `-m MODULE`, or a saved run: a run folder, a logdir or a .xplane.pb file, here or behind
+    a URL (gs://, s3://, https://). All after a script belongs
     to the script.
     """
     from advisor import phases

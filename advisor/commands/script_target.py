@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
 """`context_settings` of commands whose target may be a script: options of ours stand before it."""
+_ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
 _ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -85,6 +86,23 @@ def run_options(command: Function) -> Function:
     return command
 
 
+def saved_run_options(command: Function) -> Function:
+    """What of a saved run is read, and whose calls its iterators are."""
+    options = (
+        click.option("--run", metavar="RUN", help="Of a logdir with several runs this one (default: the newest)."),
+        click.option("--host", "hosts", multiple=True, metavar="HOST", help="Of several hosts only this one."),
+        click.option(
+            "--source",
+            type=click.Path(path_type=Path),
+            metavar="SCRIPT",
+            help="A profile's calls stand in this script.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def report_options(command: Function) -> Function:
     """Where the report goes and what it does to the exit code."""
     options = (
@@ -105,7 +123,8 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
 
     Raises UsageError for options that a saved run has no use for.
     """
-    from advisor.phases import Request
+    from advisor.locations import is_remote, locate
+    from advisor.phases import Choice, Request
 
     module = None
     if target == "-m":
@@ -113,7 +132,7 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
             raise click.UsageError("-m needs the name of a module.")
         module, args = args[0], args[1:]
     request = Request(
-        path=None if module else Path(target),
+        path=None if module else locate(target),
         module=module,
         args=args,
         out=options["out"],
@@ -125,8 +144,15 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
         to_end=options.get("to_end", False),
         show_output=options["show_output"],
         with_ceiling=options.get("ceiling", False),
+        choice=Choice(options.get("run"), tuple(options.get("hosts", ())), options.get("source")),
     )
-    if request.path is not None and request.path.exists() and request.is_saved_run:
+    if not request.is_saved_run:
+        useless = next((name for name in _ONLY_FOR_SAVED_RUNS if options.get(name)), None)
+        if useless is not None:
+            raise click.UsageError(
+                f"--{useless.removesuffix('s')} is for saved runs; {target} is a script, which is run."
+            )
+    elif request.path is not None and (is_remote(request.path) or request.path.exists()):
         useless = next((name for name in _ONLY_FOR_SCRIPTS if options.get(name) not in (None, False)), None)
         if useless is not None:
             raise click.UsageError(

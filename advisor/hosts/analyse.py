@@ -8,21 +8,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
-from advisor.graph import HostPart, combine
+from advisor.graph import HostPart, analyse, combine
 from advisor.hosts.compare import compare
 from advisor.hosts.worker import Job, Result, WorkerProcess, work
 from advisor.locations import is_remote
-from advisor.trace import ProfileFiles, choice, find_profiles
+from advisor.model.trace import Trace
+from advisor.trace import ProfileFiles, find_profiles, read_host, told_choice
 
 if TYPE_CHECKING:
     from advisor.model.pipeline import Analysis
     from advisor.model.recording import Recording
+    from advisor.model.timeline import HostView
 
 OnHost = Callable[[int, int], None]
 """Told (hosts done, hosts in all)."""
@@ -43,7 +46,7 @@ def analyse_path(
 ) -> Analysis:
     """The analysis of the run that `path` stands for; see `find_profiles` for `run` and `hosts`."""
     found = find_profiles(path, run, hosts)
-    return analyse_files(found, recording, target, choice(found, path, run), on_host)
+    return analyse_files(found, recording, target, told_choice(found, path, run), on_host)
 
 
 def analyse_files(
@@ -67,6 +70,35 @@ def analyse_files(
         raise AdvisorError(failures[0])
     analysis = combine(parts, recording, target, (*warnings, *failures))
     return compare(analysis, parts) if len(parts) > 1 else analysis
+
+
+def analyse_and_draw(
+    found: ProfileFiles,
+    recording: Recording | None,
+    target: str,
+    warnings: Sequence[str] = (),
+    on_host: OnHost = lambda done, total: None,
+) -> tuple[Analysis, tuple[HostView, ...]]:
+    """The same, and the lanes of the hosts' windows: of many hosts those of the most input-bound ones."""
+    from advisor.trace.lanes import MAX_HOSTS, MAX_SPANS, draw_host, draw_hosts
+
+    if len(found.paths) == 1:  # one trace serves both
+        trace = Trace((read_host(found.paths[0]),), tuple(warnings))
+        return analyse(trace, recording, target), draw_hosts(trace)
+    analysis = analyse_files(found, recording, target, warnings, on_host)
+    paths = _most_input_bound(found, analysis)[:MAX_HOSTS]
+    views = []
+    for path in paths:
+        with suppress(AdvisorError):  # what cannot be read has been told
+            views.append(draw_host(read_host(path), MAX_SPANS // len(paths)))
+    return analysis, tuple(view for view in views if view is not None)
+
+
+def _most_input_bound(found: ProfileFiles, analysis: Analysis) -> list[Path]:
+    """The files of the hosts that were read, the most input-bound first."""
+    by_text = {str(path): path for path in found.paths}
+    ranked = [by_text[host.path] for host in analysis.hosts.hosts if host.path in by_text] if analysis.hosts else []
+    return ranked or list(found.paths)
 
 
 def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tuple[int, Result]]:

@@ -4,7 +4,7 @@ In: a run folder, a logdir or a `.xplane.pb` file.  Out: `Trace` (columns of eve
 """
 
 from advisor.trace.files import ProfileFiles, find_profiles
-from advisor.trace.reader import choice, read_host, read_trace
+from advisor.trace.reader import read_host, read_trace, told_choice
 from advisor.trace.steps import MarkedStep, marked_steps
 
-__all__ = ["MarkedStep", "ProfileFiles", "choice", "find_profiles", "marked_steps", "read_host", "read_trace"]
+__all__ = ["MarkedStep", "ProfileFiles", "find_profiles", "marked_steps", "read_host", "read_trace", "told_choice"]

@@ -43,10 +43,10 @@ def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) ->
             failures.append(error)
     if not read:
         raise failures[0]
-    return Trace(tuple(read), (*choice(found, path, run), *map(str, failures)))
+    return Trace(tuple(read), (*told_choice(found, path, run), *map(str, failures)))
 
 
-def choice(found: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
+def told_choice(found: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
     """What was chosen among several runs and hosts, in sentences for the report."""
     said = []
     if run is None and found.num_runs > 1:
