@@ -22,6 +22,8 @@ Parameter = str | int | float | bool
 
 _OWN_FIELDS = frozenset({"id", "parent_id", "name", "shapes", "types", "group_id", "_r", "_p", "_pt", "_c", "_ct"})
 """Stats that are fields of `IteratorFacts` or speak of the event, not of the iterator."""
+UNAVAILABLE = "unavailable"
+"""tf.data writes this where it could not take the iterator's lock at once (`kTraceInfoUnavailable`)."""
 
 
 @dataclass(slots=True)
@@ -48,8 +50,12 @@ class IteratorTable:
     def keep(
         self, iterator_id: int, start_ps: int, parent_id: int, long_name: str, stats: Mapping[str, Parameter]
     ) -> None:
-        """Keep a call as the iterator's last."""
-        self._last[iterator_id] = _LastCall(start_ps, parent_id, long_name, stats)
+        """Keep a call as the iterator's last. What it could not tell is kept from the call before."""
+        known = stats
+        if UNAVAILABLE in stats.values():
+            before = self._last[iterator_id].stats if iterator_id in self._last else {}
+            known = {name: before.get(name, value) if value == UNAVAILABLE else value for name, value in stats.items()}
+        self._last[iterator_id] = _LastCall(start_ps, parent_id, long_name, known)
 
     def add_fill(self, iterator_id: int, elements: int) -> None:
         """Count one call that found `elements` in the buffer."""

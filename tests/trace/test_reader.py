@@ -7,6 +7,7 @@ import pytest
 
 from advisor.model.trace import EventKind
 from advisor.trace import events, read_trace
+from advisor.trace.iterators import IteratorTable
 from tests.trace.made_profile import MadeProfile, Ref, Signed
 
 BIG_ID = 16284188431313437225
@@ -276,3 +277,12 @@ def test_a_call_without_id_is_kept_but_is_no_iterators(profile, read):
     host = read(profile)
     assert rows(host) == [(EventKind.ITERATOR, "Iterator::Root", 0, 0)]
     assert host.iterators == {}
+
+
+def test_a_parameter_that_one_call_could_not_tell_is_known_from_another():
+    table = IteratorTable()
+    table.keep(7, 10, 0, "Iterator::Root::ParallelMapV2", {"parallelism": 4, "autotune": True})
+    table.keep(7, 20, 0, "Iterator::Root::ParallelMapV2", {"parallelism": "unavailable", "autotune": True})
+    assert table.facts([])[7].parameters == {"parallelism": 4, "autotune": True}
+    table.keep(7, 30, 0, "Iterator::Root::ParallelMapV2", {"parallelism": 2, "autotune": True})
+    assert table.facts([])[7].parameters["parallelism"] == 2
