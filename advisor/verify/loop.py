@@ -10,14 +10,16 @@ measured on top of those that are kept, and what is proposed next is read off th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from advisor.capture.request import Progress
+from advisor.fixes.plan import combine
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
+from advisor.model.recording import Call
 from advisor.verify.trial import BROKEN, FASTER, Trial
 
 SAFETY_ORDER = tuple(Safety)
@@ -54,6 +56,8 @@ class Attempt:
     finding: Finding
     trial: Trial
     is_kept: bool
+    is_end_to_end: bool = False
+    """Tried by running the whole script, for its dataset could not be replayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +72,22 @@ class LoopResult:
     stopped_because: str = ""
     """One sentence; empty: nothing more was found."""
 
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """Of all fixes that are kept."""
-        return edits_of(self.kept)
-
 
 @dataclass(slots=True)
 class _State:
+    calls: Mapping[str, Call]
     kept: list[Finding] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     tried: set[tuple[Edit, ...]] = field(default_factory=set)
 
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        return edits_of(self.kept, self.calls)
 
-def edits_of(findings: Sequence[Finding]) -> tuple[Edit, ...]:
-    """Their edits, in order."""
-    return tuple(edit for finding in findings if finding.fix is not None for edit in finding.fix.edits)
+
+def edits_of(findings: Sequence[Finding], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
+    """Their edits, in an order in which all hold. Raises ValueError for findings whose fixes conflict."""
+    return combine([finding.fix for finding in findings if finding.fix is not None], calls)
 
 
 def safety_of(findings: Sequence[Finding]) -> Safety:
@@ -95,6 +99,7 @@ def safety_of(findings: Sequence[Finding]) -> Safety:
 def prove_fixes(
     session: Session,
     report: Report,
+    calls: Mapping[str, Call],
     propose: Callable[[Report, Sequence[Finding]], Sequence[Finding]],
     analyse: Callable[[Path], Report],
     deadline: float,
@@ -103,10 +108,11 @@ def prove_fixes(
 ) -> LoopResult:
     """Try what `propose(report, kept)` gives, best first, until nothing new comes or the deadline has passed.
 
-    `analyse` reads a run folder of the session. `deadline` is an instant of `time.monotonic`; a trial that has begun is ended.
-    `is_enough` is asked after each fix that is kept: whether more speed could still be of use.
+    `calls` are those of the first run, which all edits speak of; `analyse` reads a run folder of the session. `deadline` is an
+    instant of `time.monotonic`; a trial that has begun is ended. `is_enough` is asked after each fix that is kept: whether more
+    speed could still be of use.
     """
-    state = _State()
+    state = _State(calls)
     proposed = propose(report, ())
     stopped = ""
     while finding := _next(proposed, state):
@@ -125,7 +131,7 @@ def prove_fixes(
             )
             break
         on_progress(Progress("analysing", text="the pipeline as it is now"))
-        proposed = propose(analyse(session.profile(edits_of(state.kept))), tuple(state.kept))
+        proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
     return _conclude(session, state, stopped, on_progress)
 
 
@@ -142,7 +148,7 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
     state.tried.add(finding.fix.edits)
     on_progress(Progress("proving", done=len(state.attempts) + 1, text=finding.title))
     claimed = safety_of([*state.kept, finding])
-    trial = session.try_fix(edits_of(state.kept), finding.fix.edits, claimed, finding.memory_bytes)
+    trial = session.try_fix(state.edits, finding.fix.edits, claimed, finding.memory_bytes)
     attempt = Attempt(finding, trial, trial.verdict == FASTER)
     state.attempts.append(attempt)
     if attempt.is_kept:
@@ -158,13 +164,13 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
             total = alone  # it was measured against the original already
             break
         on_progress(Progress("proving", text="all of them together"))
-        total = session.total(edits_of(state.kept), safety_of(state.kept))
+        total = session.total(state.edits, safety_of(state.kept))
         if total.verdict == FASTER:
             break
         dropped = state.kept.pop()
         stopped = f"{dropped.title} was taken back: {_why_not(total)}."
         state.attempts = [
-            Attempt(each.finding, each.trial, each.is_kept and each.finding is not dropped) for each in state.attempts
+            replace(each, is_kept=each.is_kept and each.finding is not dropped) for each in state.attempts
         ]
         total = None
     return LoopResult(tuple(state.attempts), tuple(state.kept), total, stopped)

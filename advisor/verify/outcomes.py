@@ -1,0 +1,106 @@
+"""What was measured, in the words of the report.
+
+In: the attempts of the loop and the runs of the whole script.  Out: `FixOutcome`s, `Comparison`, `Proof`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from advisor import units
+from advisor.model.outcome import Comparison, FixOutcome, Interval
+from advisor.model.proof import Side
+from advisor.verify.end_to_end import EndToEnd, median_of
+from advisor.verify.loop import Attempt, LoopResult
+from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
+
+
+def outcome_of(attempt: Attempt, is_applied: bool) -> FixOutcome | None:
+    """One row of the table; None for a fix that was refused: it is told as left out."""
+    finding, trial = attempt.finding, attempt.trial
+    if trial.verdict == REFUSED or finding.fix is None:
+        return None
+    return FixOutcome(
+        rule=finding.rule,
+        site=finding.site,
+        predicted=finding.prediction,
+        measured=trial.speedup,
+        safety_claimed=finding.fix.safety,
+        safety_seen=trial.safety_seen,
+        verdict=trial.verdict,
+        is_applied=is_applied,
+        title=finding.title,
+        note=trial.note,
+        memory_before_bytes=trial.memory_before_bytes,
+        memory_after_bytes=trial.memory_after_bytes,
+        is_end_to_end=attempt.is_end_to_end,
+    )
+
+
+def sides_of(total: Trial | None, whole: EndToEnd | None) -> tuple[Side, Side]:
+    """(before, after) of all kept fixes together."""
+    sides = []
+    for is_after in (False, True):
+        runs = () if whole is None else whole.after if is_after else whole.before
+        rate = None if total is None else total.rate_after if is_after else total.rate_before
+        memory = None if total is None else total.memory_after_bytes if is_after else total.memory_before_bytes
+        peak = median_of(runs, lambda run: run.peak_rss_bytes)
+        sides.append(
+            Side(
+                elements_per_s=rate,
+                step_ns=median_of(runs, lambda run: run.step_ns),
+                wait_share=median_of(runs, lambda run: run.wait_share),
+                peak_rss_bytes=memory if peak is None else int(peak),
+            )
+        )
+    return sides[0], sides[1]
+
+
+def comparison_of(total: Trial | None, whole: EndToEnd | None, before: Side, after: Side) -> Comparison | None:
+    """The contract's comparison; None if nothing was compared."""
+    if total is None and (whole is None or whole.speedup is None):
+        return None
+    return Comparison(
+        pipeline_before=math.nan if before.elements_per_s is None else before.elements_per_s,
+        pipeline_after=math.nan if after.elements_per_s is None else after.elements_per_s,
+        pipeline_speedup=UNKNOWN if total is None or total.speedup is None else total.speedup,
+        end_to_end=None if whole is None else whole.speedup,
+        wait_share_before=before.wait_share,
+        wait_share_after=after.wait_share,
+    )
+
+
+def sentence_of(loop: LoopResult, whole: EndToEnd | None) -> tuple[str, str]:
+    """(verdict, sentence) of everything together."""
+    tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
+    if not tried:
+        return "nothing", "Nothing to fix: none of the changes could be tried."
+    if not loop.kept:
+        return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster here."
+    pipeline = loop.total.speedup if loop.total is not None else None
+    alone = "" if pipeline is None else f"The pipeline alone is {_ratio(pipeline)} faster"
+    if whole is None or whole.speedup is None:
+        if whole is not None and whole.verdict == BROKEN:
+            return BROKEN, f"{alone}, but the script fails with the changes: they are not applied. {whole.note}".strip()
+        return FASTER, f"{alone}; how much the training gains was not measured."
+    if whole.verdict == FASTER:
+        return FASTER, f"A training step is {_ratio(whole.speedup)} faster." + (f" {alone}." if alone else "")
+    but = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
+    return whole.verdict, f"{alone or 'Tried'}, but {but} ({_ratio(whole.speedup)}): nothing is applied."
+
+
+def _verdict_of_none(tried: Sequence[Attempt]) -> str:
+    """The best that was seen."""
+    verdicts = [attempt.trial.verdict for attempt in tried]
+    return next((verdict for verdict in (SAME, SLOWER, BROKEN) if verdict in verdicts), "nothing")
+
+
+def _counted(tried: Sequence[Attempt]) -> str:
+    return f"{units.format_many(len(tried), 'change')} {'was' if len(tried) == 1 else 'were'}"
+
+
+def _ratio(interval: Interval) -> str:
+    return units.format_range(interval.value, interval.low, interval.high)

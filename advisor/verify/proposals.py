@@ -1,0 +1,73 @@
+"""Which fixes of a report are worth trying now, on top of those that are kept.
+
+In: reports, the fixes that are kept.  Out: findings, best prediction first, whose fixes are allowed, go together with the kept
+ones and can be written into the user's source; and what was left out, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from advisor.fixes.patch import NotPlain, Patch, patch_for
+from advisor.fixes.plan import Plan, make_plan
+from advisor.model.finding import Finding, Safety
+from advisor.model.outcome import Report
+from advisor.model.recording import Call
+from advisor.verify.loop import edits_of
+
+
+class Proposals:
+    """One per proof: it remembers what it left out."""
+
+    def __init__(
+        self,
+        calls: Mapping[str, Call],
+        root: Path,
+        allow: Collection[Safety] = frozenset(),
+        is_seeded: bool = True,
+        only: Collection[str] = frozenset(),
+    ) -> None:
+        """`calls`: of the first run, whose ids all edits use. `root`: the project's folder. The others as for `make_plan`."""
+        self._calls, self._root = calls, root
+        self._allow, self._is_seeded, self._only = allow, is_seeded, only
+        self._left_out: dict[tuple[str, str], str] = {}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """One sentence for each fix that could not be tried."""
+        return tuple(f"{title}: {reason}" for (title, _), reason in self._left_out.items())
+
+    def propose(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
+        """The fixes of `report` that may be tried on top of `kept`."""
+        done = {finding.fix.edits for finding in kept if finding.fix is not None}
+        fresh = [finding for finding in report.findings if finding.fix is None or finding.fix.edits not in done]
+        plan = self._plan(fresh)
+        for each in plan.left_out:
+            if each.finding.fix is not None and (not self._only or each.finding.rule in self._only):
+                self._leave_out(each.finding, each.reason)
+        chosen = []
+        for finding in plan.findings:
+            reason = self._obstacle([*kept, finding])
+            if reason is None:
+                chosen.append(finding)
+            else:
+                self._leave_out(finding, reason)
+        return chosen
+
+    def patch(self, findings: Sequence[Finding]) -> Patch | NotPlain:
+        """The change of the user's files that all these fixes make together."""
+        return patch_for(edits_of(findings, self._calls), self._calls, self._root)
+
+    def _plan(self, findings: Sequence[Finding]) -> Plan:
+        return make_plan(findings, self._calls, self._allow, self._is_seeded, self._only)
+
+    def _obstacle(self, findings: Sequence[Finding]) -> str | None:
+        try:
+            patch = self.patch(findings)
+        except ValueError:
+            return "It does not go together with what is kept."
+        return patch.reason if isinstance(patch, NotPlain) else None
+
+    def _leave_out(self, finding: Finding, reason: str) -> None:
+        self._left_out.setdefault((finding.title, finding.rule), reason)
