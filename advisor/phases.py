@@ -124,6 +124,7 @@ def analyze_run(
     """
     from advisor.engine import run_rules
     from advisor.hosts import analyse_and_draw
+    from advisor.statistics import add_statistics
     from advisor.trace import find_profiles, told_choice
 
     recording = read_recording(path)
@@ -139,6 +140,7 @@ def analyze_run(
         from advisor.graph.source_alignment import align_source
 
         analysis = align_source(analysis, choice.source)
+    analysis = add_statistics(analysis, found.paths)
     report = run_rules(analysis, rules, settings)
     report = replace(report, timeline=timeline)
     return _with_folder(report, path) if recording and not is_remote(path) else report

@@ -8,7 +8,7 @@ a table have the same length and are sorted by thread or stream, then by start, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -39,10 +39,14 @@ class HostKind(IntEnum):
     """Tracing, graph optimisation, XLA compilation."""
     MARKER = 6
     """Encloses others and does nothing itself: step markers, eager dispatch, `FunctionRun`."""
-    COPY_TO_DEVICE = 7
+    TRACED_CALL = 7
+    """A call of a `tf.function` that traced it: encloses the tracing and the run."""
+    COPY_TO_DEVICE = 8
     """The host's call that copies to a device."""
-    IDLE = 8
-    """Bookkeeping of no duration or of no work: thread pool regions, memory events, Python frames."""
+    STEP = 9
+    """A step that the program marked; `group` is its number where the file knows no groups."""
+    FUNCTION_CALL = 10
+    """Any other call of a `tf.function`."""
 
 
 class DeviceKind(IntEnum):
@@ -54,9 +58,11 @@ class DeviceKind(IntEnum):
     """A copy from the host."""
     TO_HOST = 3
     DEVICE_TO_DEVICE = 4
-    """A copy inside the device or to another one, and memset."""
+    """A copy inside the device or to another one."""
     COLLECTIVE = 5
     """NCCL and its like."""
+    XLA_OP = 6
+    """An op of a program compiled by XLA, on a device that shows ops and no kernels (TPU)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,8 +149,11 @@ class DeviceActivity:
     """(name, type) of TensorFlow ops, or of XLA's where no other is known."""
     kernel_details: tuple[str, ...] = ()
     """As they stand in the file: `regs:25 shm:0 grid:1,1,1 block:1024,1,1`."""
-    steps: tuple[tuple[int, int, int], ...] = field(default=())
+    steps: tuple[tuple[int, int, int], ...] = ()
     """(group, start, end in ps) of the steps that TensorFlow derived, where the file has them."""
+    programs: tuple[tuple[str, int, int], ...] = ()
+    """(name, start, end in ps) of the runs of programs compiled by XLA, where the file has them (TPU)."""
+    has_xla_ops: bool = False
 
     def __len__(self) -> int:
         return len(self.start_ps)

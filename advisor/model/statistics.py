@@ -28,6 +28,22 @@ class Breakdown:
     device_compute_ns: int = 0
     other_ns: int = 0
     """Nothing that was traced: Python, mostly."""
+    to_device_ns: int = 0
+    """The part of `input_ns` in which a copy to the device ran."""
+
+    @property
+    def total_ns(self) -> int:
+        """All categories together: the step's duration."""
+        return (
+            self.compile_ns
+            + self.input_ns
+            + self.output_ns
+            + self.kernel_launch_ns
+            + self.host_compute_ns
+            + self.device_communication_ns
+            + self.device_compute_ns
+            + self.other_ns
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +69,7 @@ class HostSteps:
     steps: tuple[StepTime, ...] = ()
     """At most as many as reports can hold, evenly taken from all."""
     source: str = ""
-    """What the steps are: `markers`, `device`, `recorder`, `iterator`."""
+    """What the steps are: `markers`, `device`, `recorder`, `function`, `iterator`, `program` (docs/statistics.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +199,7 @@ class RunEnvironment:
     """`GPU`, `TPU`, `CPU`."""
     device_name: str
     num_devices: int
-    """Devices that did anything; of a CPU, hosts."""
+    """Devices that computed; of a CPU, hosts."""
     num_devices_seen: int
     """Devices that the profile knows of."""
     cores: float | None
@@ -228,7 +244,8 @@ class MemoryPoint:
     heap_bytes: int
     stack_bytes: int
     free_bytes: int
-    fragmentation: float
+    fragmentation: float | None
+    """Of the free memory, what lies not in its largest piece, 0 to 1; None: the allocator does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +277,7 @@ class AllocatorMemory:
     peak_heap_bytes: int
     peak_stack_bytes: int
     peak_free_bytes: int
-    peak_fragmentation: float
+    peak_fragmentation: float | None
     lifetime_peak_bytes: int
     """The most that was ever in use, before the window too."""
     capacity_bytes: int
@@ -296,7 +313,7 @@ class DeviceFacts:
     device_type: str
     """`GPU`, `TPU`, `CPU`."""
     num_devices: int
-    """That did anything."""
+    """That computed."""
     compute_capability: float | None = None
     """7.5 (NVIDIA); None for others."""
     vendor: str = ""

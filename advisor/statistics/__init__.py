@@ -1,0 +1,34 @@
+"""The profiler guide's figures: overview, input pipeline, ops, kernels, memory, hosts; and facts of devices for rules.
+
+In: a profile and what the analysis found in it.  Out: `Statistics`; docs/statistics.md defines every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.model.pipeline import Analysis
+
+
+def add_statistics(analysis: Analysis, paths: Sequence[Path]) -> Analysis:
+    """The analysis with `statistics` and `device` from those profile files, one per host.
+
+    Unchanged where they hold no events. Figures are an extra: a damaged profile that breaks them still gets its verdict, and a
+    warning.
+    """
+    from advisor.statistics.collect import collect
+    from advisor.statistics.tables import make_tables
+
+    try:
+        found = collect(paths, analysis.recording)
+        if found is None:
+            return analysis
+        statistics = make_tables(found, analysis)
+    except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+        warning = f"The profiler's figures could not be computed from this profile ({type(error).__name__}: {error})."
+        return replace(analysis, warnings=(*analysis.warnings, warning))
+    return replace(analysis, statistics=statistics, device=statistics.device)

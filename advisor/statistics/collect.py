@@ -1,0 +1,145 @@
+"""Goes through the hosts of a run one by one and adds up what the tables need.
+
+In: profile files and, where the run was captured by us, its recording.  Out: `Collected`.
+
+Of each host only sums, steps and a bounded number of rows are kept, so that a run of many hosts needs the memory of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity
+from advisor.model.recording import Recording
+from advisor.model.statistics import AllocatorMemory, Breakdown, HostSteps, OutlierStep, StepTime
+from advisor.statistics.breakdown import Cause, break_down, to_breakdown
+from advisor.statistics.compilation import CompileSums
+from advisor.statistics.device_time import DeviceTime, is_computing, measure_device_time
+from advisor.statistics.input_analysis import enqueue_ps
+from advisor.statistics.intervals import Ints
+from advisor.statistics.kernels import KernelSums
+from advisor.statistics.memory import describe_memory
+from advisor.statistics.ops import OpSums
+from advisor.statistics.outliers import find_outliers
+from advisor.statistics.steps import Steps, find_steps
+from advisor.trace.activity import read_activity
+
+MAX_STEPS = 1_000
+"""Steps kept per host, evenly taken; sums are over all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSeen:
+    """A device plane, its events gone."""
+
+    host: str
+    name: str
+    facts: dict[str, str | int | float | bool]
+    num_events: int
+    is_computing: bool
+    """It ran more than copies."""
+    has_xla_ops: bool
+    num_collectives: int
+
+
+@dataclass(slots=True, eq=False)
+class Collected:
+    """What the tables are made from."""
+
+    hosts: list[HostSteps] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Host names."""
+    step_ps: list[Ints] = field(default_factory=list)
+    cause_ps: list[Ints] = field(default_factory=list)
+    """Per host: one row per step, one column per `Cause`."""
+    ops: OpSums = field(default_factory=OpSums)
+    kernels: KernelSums = field(default_factory=KernelSums)
+    memory: list[AllocatorMemory] = field(default_factory=list)
+    devices: list[DeviceSeen] = field(default_factory=list)
+    device_time: list[DeviceTime] = field(default_factory=list)
+    enqueued_ps: int = 0
+    compilation: CompileSums = field(default_factory=CompileSums)
+    outliers: list[OutlierStep] = field(default_factory=list)
+    num_events: int = 0
+
+    @property
+    def all_step_ps(self) -> Ints:
+        """Durations of the steps of all hosts."""
+        return np.concatenate(self.step_ps) if self.step_ps else np.zeros(0, np.int64)
+
+    @property
+    def all_cause_ps(self) -> Ints:
+        """Time by cause of the steps of all hosts."""
+        return np.concatenate(self.cause_ps) if self.cause_ps else np.zeros((0, len(Cause)), np.int64)
+
+
+def collect(paths: Sequence[Path], recording: Recording | None) -> Collected | None:
+    """Everything from those profile files, one per host; None where they hold no event that statistics could use."""
+    found = Collected()
+    for path in paths:
+        activity = read_activity(path)
+        if activity is not None:
+            _add(found, activity, recording)
+        del activity
+    return found if found.num_events or found.devices else None
+
+
+def _add(found: Collected, activity: HostActivity, recording: Recording | None) -> None:
+    steps = find_steps(activity, recording)
+    causes = break_down(activity, steps)
+    found.names.append(activity.hostname)
+    found.num_events += len(activity) + sum(len(device) for device in activity.devices)
+    if len(steps):
+        found.step_ps.append(steps.end_ps - steps.start_ps)
+        found.cause_ps.append(causes)
+        found.hosts.append(_host_steps(activity.hostname, steps, causes))
+        found.outliers += find_outliers(activity, steps)
+        found.device_time.append(measure_device_time(activity, steps))
+    found.ops.add(activity)
+    found.kernels.add(activity.devices)
+    found.memory += describe_memory(activity.hostname, activity.memory)
+    found.devices += [_seen(activity.hostname, device) for device in activity.devices]
+    found.enqueued_ps += enqueue_ps(activity)
+    found.compilation.add(activity)
+
+
+def _host_steps(host: str, steps: Steps, causes: Ints) -> HostSteps:
+    length = steps.end_ps - steps.start_ps
+    chosen = np.unique(np.linspace(0, len(steps) - 1, min(MAX_STEPS, len(steps))).astype(np.int64))
+    return HostSteps(
+        host=host,
+        num_steps=len(steps),
+        mean_ns=round(float(length.mean()) / 1000),
+        mean=mean_breakdown(causes),
+        steps=tuple(
+            StepTime(
+                number=int(steps.number[row]),
+                start_ns=int(steps.start_ps[row]) // 1000,
+                duration_ns=round(int(length[row]) / 1000),
+                breakdown=to_breakdown(causes[row]),
+            )
+            for row in chosen.tolist()
+        ),
+        source=steps.source,
+    )
+
+
+def mean_breakdown(causes: Ints) -> Breakdown:
+    """The mean of all rows of `break_down`."""
+    return to_breakdown(np.rint(causes.mean(axis=0)).astype(np.int64)) if len(causes) else Breakdown()
+
+
+def _seen(host: str, device: DeviceActivity) -> DeviceSeen:
+    return DeviceSeen(
+        host=host,
+        name=device.name,
+        facts=device.facts,
+        num_events=len(device),
+        is_computing=is_computing(device),
+        has_xla_ops=device.has_xla_ops,
+        num_collectives=int((device.kind == DeviceKind.COLLECTIVE).sum()),
+    )

@@ -1,0 +1,89 @@
+"""What rules need to know of the device side.
+
+In: `Collected`.  Out: `DeviceFacts`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from advisor.model.statistics import DeviceFacts
+from advisor.statistics.breakdown import Cause
+from advisor.statistics.collect import Collected, DeviceSeen
+
+_DEVICE_TYPE = re.compile(r"/device:([A-Z]+)")
+GPU, TPU, CPU = "GPU", "TPU", "CPU"
+
+
+def device_facts(found: Collected) -> DeviceFacts:
+    """The facts of all hosts and devices together."""
+    active = [device for device in found.devices if device.is_computing]
+    kind = device_type(found.devices)
+    step_ps, causes = found.all_step_ps, found.all_cause_ps
+    compute_16 = int(causes[:, Cause.COMPUTE_16].sum())
+    compute = compute_16 + int(causes[:, Cause.COMPUTE_32].sum())
+    eligible, used, missed = found.kernels.tensor_core_ns()
+    whole = sum(time.step for time in found.device_time)
+    per_step = sum(time.num_steps * time.num_devices for time in found.device_time)
+    has_time = bool(active) and whole > 0
+    durations = found.kernels.durations_ns
+    host, device = found.ops.host, found.ops.device
+    busy = host.busy + device.busy
+    eager = (host.eager_share or 0.0) * host.busy + (device.eager_share or 0.0) * device.busy
+    return DeviceFacts(
+        device_type=kind,
+        num_devices=len(active),
+        compute_capability=compute_capability(active or found.devices),
+        vendor=_vendor(active or found.devices),
+        compute_16bit_share=compute_16 / compute if compute else None,
+        tensor_core_eligible_ns=eligible,
+        tensor_core_used_ns=used,
+        eligible_off_tensor_core_ns=missed,
+        kernel_ns=found.kernels.total_ns,
+        num_steps=len(step_ps),
+        step_ns=round(float(step_ps.mean()) / 1000) if len(step_ps) else 0,
+        kernels_per_step=sum(time.num_kernels for time in found.device_time) / per_step if per_step else None,
+        median_kernel_ns=int(np.median(np.concatenate(durations))) if durations else None,
+        launch_gap_share=float(causes[:, Cause.LAUNCH].sum() / step_ps.sum()) if has_time else None,
+        idle_share=sum(time.idle for time in found.device_time) / whole if has_time else None,
+        to_device_ns_per_step=round(sum(time.to_device_sum for time in found.device_time) / per_step / 1000)
+        if per_step
+        else None,
+        to_device_share=sum(time.to_device for time in found.device_time) / whole if has_time else None,
+        exposed_to_device_share=sum(time.exposed_to_device for time in found.device_time) / whole if has_time else None,
+        eager_share=eager / busy if busy else None,
+        host_eager_share=host.eager_share,
+        num_tracings=found.compilation.num_tracings,
+        num_compilations=found.compilation.num_compilations,
+        compile_ns=found.compilation.compile_ns,
+        compiled_names=found.compilation.most_common,
+        num_collectives=sum(device.num_collectives for device in active),
+        outliers=tuple(sorted(found.outliers, key=lambda step: -step.duration_ns)),
+        has_xla_ops=any(device.has_xla_ops for device in active),
+    )
+
+
+def device_type(devices: list[DeviceSeen]) -> str:
+    """`GPU` or `TPU` where the profile has such a device, else `CPU`."""
+    kinds = [match[1] for device in devices if (match := _DEVICE_TYPE.search(device.name))]
+    return TPU if TPU in kinds else GPU if GPU in kinds else CPU
+
+
+def compute_capability(devices: list[DeviceSeen]) -> float | None:
+    """NVIDIA's, of the first device that says it; AMD writes a number of its own meaning there."""
+    for device in devices:
+        major, minor = device.facts.get("compute_cap_major"), device.facts.get("compute_cap_minor")
+        if (
+            isinstance(major, int)
+            and isinstance(minor, int)
+            and major
+            and _vendor([device]) in ("", "Nvidia", "NVIDIA")
+        ):
+            return major + minor / 10
+    return None
+
+
+def _vendor(devices: list[DeviceSeen]) -> str:
+    return next((str(device.facts["device_vendor"]) for device in devices if "device_vendor" in device.facts), "")

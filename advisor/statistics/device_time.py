@@ -1,0 +1,80 @@
+"""What the devices of one host did during its steps: idle time, copies, kernels.
+
+In: a host's activity and its steps.  Out: `DeviceTime`, sums that add up over hosts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity
+from advisor.statistics.breakdown import Cause, device_causes
+from advisor.statistics.intervals import Union, join, unite
+from advisor.statistics.steps import Steps
+
+_COMPUTING = (DeviceKind.KERNEL, DeviceKind.COLLECTIVE, DeviceKind.XLA_OP)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTime:
+    """Sums over the steps of one host; times in ps."""
+
+    num_steps: int
+    num_devices: int
+    """That computed."""
+    step: int
+    idle: int
+    """No device did anything."""
+    to_device: int
+    """A copy from the host ran on some device."""
+    exposed_to_device: int
+    """Such a copy ran and no device computed."""
+    to_device_sum: int
+    """Of all such copies of all devices, those at once counted each."""
+    num_kernels: int
+    """That began in a step."""
+
+
+def measure_device_time(activity: HostActivity, steps: Steps) -> DeviceTime:
+    """Measure the devices of one host."""
+    nothing = unite(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    busy = copies = computing = nothing
+    to_device_sum = num_kernels = num_devices = 0
+    order = np.argsort(steps.start_ps, kind="stable")
+    window = unite(steps.start_ps[order], steps.end_ps[order])
+    for device in activity.devices:
+        if not len(device):
+            continue
+        num_devices += is_computing(device)
+        causes, start = device_causes(device), device.start_ps
+        end = start + device.duration_ps
+        is_copy = causes == Cause.TO_DEVICE
+        computes = (causes == Cause.COMPUTE_32) | (causes == Cause.COMPUTE_16)
+        busy = join(busy, unite(start, end))
+        copies = join(copies, unite(start[is_copy], end[is_copy]))
+        computing = join(computing, unite(start[computes], end[computes]))
+        to_device_sum += int(window.covered(start[is_copy], end[is_copy]).sum())
+        kernels = start[(device.kind == DeviceKind.KERNEL) | (device.kind == DeviceKind.XLA_OP)]
+        num_kernels += int(window.covered(kernels, kernels + 1).sum())
+    either = join(copies, computing)
+    return DeviceTime(
+        num_steps=len(steps),
+        num_devices=num_devices,
+        step=window.length,
+        idle=window.length - _inside(window, busy),
+        to_device=_inside(window, copies),
+        exposed_to_device=_inside(window, either) - _inside(window, computing),
+        to_device_sum=to_device_sum,
+        num_kernels=num_kernels,
+    )
+
+
+def is_computing(device: DeviceActivity) -> bool:
+    """Whether a device ran more than copies."""
+    return bool(np.isin(device.kind, np.array(_COMPUTING, np.uint8)).any())
+
+
+def _inside(window: Union, part: Union) -> int:
+    return int(part.covered(window.start, window.end).sum())

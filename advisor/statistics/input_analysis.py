@@ -1,0 +1,110 @@
+"""The input-pipeline analyzer: how much of a step is input, and what the host's time for it goes to.
+
+In: ops and steps of all hosts, and the measured pipelines.  Out: `InputStatistics`.
+
+Classes and the table's columns are those of the profiler guide and of XProf (`op_stats_to_input_pipeline_analysis.cc`), which
+rescales the host's classes by the share of enqueuing; here every class is what was measured. Time on several threads adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from advisor.model.activity import HostActivity, HostKind
+from advisor.model.pipeline import Pipeline
+from advisor.model.statistics import InputOpRow, InputStatistics, PipelineRow
+from advisor.statistics.breakdown import Cause
+from advisor.statistics.intervals import Ints
+from advisor.statistics.ops import DATASET, OpSum, SideSums
+from advisor.trace.long_names import parse_long_name
+
+ON_DEMAND, IN_ADVANCE = "reading on demand", "reading in advance"
+PREPROCESSING, ENQUEUING, OTHER = "preprocessing", "enqueuing", "other"
+CATEGORIES = (ON_DEMAND, IN_ADVANCE, PREPROCESSING, ENQUEUING, OTHER)
+
+_FILE_READERS = frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord"})
+_ADVANCE = ("MemoryReader", "MemoryWriter", "Interleave", "Prefetch", "ParallelMap", "ParallelInterleave")
+_ENQUEUE_OPS = frozenset({"InfeedEnqueue", "InfeedEnqueueTuple"})
+_GENERATOR = "Generator"
+MODERATE_SHARE, HIGH_SHARE = 0.05, 0.20
+"""Source: XProf's thresholds for the share of step time that is input."""
+
+
+def enqueue_ps(activity: HostActivity) -> int:
+    """Time in the host's calls that copy to a device."""
+    return int(activity.duration_ps[activity.kind == HostKind.COPY_TO_DEVICE].sum())
+
+
+def analyze_input(
+    host: SideSums, enqueued_ps: int, step_ps: Ints, cause_ps: Ints, pipelines: Sequence[Pipeline]
+) -> InputStatistics | None:
+    """`step_ps`: durations of all hosts' steps; `cause_ps`: their time by `Cause`. None: no input pipeline was seen."""
+    rows = _rows(host.ops)
+    if not rows and not pipelines:
+        return None
+    time_ns = dict.fromkeys(CATEGORIES, 0)
+    for row in rows:
+        time_ns[row.category] += row.self_ns
+    time_ns[ENQUEUING] += round(enqueued_ps / 1000)
+    waited = cause_ps[:, Cause.WAIT_INPUT] + cause_ps[:, Cause.TO_DEVICE]
+    has_steps = len(step_ps) > 0 and int(step_ps.sum()) > 0
+    share = float(waited.sum() / step_ps.sum()) if has_steps else None
+    return InputStatistics(
+        input_share=share,
+        input_mean_ns=round(float(waited.mean()) / 1000) if has_steps else None,
+        input_min_ns=int(waited.min()) // 1000 if has_steps else None,
+        input_max_ns=int(waited.max()) // 1000 if has_steps else None,
+        level=_level(share),
+        host_time_ns=time_ns,
+        ops=tuple(rows),
+        pipelines=tuple(_pipeline_row(pipeline) for pipeline in pipelines),
+    )
+
+
+def _rows(ops: Mapping[tuple[str, str], OpSum]) -> list[InputOpRow]:
+    found = [(name, kind, op) for (name, kind), op in ops.items() if kind == DATASET or kind in _ENQUEUE_OPS]
+    whole = sum(op.own for _, _, op in found)
+    rows = [
+        InputOpRow(
+            name=name,
+            count=op.occurrences,
+            total_ns=round(op.total / 1000),
+            total_share=op.total / whole if whole else 0.0,
+            self_ns=round(op.own / 1000),
+            self_share=op.own / whole if whole else 0.0,
+            category=ENQUEUING if kind in _ENQUEUE_OPS else categorize(name),
+        )
+        for name, kind, op in found
+    ]
+    rows.sort(key=lambda row: (-row.self_ns, row.name))
+    return rows
+
+
+def categorize(long_name: str) -> str:
+    """The class of an iterator: by its type and by what stands between it and the root, which may run ahead."""
+    parsed = parse_long_name(long_name)
+    types = [node.type for node in parsed.nodes] if parsed else long_name.split("::")
+    if types[-1] in _FILE_READERS:
+        return IN_ADVANCE if any(kind.startswith(_ADVANCE) for kind in types[:-1]) else ON_DEMAND
+    return OTHER if types[-1] == _GENERATOR else PREPROCESSING
+
+
+def _pipeline_row(pipeline: Pipeline) -> PipelineRow:
+    return PipelineRow(
+        pipeline_id=pipeline.id,
+        host=pipeline.host,
+        name=pipeline.root.long_name,
+        min_ns=pipeline.min_call_ns,
+        mean_ns=pipeline.mean_call_ns,
+        max_ns=pipeline.max_call_ns,
+        calls=pipeline.root.num_calls,
+        slow_calls=pipeline.slow_calls,
+    )
+
+
+def _level(share: float | None) -> str:
+    if share is None or not np.isfinite(share):
+        return "unknown"
+    return "high" if share >= HIGH_SHARE else "moderate" if share >= MODERATE_SHARE else "none"

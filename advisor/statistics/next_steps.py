@@ -1,0 +1,102 @@
+"""What to look at next, in sentences: the profiler guide's recommendations, from what was measured.
+
+In: the mean step and the facts.  Out: sentences, the most important first.
+
+Thresholds are XProf's (`op_stats_to_input_pipeline_analysis.cc`, `op_stats_to_overview_page.cc`).
+"""
+
+from __future__ import annotations
+
+from advisor.model.statistics import Breakdown, DeviceFacts, InputStatistics
+from advisor.units import format_share
+
+INPUT_SHARE = 0.05
+LAUNCH_SHARE, OTHER_SHARE, COMMUNICATION_SHARE = 0.03, 0.03, 0.03
+OUTPUT_SHARE = 0.05
+LOW_PRECISION_SHARE = 0.10
+EAGER_SHARE = 0.10
+COMPILE_SHARE = 0.05
+TENSOR_CORES_SINCE = 7.0
+"""Compute capability of the first GPUs with tensor cores (Volta)."""
+
+
+def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | None) -> tuple[str, ...]:
+    """At most one sentence per cause, the largest cause first."""
+    whole = step.total_ns
+    said: list[tuple[float, str]] = []
+
+    def tell(share: float | None, least: float, sentence: str) -> None:
+        if share is not None and share >= least:
+            said.append((share, sentence.format(share=format_share(share))))
+
+    def of_step(time_ns: int) -> float:
+        return time_ns / whole if whole else 0.0
+
+    has_device = facts.num_devices > 0
+    tell(
+        of_step(step.input_ns - step.to_device_ns) if inputs else None,
+        INPUT_SHARE,
+        "{share} of the step time is spent waiting for input: look at the input pipeline, at its bottleneck first.",
+    )
+    tell(
+        of_step(step.to_device_ns),
+        INPUT_SHARE,
+        "{share} of the step time goes to copies to the device while nothing computes: prefetch to the device, send smaller"
+        " types (uint8) and convert there.",
+    )
+    tell(
+        of_step(step.kernel_launch_ns),
+        LAUNCH_SHARE,
+        "{share} of the step time goes to launching kernels while the device waits: fewer and larger ones help (XLA, larger"
+        " batches, several steps per call), and TF_GPU_THREAD_MODE=gpu_private where tf.data takes the cores.",
+    )
+    tell(
+        of_step(step.compile_ns),
+        COMPILE_SHARE,
+        "{share} of the step time is tracing and compiling: keep shapes and Python arguments of tf.functions the same.",
+    )
+    tell(
+        of_step(step.device_communication_ns),
+        COMMUNICATION_SHARE,
+        "{share} of the step time is communication between devices: look at the collectives in the timeline.",
+    )
+    tell(
+        of_step(step.output_ns),
+        OUTPUT_SHARE,
+        "{share} of the step time goes to copies from the device: fetch results less often.",
+    )
+    tell(
+        of_step(step.other_ns) if has_device else None,
+        OTHER_SHARE,
+        "{share} of the step time is nothing that was traced, Python mostly: several steps per call help.",
+    )
+    tell(
+        facts.eager_share,
+        EAGER_SHARE,
+        "{share} of the ops' time ran eagerly: wrap the step in a tf.function.",
+    )
+    said.sort(key=lambda pair: -pair[0])
+    sentences = [sentence for _, sentence in said]
+    if _could_use_16_bit(facts):
+        sentences.append(
+            f"Only {format_share(facts.compute_16bit_share or 0.0)} of the device's computing is 16 bit, on a device with"
+            " tensor cores: mixed precision may help."
+        )
+    if not sentences and whole:
+        if step.device_compute_ns > whole / 2:
+            sentences.append(
+                "The device computes most of the time: look at the ops and kernels with the largest self time."
+            )
+        elif step.host_compute_ns > whole / 2:
+            sentences.append("The host computes most of the time: look at the ops with the largest self time.")
+    return tuple(sentences)
+
+
+def _could_use_16_bit(facts: DeviceFacts) -> bool:
+    return (
+        facts.compute_capability is not None
+        and facts.compute_capability >= TENSOR_CORES_SINCE
+        and facts.compute_16bit_share is not None
+        and facts.compute_16bit_share < LOW_PRECISION_SHARE
+        and facts.tensor_core_eligible_ns > 0
+    )

@@ -1,0 +1,235 @@
+"""Statistics of ops: how often each ran and for how long, on the host and on the devices.
+
+In: the activity of one host after the other.  Out: `OpRow`s per op and per type, with and without idle time.
+
+Definitions are XProf's (`xplane_to_op_metrics_db.cc`): on the host an op's self time is its duration less that of ops
+directly inside it on its thread, and idle time is what each thread's span leaves; on a device an op's time is that of its
+kernels and copies, it ran as often as its most frequent kernel, and idle time is what the device's span leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.model.activity import DeviceActivity, DeviceKind, Flags, HostActivity, HostKind
+from advisor.model.statistics import OpRow
+from advisor.statistics.intervals import Ints, self_times
+from advisor.trace.long_names import is_iterator_name
+from advisor.trace.op_names import parse_op_name
+
+IDLE = "IDLE"
+HOST, DEVICE = "host", "device"
+DATASET = "Dataset"
+"""The type of tf.data iterators in XProf's tables."""
+
+
+@dataclass(slots=True)
+class OpSum:
+    """What one op adds up to; times in ps."""
+
+    occurrences: int = 0
+    total: int = 0
+    own: int = 0
+    is_eager: bool = False
+
+    def add(self, occurrences: int, total: int, own: int, is_eager: bool) -> None:
+        """Add runs of the op."""
+        self.occurrences += occurrences
+        self.total += total
+        self.own += own
+        self.is_eager = self.is_eager or is_eager
+
+
+@dataclass(slots=True)
+class SideSums:
+    """The ops of one side, by (name, type)."""
+
+    ops: dict[tuple[str, str], OpSum] = field(default_factory=dict)
+    idle: int = 0
+
+    def of(self, name: str, kind: str) -> OpSum:
+        """The sums of an op."""
+        return self.ops.setdefault((name, kind), OpSum())
+
+    @property
+    def busy(self) -> int:
+        """Self time of all ops, in ps."""
+        return sum(op.own for op in self.ops.values())
+
+    @property
+    def occurrences(self) -> int:
+        """Runs of all ops."""
+        return sum(op.occurrences for op in self.ops.values())
+
+    @property
+    def eager_share(self) -> float | None:
+        """Of the ops' self time, what ran eagerly; None: no ops."""
+        busy = self.busy
+        return sum(op.own for op in self.ops.values() if op.is_eager) / busy if busy else None
+
+
+@dataclass(slots=True)
+class OpSums:
+    """The ops of all hosts and devices."""
+
+    host: SideSums = field(default_factory=SideSums)
+    device: SideSums = field(default_factory=SideSums)
+
+    def add(self, activity: HostActivity) -> None:
+        """Add a host and its devices."""
+        _add_host(self.host, activity)
+        for device in activity.devices:
+            _add_device(self.device, device)
+
+
+def _add_host(side: SideSums, activity: HostActivity) -> None:
+    named = [_name(name) for name in activity.names]
+    is_op = np.array([pair is not None for pair in named] or [False], np.bool_)
+    rows = np.flatnonzero(is_op[activity.name]) if len(activity) else np.zeros(0, np.int64)
+    if not len(rows):
+        return
+    thread, start, duration = activity.thread[rows], activity.start_ps[rows], activity.duration_ps[rows]
+    own = self_times(thread.astype(np.int64), start, duration)
+    eager = activity.is_eager[rows] | _eager(activity, rows)
+    name = activity.name[rows]
+    count = len(activity.names)
+    runs = np.bincount(name, minlength=count)
+    total, self_time = _sums(name, duration, count), _sums(name, own, count)
+    is_eager = np.bincount(name, weights=eager, minlength=count) > 0
+    for number in np.unique(name).tolist():
+        pair = named[number]
+        if pair is not None:
+            sums = side.of(*pair)
+            sums.add(int(runs[number]), int(total[number]), int(self_time[number]), bool(is_eager[number]))
+    for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(thread)) + 1):
+        span = int((start[part] + duration[part]).max() - start[part].min())
+        side.idle += max(0, span - int(own[part].sum()))
+
+
+def _name(name: str) -> tuple[str, str] | None:
+    """(name, type) of what counts as an op on the host: ops and tf.data iterators."""
+    return (name, DATASET) if is_iterator_name(name) else parse_op_name(name)
+
+
+def _eager(activity: HostActivity, rows: Ints) -> Flags:
+    """Ops that ran inside eager dispatch and in no graph: profiles since TensorFlow 2.6 do not say it themselves."""
+    is_dispatch = np.array([name.startswith("EagerKernelExecute") for name in activity.names] or [False], np.bool_)
+    dispatched = np.flatnonzero(is_dispatch[activity.name])
+    executed = np.flatnonzero(activity.kind == HostKind.EXECUTOR)
+    found = np.zeros(len(rows), np.bool_)
+    is_graph_op = activity.kind[rows] == HostKind.OP
+    for thread in np.unique(activity.thread[dispatched]).tolist():
+        here = np.flatnonzero((activity.thread[rows] == thread) & is_graph_op)
+        inside = _is_inside(activity, rows[here], dispatched[activity.thread[dispatched] == thread])
+        in_graph = _is_inside(activity, rows[here], executed[activity.thread[executed] == thread])
+        found[here] = inside & ~in_graph
+    return found
+
+
+def _is_inside(activity: HostActivity, rows: Ints, outer: Ints) -> Flags:
+    """Whether each row begins inside one of the outer rows; all on one thread, sorted by start."""
+    if not len(outer):
+        return np.zeros(len(rows), np.bool_)
+    reached = np.maximum.accumulate(activity.start_ps[outer] + activity.duration_ps[outer])
+    before = np.searchsorted(activity.start_ps[outer], activity.start_ps[rows], side="right") - 1
+    return (before >= 0) & (reached[np.maximum(before, 0)] > activity.start_ps[rows])
+
+
+def _add_device(side: SideSums, device: DeviceActivity) -> None:
+    if not len(device):
+        return
+    is_xla = bool((device.kind == DeviceKind.XLA_OP).any())
+    own = (
+        self_times(device.stream.astype(np.int64), device.start_ps, device.duration_ps)
+        if is_xla
+        else device.duration_ps
+    )
+    rows = np.flatnonzero(device.op >= 0)
+    if len(rows):
+        op, name = device.op[rows].astype(np.int64), device.name_of[rows].astype(np.int64)
+        count = len(device.ops)
+        total, self_time = _sums(op, device.duration_ps[rows], count), _sums(op, own[rows], count)
+        eager = np.bincount(op, weights=device.is_eager[rows], minlength=count) > 0
+        # an op that needs several kernels ran as often as the most frequent of them
+        pairs, runs = np.unique(op * max(1, len(device.names)) + name, return_counts=True)
+        most = np.zeros(count, np.int64)
+        np.maximum.at(most, pairs // max(1, len(device.names)), runs)
+        for number in np.unique(op).tolist():
+            side.of(*device.ops[number]).add(
+                int(most[number]), int(total[number]), int(self_time[number]), bool(eager[number])
+            )
+    end = device.start_ps + device.duration_ps
+    side.idle += max(0, int(end.max() - device.start_ps.min()) - int(own[rows].sum()))
+
+
+def _sums(number: npt.NDArray[Any], values: Ints, count: int) -> Ints:
+    """Exact sums per number (`bincount` adds in floating point)."""
+    result = np.zeros(count, np.int64)
+    np.add.at(result, number, values)
+    return result
+
+
+def op_rows(sums: OpSums, tensor_core_share: Mapping[str, float]) -> tuple[OpRow, ...]:
+    """One row per op and one per side named `IDLE`: devices first, then by self time."""
+    rows: list[OpRow] = []
+    for side, table in ((DEVICE, sums.device), (HOST, sums.host)):
+        entries = [(name, kind, op, 1) for (name, kind), op in table.ops.items()]
+        rows += _ranked(side, entries, table.idle, tensor_core_share if side == DEVICE else {})
+    return tuple(rows)
+
+
+def type_rows(sums: OpSums) -> tuple[OpRow, ...]:
+    """The same, folded by op type."""
+    rows: list[OpRow] = []
+    for side, table in ((DEVICE, sums.device), (HOST, sums.host)):
+        folded: dict[str, OpSum] = {}
+        counts: dict[str, int] = {}
+        for (_, kind), op in table.ops.items():
+            folded.setdefault(kind, OpSum()).add(op.occurrences, op.total, op.own, op.is_eager)
+            counts[kind] = counts.get(kind, 0) + 1
+        rows += _ranked(side, [("", kind, op, counts[kind]) for kind, op in folded.items()], table.idle, {})
+    return tuple(rows)
+
+
+def _ranked(
+    side: str, entries: Iterable[tuple[str, str, OpSum, int]], idle: int, tensor_core_share: Mapping[str, float]
+) -> list[OpRow]:
+    """Rows by self time with their shares; idle time among them, where there is anything."""
+    ranked = sorted(entries, key=lambda entry: (-entry[2].own, entry[0], entry[1]))
+    if not ranked:
+        return []
+    busy = sum(op.own for _, _, op, _ in ranked)
+    ranked.append((IDLE, IDLE, OpSum(total=idle, own=idle), 1))
+    ranked.sort(key=lambda entry: -entry[2].own)
+    rows, below, below_idle = [], 0, 0
+    for name, kind, op, count in ranked:
+        is_idle = kind == IDLE
+        below += 0 if is_idle else op.own
+        below_idle += op.own
+        rows.append(
+            OpRow(
+                side=side,
+                type=kind,
+                name=name,
+                occurrences=op.occurrences,
+                total_ns=round(op.total / 1000),
+                self_ns=round(op.own / 1000),
+                is_eager=op.is_eager,
+                share=0.0 if is_idle else _share(op.own, busy),
+                cumulative_share=_share(below, busy),
+                share_with_idle=_share(op.own, busy + idle),
+                cumulative_share_with_idle=_share(below_idle, busy + idle),
+                tensor_core_share=tensor_core_share.get(name),
+                num_ops=count,
+            )
+        )
+    return rows
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

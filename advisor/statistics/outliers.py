@@ -1,0 +1,66 @@
+"""Steps that took far longer than the others, and what ran in them that does not run in the others.
+
+In: a host's activity and its steps.  Out: `OutlierStep`s, the longest first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.model.activity import HostActivity, HostKind
+from advisor.model.statistics import OutlierStep
+from advisor.statistics.intervals import Ints
+from advisor.statistics.steps import Steps
+
+SIGMAS = 3
+"""The usual line: fewer than 3 in 1000 steps of a normal distribution lie beyond it."""
+MIN_STEPS = 11
+"""With fewer, no step can lie 3 standard deviations above the mean: the largest possible is (n - 1) / sqrt(n)."""
+MAX_OUTLIERS = 5
+MAX_NAMES = 3
+MIN_PART = 0.2
+"""A name is told if it accounts for this part of what the step took longer."""
+_WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL)
+
+
+def find_outliers(activity: HostActivity, steps: Steps) -> list[OutlierStep]:
+    """Steps longer than the mean plus three standard deviations."""
+    if len(steps) < MIN_STEPS:
+        return []
+    length = (steps.end_ps - steps.start_ps).astype(np.float64)
+    limit = length.mean() + SIGMAS * length.std()
+    rows = np.flatnonzero(length > limit)
+    rows = rows[np.argsort(-length[rows], kind="stable")][:MAX_OUTLIERS]
+    if not len(rows):
+        return []
+    ordinary = np.flatnonzero(length <= limit)
+    usual = _time_by_name(activity, steps, ordinary) / len(ordinary)
+    usual_length = float(length[ordinary].mean())
+    found = []
+    for row in rows.tolist():
+        more = _time_by_name(activity, steps, np.array([row])) - usual
+        extra = float(length[row]) - usual_length
+        names = [number for number in np.argsort(-more)[:MAX_NAMES].tolist() if more[number] >= MIN_PART * extra]
+        found.append(
+            OutlierStep(
+                host=activity.hostname,
+                number=int(steps.number[row]),
+                duration_ns=round(float(length[row]) / 1000),
+                ran_then=tuple(activity.names[number] for number in names),
+            )
+        )
+    return found
+
+
+def _time_by_name(activity: HostActivity, steps: Steps, rows: Ints) -> npt.NDArray[np.float64]:
+    """Time in ps that events of each name took in those steps, threads added up; what only encloses others left out."""
+    order = np.argsort(steps.start_ps[rows], kind="stable")
+    start, end = steps.start_ps[rows][order], steps.end_ps[rows][order]
+    at = np.searchsorted(start, activity.start_ps, side="right") - 1
+    inside = (at >= 0) & (activity.start_ps < end[np.maximum(at, 0)])
+    inside &= ~np.isin(activity.kind, np.array(_WRAPPERS, np.uint8))
+    length = np.minimum(activity.duration_ps, np.maximum(end[np.maximum(at, 0)] - activity.start_ps, 0))
+    weights = length[inside].astype(np.float64)
+    time = np.bincount(activity.name[inside], weights=weights, minlength=max(1, len(activity.names)))
+    return time.astype(np.float64)

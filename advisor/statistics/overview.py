@@ -1,0 +1,103 @@
+"""The overview page: step time, precision, placement, top ops, environment, what to look at next.
+
+In: `Collected`, the tables made of it, and the analysis.  Out: `Overview`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from advisor.model.pipeline import Analysis
+from advisor.model.statistics import DeviceFacts, InputStatistics, OpRow, Overview, RunEnvironment, TopOp
+from advisor.statistics.breakdown import Cause
+from advisor.statistics.collect import Collected, mean_breakdown
+from advisor.statistics.device_facts import CPU, device_type
+from advisor.statistics.kernels import is_tensor_core_eligible
+from advisor.statistics.next_steps import next_steps
+from advisor.statistics.ops import DEVICE, HOST, IDLE
+
+NUM_TOP_OPS = 10
+
+
+def describe_overview(
+    found: Collected, analysis: Analysis, ops: Sequence[OpRow], facts: DeviceFacts, inputs: InputStatistics | None
+) -> Overview | None:
+    """None where the profile holds neither steps nor ops."""
+    step_ps, causes = found.all_step_ps, found.all_cause_ps
+    if not len(step_ps) and not ops:
+        return None
+    runs = found.ops.host.occurrences + found.ops.device.occurrences
+    has_device = any(device.num_events for device in found.devices)
+    breakdown = mean_breakdown(causes)
+    has_compute = bool(causes[:, (Cause.COMPUTE_16, Cause.COMPUTE_32)].any())
+    return Overview(
+        num_steps=len(step_ps),
+        step_ns=round(float(step_ps.mean()) / 1000) if len(step_ps) else 0,
+        step_min_ns=int(step_ps.min()) // 1000 if len(step_ps) else 0,
+        step_max_ns=int(step_ps.max()) // 1000 if len(step_ps) else 0,
+        breakdown=breakdown,
+        compute_16bit_share=facts.compute_16bit_share,
+        compute_32bit_share=1 - facts.compute_16bit_share
+        if has_compute and facts.compute_16bit_share is not None
+        else None,
+        host_op_share=found.ops.host.occurrences / runs if runs else None,
+        device_op_share=found.ops.device.occurrences / runs if runs else None,
+        host_eager_share=found.ops.host.eager_share,
+        device_eager_share=found.ops.device.eager_share if has_device else None,
+        top_ops=_top_ops(ops, found),
+        environment=_environment(found, analysis),
+        next_steps=next_steps(breakdown, facts, inputs),
+    )
+
+
+def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
+    """Of the devices; of the host where no device ran an op."""
+    side = DEVICE if found.ops.device.ops else HOST
+    rows = [row for row in ops if row.side == side and row.type != IDLE][:NUM_TOP_OPS]
+    return tuple(
+        TopOp(
+            name=row.name,
+            type=row.type,
+            side=row.side,
+            self_ns=row.self_ns,
+            share=row.share,
+            cumulative_share=row.cumulative_share,
+            is_tensor_core_eligible=None if row.tensor_core_share is None else is_tensor_core_eligible(row.name),
+            is_using_tensor_core=None if row.tensor_core_share is None else row.tensor_core_share > 0,
+        )
+        for row in rows
+    )
+
+
+def _environment(found: Collected, analysis: Analysis) -> RunEnvironment:
+    kind = device_type(found.devices)
+    active = [device for device in found.devices if device.is_computing]
+    facts = next((device.facts for device in (*active, *found.devices)), {})
+    major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
+    return RunEnvironment(
+        num_hosts=len(found.names),
+        hosts=tuple(found.names),
+        device_type=kind,
+        device_name=_device_name(facts, analysis, kind),
+        num_devices=len(active) if kind != CPU else len(found.names),
+        num_devices_seen=len(found.devices),
+        cores=analysis.host.cores if analysis.host and np.isfinite(analysis.host.cores) else None,
+        compute_capability=f"{major}.{minor}" if major else None,
+        device_memory_bytes=_positive(facts.get("memory_size")),
+        device_cores=_positive(facts.get("core_count")),
+    )
+
+
+def _device_name(facts: dict[str, str | int | float | bool], analysis: Analysis, kind: str) -> str:
+    if "device_type_string" in facts:
+        return str(facts["device_type_string"])
+    if analysis.host is None:
+        return ""
+    named = [device.name for device in analysis.host.accelerators if device.kind == kind]
+    return named[0] if named else analysis.host.cpu_model if kind == CPU else ""
+
+
+def _positive(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None

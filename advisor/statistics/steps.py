@@ -1,0 +1,176 @@
+"""The steps of one host, from the best evidence that there is.
+
+In: a `HostActivity` and, where the run was captured by us, its recorded steps.  Out: `Steps`.
+
+In this order: steps that TensorFlow 2.3 to 2.5 derived and wrote into the device planes; steps that the program
+marked; steps that the recorder saw from Python; calls of the `tf.function` that takes most time; requests for an element;
+runs of the program that a device spends most time in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.model.activity import HostActivity, HostKind
+from advisor.model.recording import Recording
+from advisor.statistics.intervals import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps in order of time; columns of one length."""
+
+    start_ps: Ints
+    end_ps: Ints
+    number: Ints
+    source: str
+    """`markers`, `device`, `recorder`, `function`, `iterator`, `program`; empty: none found."""
+    is_grouped: bool = False
+    """`number` is the group of the steps' events, which the file knows (events of other groups may overlap in time)."""
+
+    def __len__(self) -> int:
+        return len(self.start_ps)
+
+
+def find_steps(activity: HostActivity, recording: Recording | None) -> Steps:
+    """The steps of a host; none where nothing tells them."""
+    for steps in (
+        _device_steps(activity),
+        _marked_steps(activity),
+        _recorded_steps(activity, recording),
+        _function_calls(activity),
+        _requests(activity),
+        _programs(activity),
+    ):
+        if len(steps):
+            return steps
+    return _steps([], "")
+
+
+def _steps(rows: list[tuple[int, int, int]], source: str, is_grouped: bool = False) -> Steps:
+    """From (number, start, end); those without length are no steps."""
+    rows = sorted((row for row in rows if row[2] > row[1]), key=lambda row: (row[1], row[0]))
+    columns = np.array(rows, np.int64).reshape(-1, 3)
+    return Steps(columns[:, 1], columns[:, 2], columns[:, 0], source, is_grouped)
+
+
+def _device_steps(activity: HostActivity) -> Steps:
+    """Of several devices the longest step of each group counts, as in XProf."""
+    longest: dict[int, tuple[int, int]] = {}
+    for device in activity.devices:
+        for group, start, end in device.steps:
+            if group not in longest or end - start > longest[group][1] - longest[group][0]:
+                longest[group] = (start, end)
+    return _steps([(group, *span) for group, span in longest.items()], "device", is_grouped=True)
+
+
+def _marked_steps(activity: HostActivity) -> Steps:
+    """Of marked steps inside one another the outermost counts."""
+    rows = np.flatnonzero(activity.kind == HostKind.STEP)
+    found: list[tuple[int, int, int]] = []
+    last: tuple[int, int] | None = None
+    for row in rows.tolist():
+        start, thread = int(activity.start_ps[row]), int(activity.thread[row])
+        end = start + int(activity.duration_ps[row])
+        if last is None or last[0] != thread or start >= last[1]:
+            found.append((int(activity.group[row]), start, end))
+            last = (thread, end)
+    if len({number for number, _, _ in found}) < len(found):
+        found = [(order, start, end) for order, (_, start, end) in enumerate(sorted(found, key=lambda row: row[1]))]
+    return _steps(found, "markers")
+
+
+def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Steps:
+    """The main consumer's steps that lie in the window."""
+    if recording is None or activity.start_unix_ns is None or not len(activity):
+        return _steps([], "")
+    main = {consumer.id for consumer in recording.consumers if consumer.is_main}
+    first = int(activity.start_ps.min())
+    last = int((activity.start_ps + activity.duration_ps).max())
+    for series in recording.steps:
+        if series.consumer_id in main:
+            spans = [
+                ((start - activity.start_unix_ns) * 1000, (end - activity.start_unix_ns) * 1000)
+                for start, end in zip(series.start_ns, series.end_ns, strict=False)
+            ]
+            return _steps(
+                [(number, a, b) for number, (a, b) in enumerate(spans) if a >= first and b <= last], "recorder"
+            )
+    return _steps([], "")
+
+
+def _function_calls(activity: HostActivity) -> Steps:
+    """From one call of the main `tf.function` to its next; the last one ends with the call.
+
+    Calls inside other calls do not count, nor do those that traced: they are no steady state.
+    """
+    rows = np.flatnonzero((activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL))
+    end = activity.start_ps + activity.duration_ps
+    outer: list[int] = []
+    for row in rows.tolist():
+        if not outer or activity.thread[outer[-1]] != activity.thread[row] or activity.start_ps[row] >= end[outer[-1]]:
+            outer.append(row)
+    total: dict[int, int] = {}
+    for row in outer:
+        total[int(activity.name[row])] = total.get(int(activity.name[row]), 0) + int(activity.duration_ps[row])
+    if not total:
+        return _steps([], "")
+    main = max(total, key=lambda name: total[name])
+    calls = sorted((int(activity.start_ps[row]), int(end[row]), row) for row in outer if activity.name[row] == main)
+    found = []
+    for order, (start, finish, row) in enumerate(calls):
+        if activity.kind[row] == HostKind.FUNCTION_CALL:
+            found.append((order, start, calls[order + 1][0] if order + 1 < len(calls) else finish))
+    return _steps(found, "function")
+
+
+WORKER_THREADS = "tf_data_"
+"""Threads that prepare elements: their work is not the step's, which only waits for it."""
+CONSUMER_THREADS = ("tf_data_iterator_get_next", "tf_data_reduce_dataset")
+"""Those on which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
+
+
+def on_workers(activity: HostActivity) -> npt.NDArray[np.bool_]:
+    """Whether each event ran on a thread that prepares elements."""
+    flags = [
+        thread.startswith(WORKER_THREADS) and not thread.startswith(CONSUMER_THREADS) for thread in activity.threads
+    ]
+    is_worker: npt.NDArray[np.bool_] = np.array(flags or [False], np.bool_)[activity.thread]
+    return is_worker
+
+
+def is_root(activity: HostActivity) -> npt.NDArray[np.bool_]:
+    """Whether each event is a call of an iterator that no other one calls, by its long name."""
+    names = np.array([name.count("::") == 1 for name in activity.names] or [False], np.bool_)
+    calls: npt.NDArray[np.bool_] = names[activity.name] & (activity.kind == HostKind.ITERATOR)
+    return calls
+
+
+def _requests(activity: HostActivity) -> Steps:
+    """From one request for an element to the next one."""
+    is_consumer = ~on_workers(activity)
+    for chosen in (activity.kind == HostKind.GET_NEXT, is_root(activity)):
+        start = np.sort(activity.start_ps[chosen & is_consumer])
+        if len(start) > 1:
+            spans = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
+            return _steps([(order, a, b) for order, (a, b) in enumerate(spans)], "iterator")
+    return _steps([], "")
+
+
+def _programs(activity: HostActivity) -> Steps:
+    """Runs of the program that the first device spends most time in, from one to the next; the last ends with the run."""
+    for device in activity.devices:
+        total: dict[str, int] = {}
+        for name, start, end in device.programs:
+            total[name] = total.get(name, 0) + end - start
+        if total:
+            main = max(total, key=lambda name: total[name])
+            runs = [(start, end) for name, start, end in device.programs if name == main]
+            ends = [start for start, _ in runs[1:]] + [runs[-1][1]]
+            return _steps(
+                [(n, start, end) for n, ((start, _), end) in enumerate(zip(runs, ends, strict=True))], "program"
+            )
+    return _steps([], "")

@@ -1,0 +1,218 @@
+"""What ran on the threads of a host, as columns: for statistics, beside the iterators that `reader` boils a profile down to.
+
+In: a `.xplane.pb` file.  Out: `HostActivity`, its devices included.
+
+It is read apart from the trace, since only reports need it and since it keeps nearly every event. Names are judged once per name,
+and events are decoded a slice at a time, as in `events`. Events of Python frames and of thread pools are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from advisor.errors import AdvisorError
+from advisor.model.activity import NO_GROUP, HostActivity, HostKind
+from advisor.trace.content import read_profile
+from advisor.trace.devices import DEVICE_PLANE, decode_device
+from advisor.trace.events import SLICE, Labels
+from advisor.trace.files import host_of
+from advisor.trace.long_names import is_iterator_name
+from advisor.trace.memory import ALLOCATION, DEALLOCATION, MemoryTable
+from advisor.trace.op_names import is_op_name
+from advisor.trace.outline import TooManyParts, check_outline
+from advisor.trace.plain_text import text
+from advisor.trace.reader import HOST_PLANE, clock_of
+from advisor.trace.xspace import XSpaceDecodeError, parse_events, parse_xspace
+
+_DROPPED = re.compile(r"\$.*|ThreadpoolListener::.*", re.DOTALL)
+"""Python frames and the bookkeeping of thread pools: many, and no work of their own."""
+_GET_NEXT = re.compile(r"(MultiDevice)?IteratorGetNext\w*::DoCompute|GetNextFromShard\d*")
+_COMPILE = re.compile(
+    r"tf\.function-graph_building|\w*Compil(er|ationCache)::.+|(Grappler|MetaOptimizer).*|XlaCompile.*"
+)
+_EXECUTOR = re.compile(r"ExecutorState::Process|ExecutorDoneCallback")
+_MARKER = re.compile(
+    r"Eager(Execute|LocalExecute|KernelExecute).*|FunctionRun.*|(train|test|TraceContext)[^/]*"
+    r"|KernelAndDevice(Func|Op)::Run|TFE_Py_\w+|(SessionRun|RunGraph|RunGraphDone)"
+)
+_COPY = re.compile(r"(cu|hip)?Memcpy(H2D|HtoD).*", re.IGNORECASE)
+_BY_NAME: Mapping[HostKind, re.Pattern[str]] = {
+    HostKind.GET_NEXT: _GET_NEXT,
+    HostKind.COMPILE: _COMPILE,
+    HostKind.EXECUTOR: _EXECUTOR,
+    HostKind.MARKER: _MARKER,
+    HostKind.COPY_TO_DEVICE: _COPY,
+}
+_MEMORY = -2
+_DROP = -1
+
+
+def read_activity(path: Path) -> HostActivity | None:
+    """The activity of the host whose profile is the file at `path`; None where it cannot be read (`read_host` says why)."""
+    try:
+        data = read_profile(path)
+        check_outline(data)
+        return decode_activity(parse_xspace(data), host_of(path))
+    except (AdvisorError, XSpaceDecodeError, TooManyParts, MemoryError):
+        return None
+
+
+def decode_activity(space: Any, hostname: str) -> HostActivity:  # noqa: ANN401
+    """The columns of one profile; `hostname` is used where the file names no host."""
+    zero_ns, start_unix_ns = clock_of(space)
+    host = _HostDecoder()
+    devices = []
+    for plane in space.planes:
+        if plane.name == HOST_PLANE:
+            host.decode(plane, zero_ns)
+        elif plane.name.startswith(DEVICE_PLANE):
+            devices.append(decode_device(plane, zero_ns))
+    name = text(space.hostnames[0]) if space.hostnames else hostname
+    return host.activity(name, tuple(devices), start_unix_ns)
+
+
+class _HostDecoder:
+    """Decodes `/host:CPU` planes into one set of columns."""
+
+    def __init__(self) -> None:
+        self._names = Labels()
+        self._memory = MemoryTable()
+        self._threads: list[str] = []
+        self._parts: list[tuple[np.ndarray[Any, Any], ...]] = []
+
+    def decode(self, plane: Any, zero_ns: int) -> None:  # noqa: ANN401
+        stat_numbers = {text(stat.name): number for number, stat in plane.stat_metadata.items()}
+        judged = {number: _judge(text(metadata.name)) for number, metadata in plane.event_metadata.items()}
+        labels = {
+            number: self._names.number(text(plane.event_metadata[number].name))
+            for number, kind in judged.items()
+            if kind >= 0
+        }
+        memory = self._memory.decoder(plane)
+        for line in plane.lines:
+            columns = _Columns(stat_numbers, judged, labels)
+            zero_ps = (line.timestamp_ns - zero_ns) * 1000
+            for first in range(0, len(line.events), SLICE):
+                columns.add(parse_events(line.events[first : first + SLICE]), zero_ps, memory)
+            self._parts.append(columns.sorted(len(self._threads), zero_ps))
+            self._threads.append(text(line.name) or text(line.display_name))
+
+    def activity(self, hostname: str, devices: tuple[Any, ...], start_unix_ns: int | None) -> HostActivity:
+        parts = self._parts or [_Columns({}, {}, {}).sorted(0, 0)]
+        start, duration, thread, name, kind, group, flags = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        return HostActivity(
+            hostname=hostname,
+            names=self._names.texts(),
+            threads=tuple(self._threads),
+            start_ps=start,
+            duration_ps=duration,
+            thread=thread,
+            name=name,
+            kind=kind,
+            group=group,
+            is_eager=(flags & 1).astype(np.bool_),
+            is_launch=(flags & 2).astype(np.bool_),
+            memory=self._memory.events(),
+            devices=devices,
+            start_unix_ns=start_unix_ns,
+        )
+
+
+class _Columns:
+    """Growing columns of one thread."""
+
+    def __init__(self, stat_numbers: Mapping[str, int], judged: Mapping[int, int], labels: Mapping[int, int]) -> None:
+        self._judged, self._labels = judged, labels
+        self._group_stat = stat_numbers.get("group_id")
+        self._eager_stat = stat_numbers.get("is_eager")
+        self._launch_stat = stat_numbers.get("correlation_id")
+        self._call_stat = stat_numbers.get("tf_function_call")
+        self._step_stat = stat_numbers.get("step_num")
+        wanted = (self._group_stat, self._eager_stat, self._launch_stat, self._call_stat, self._step_stat)
+        self._reads_stats = any(number is not None for number in wanted)
+        self._stat_names = {number: name for name, number in stat_numbers.items()}
+        self._offset, self._duration = array("q"), array("q")
+        self._name, self._group = array("i"), array("i")
+        self._kind, self._flags = array("B"), array("B")
+
+    def add(self, events: Any, zero_ps: int, memory: Any) -> None:  # noqa: ANN401
+        """Append a slice of decoded events; memory events go to `memory`."""
+        judged, labels, reads_stats = self._judged, self._labels, self._reads_stats
+        for event in events:
+            number = event.metadata_id
+            kind = judged.get(number, _DROP)
+            if kind < 0:
+                if kind == _MEMORY:
+                    memory(event, zero_ps)
+                continue
+            group, flags = NO_GROUP, 0
+            if reads_stats:
+                kind, group, flags = self._read_stats(event.stats, kind)
+            duration = event.duration_ps
+            if not duration and event.num_occurrences:
+                continue  # a sum over many events: it has no place in time
+            self._offset.append(event.offset_ps)
+            self._duration.append(duration)
+            self._name.append(labels[number])
+            self._kind.append(kind)
+            self._group.append(group)
+            self._flags.append(flags)
+
+    def _read_stats(self, stats: Any, kind: int) -> tuple[int, int, int]:  # noqa: ANN401
+        group, step, flags = NO_GROUP, NO_GROUP, 0
+        for stat in stats:
+            number = stat.metadata_id
+            if number == self._group_stat:
+                group = _small(stat.int64_value or stat.uint64_value)
+            elif number == self._eager_stat:
+                flags |= 1 if (stat.int64_value or stat.uint64_value) else 0
+            elif number == self._launch_stat:
+                flags |= 2
+            elif number == self._step_stat:
+                kind, step = int(HostKind.STEP), _small(stat.int64_value or stat.uint64_value)
+            elif number == self._call_stat:
+                value = stat.str_value.decode(errors="replace") or self._stat_names.get(stat.ref_value, "")
+                kind = int(HostKind.TRACED_CALL if value.startswith("traced") else HostKind.FUNCTION_CALL)
+        return kind, step if group == NO_GROUP else group, flags
+
+    def sorted(self, thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:
+        """The columns, sorted by start, longer first: start, duration, thread, name, kind, group, flags."""
+        start = np.frombuffer(self._offset, np.int64) + zero_ps
+        duration = np.maximum(np.frombuffer(self._duration, np.int64), 0)
+        order = np.lexsort((-duration, start))
+        return (
+            start[order],
+            duration[order],
+            np.full(len(order), thread, np.int32),
+            np.frombuffer(self._name, np.int32)[order],
+            np.frombuffer(self._kind, np.uint8)[order],
+            np.frombuffer(self._group, np.int32)[order],
+            np.frombuffer(self._flags, np.uint8)[order],
+        )
+
+
+def _judge(name: str) -> int:
+    """The kind of all events of that name; `_MEMORY`, or `_DROP` for those of no use."""
+    if is_iterator_name(name):
+        return int(HostKind.ITERATOR)
+    if name in (ALLOCATION, DEALLOCATION):
+        return _MEMORY
+    if not name or _DROPPED.fullmatch(name):
+        return _DROP
+    for kind, pattern in _BY_NAME.items():
+        if pattern.fullmatch(name):
+            return int(kind)
+    return int(HostKind.OP if is_op_name(name) else HostKind.OTHER)
+
+
+def _small(value: int) -> int:
+    """A group's number, or NO_GROUP where it fits no int32 (a damaged file)."""
+    return value if 0 <= value < 2**31 else NO_GROUP

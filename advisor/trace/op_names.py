@@ -1,0 +1,38 @@
+"""Names of ops in events: `model/conv2d/Conv2D:Conv2D`.
+
+In: an event's name or an annotation.  Out: (name, type).
+
+Grammar as in TensorFlow's own profiler: `<node name>:<op type>`; a type begins with a capital letter or an underscore, JAX's
+is lower case and stands again at the end of the name.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NODE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>\-]*")
+_TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*")
+_JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?", re.DOTALL)
+_XLA_NUMBER = re.compile(r"(\.\d+)+(\.(remat|clone)\d*)*$")
+
+
+def is_op_name(name: str) -> bool:
+    """Whether an event of that name is the run of an op."""
+    return parse_op_name(name) is not None
+
+
+def parse_op_name(name: str) -> tuple[str, str] | None:
+    """(node name, op type); None if it is no op's name."""
+    node, colon, kind = name.partition(":")
+    if not colon or not node:
+        return None
+    if _TYPE.fullmatch(kind) and _NODE.fullmatch(node):
+        return node, kind
+    if _JAX_TYPE.fullmatch(kind) and kind in node.rpartition("/")[2]:
+        return node, kind
+    return None
+
+
+def xla_type(name: str) -> str:
+    """`fusion` of `fusion.12`, `%copy-start` without its number: what stands for the type of an op of XLA."""
+    return _XLA_NUMBER.sub("", name.lstrip("%")) or name
