@@ -24,6 +24,7 @@ from advisor.errors import AdvisorError
 COMMANDS = (
     "analyze",
     "explain",
+    "fix",
     "rules",
 )
 """Each is the `command` of `advisor/commands/<name>.py`, imported when it is asked for."""

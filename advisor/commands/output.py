@@ -43,6 +43,15 @@ def progress_line(is_quiet: bool) -> contextlib.AbstractContextManager[Any]:
     return show_progress(Console(stderr=True), is_quiet)
 
 
+def progress_bar(is_quiet: bool, budget_s: float) -> contextlib.AbstractContextManager[Any]:
+    """As `progress_line`, beside a bar of how much of `budget_s` is used."""
+    from rich.console import Console
+
+    from advisor.report.progress import show_budget
+
+    return show_budget(Console(stderr=True), is_quiet, budget_s)
+
+
 def emit_json(report: Report, json_path: str | None) -> None:
     """Write the JSON report to `json_path`; `-`: stdout; None: nowhere."""
     from advisor.report.json import report_to_bytes, write_report

@@ -17,6 +17,7 @@ from advisor.model.finding import Finding, Prediction
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.pipeline import Bottleneck, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Site, Window
+from advisor.report.proof_json import proof_to_dict
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.report.window_json import host_view, root_calls, sources
 from advisor.run_folder import write_whole
@@ -48,6 +49,7 @@ def report_to_dict(report: Report) -> Json:
         "findings": [_finding(finding) for finding in report.findings],
         "fixes": [_fix(fix) for fix in report.fixes],
         "comparison": report.comparison and _comparison(report.comparison),
+        "proof": report.proof and proof_to_dict(report.proof, report.fixes),
         "notes": list(report.notes),
         "silenced": report.silenced,
         "rule_errors": [{"rule": error.rule, "message": error.message} for error in report.rule_errors],

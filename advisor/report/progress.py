@@ -24,6 +24,7 @@ _WORDS = {
     "saving": "saving the profile",
     "finishing": "waiting for the script to end",
     "analysing": "analysing",
+    "proving": "trying",
 }
 _COUNTED = ("warming up", "timing", "profiling")
 
@@ -55,5 +56,36 @@ def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progre
             if progress.phase != phase:
                 phase, began = progress.phase, now
             status.update(Text(describe(progress, now - began), no_wrap=True, overflow="ellipsis"))
+
+        yield show
+
+
+@contextmanager
+def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[Callable[[Progress], None]]:
+    """A callback for messages, shown beside a bar of how much of the budget is used; silent unless `console` is a terminal."""
+    if is_quiet or not console.is_terminal or console.is_dumb_terminal:
+        yield lambda progress: None
+        return
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        TextColumn(f"of {units.format_ns(budget_s * units.NS_PER_S)}"),
+        TextColumn("{task.fields[now]}", markup=False),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=budget_s, now="")
+        began = phase_began = time.monotonic_ns()
+        phase = ("", "")
+
+        def show(progress: Progress) -> None:
+            nonlocal phase, phase_began
+            now = time.monotonic_ns()
+            if (progress.phase, progress.text) != phase:
+                phase, phase_began = (progress.phase, progress.text), now
+            used_s = min(budget_s, (now - began) / units.NS_PER_S)
+            bar.update(task, completed=used_s, now=describe(progress, now - phase_began))
 
         yield show

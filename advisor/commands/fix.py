@@ -1,0 +1,141 @@
+"""`advisor fix`: prove fixes on the user's own script, print them, and write them only when told to.
+
+In: a script and options.  Out: the report; exit code 1 if `--fail-on` matched and nothing could be proved faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from advisor.commands.output import (
+    EXIT_MATCHED,
+    check_fail_on,
+    check_rule_names,
+    console_for_people,
+    emit_json,
+    is_matched,
+    progress_bar,
+)
+from advisor.commands.script_target import (
+    SCRIPT_SETTINGS,
+    ScriptCommand,
+    json_option,
+    read_duration,
+    report_options,
+    request_of,
+    run_options,
+    target_argument,
+)
+
+if TYPE_CHECKING:
+    from advisor.fixing import FixResult
+    from advisor.model.outcome import Report
+    from advisor.phases import Request
+
+DEFAULT_BUDGET = "10min"
+
+
+@click.command(
+    "fix",
+    cls=ScriptCommand,
+    context_settings=SCRIPT_SETTINGS,
+    options_metavar="[OPTIONS]",
+    short_help="Prove fixes on a script, and write them if told to.",
+)
+@target_argument("SCRIPT")
+@click.option("--write", is_flag=True, help="Write what is proved faster into the source; the backup allows --undo.")
+@click.option("--undo", is_flag=True, help="Take the last --write back; nothing is run.")
+@click.option("--only", multiple=True, metavar="RULE", help="Try the fixes of this rule alone.")
+@click.option(
+    "--budget",
+    callback=read_duration,
+    default=DEFAULT_BUDGET,
+    show_default=True,
+    metavar="T",
+    help="Time for everything.",
+)
+@click.option("--pipeline-only", is_flag=True, help="Prove on the input pipeline alone, without running the training.")
+@json_option
+@run_options
+@report_options
+def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bool, fail_on: tuple[str, ...], write: bool,
+            undo: bool, only: tuple[str, ...], budget: float, pipeline_only: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
+    """Run SCRIPT, try what would make its input faster, and keep what is measured to be faster.
+
+    SCRIPT is a script or `-m MODULE`; all after it belongs to it. No file is changed without --write.
+    """
+    from advisor import fixing, phases
+
+    if write and undo:
+        raise click.UsageError("--write and --undo exclude each other.")
+    if undo:
+        return _undo(target, args, quiet)
+    request = request_of(target, args, options)
+    if request.is_saved_run:
+        raise click.UsageError(f"{target} is a saved run; `advisor fix` needs the script itself, which it runs.")
+    rules, settings = phases.load(request)
+    check_fail_on(fail_on, rules)
+    check_rule_names("--only", only, [loaded.id for loaded in rules])
+    wish = fixing.FixRequest(request, budget, only, pipeline_only)
+    if not quiet:
+        click.echo(fixing.announcement(wish), err=True)
+    with progress_bar(quiet or request.show_output, budget) as on_progress:
+        result = fixing.fix(wish, rules, settings, on_progress)
+    report = _write(result, request) if write else result.report
+    _keep(report)
+    emit_json(report, json_path)
+    if not quiet:
+        from advisor.report.proof_text import print_proof
+
+        print_proof(report, console_for_people(to_stderr=json_path == "-"))
+        _say_what_next(result, write, target)
+    is_faster = any(fix.is_applied for fix in report.fixes)
+    return EXIT_MATCHED if is_matched(report, fail_on) and not is_faster else 0
+
+
+def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
+    from advisor.fixes.write import undo
+
+    if target == "-m":
+        raise click.UsageError("--undo takes the script's file (or the run folder), not a module's name.")
+    if args:
+        raise click.UsageError(f"--undo runs nothing and takes no arguments ({args[0]}).")
+    for path in undo(Path(target)):
+        if not quiet:
+            click.echo(f"Restored {path}.")
+    return 0
+
+
+def _write(result: FixResult, request: Request) -> Report:
+    """Change the user's files as proved; the backup goes to the run folder."""
+    report = result.report
+    if not result.patch.files or report.proof is None:
+        return report
+    from advisor.fixes.write import write_patch
+
+    written = write_patch(result.patch, Path(report.run_folder), request.path)
+    return replace(report, proof=replace(report.proof, changed_files=tuple(str(path) for path in written)))
+
+
+def _keep(report: Report) -> None:
+    """The run folder's report.json says what was proved."""
+    from advisor.report.json import REPORT_NAME, write_report
+
+    if report.run_folder:
+        write_report(report, Path(report.run_folder) / REPORT_NAME)
+
+
+def _say_what_next(result: FixResult, write: bool, target: str) -> None:
+    name = result.report.analysis.target if target == "-m" else target
+    if not result.patch.files:
+        return
+    if write:
+        click.echo(
+            f"advisor fix --undo {name if target != '-m' else result.report.run_folder} takes it back.", err=True
+        )
+    else:
+        click.echo(f"Nothing was changed. advisor fix --write {name} proves it again and writes it.", err=True)

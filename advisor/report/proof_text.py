@@ -1,0 +1,159 @@
+"""The report of `advisor fix` for people: what was tried, what is proved, what would change.
+
+In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console. Nothing is computed here.
+
+    verdict -> changes tried -> before and after -> diff -> not tried -> files the script wrote -> notes -> how it was measured
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from advisor import units
+from advisor.model.outcome import FixOutcome, Interval, Report
+from advisor.model.proof import Proof, Side
+from advisor.report.lines import print_lines
+from advisor.report.places import clean, display_path, place
+
+MAX_FILES = 20
+"""More files that the script wrote say nothing more to a reader; report.json holds all."""
+_STYLES = {"faster": "bold green", "same": "bold", "slower": "bold yellow", "broken": "bold red", "nothing": "bold"}
+_NOTHING = "-"
+
+
+def print_proof(report: Report, console: Console) -> None:
+    """Print what `advisor fix` found. Needs `report.proof`."""
+    proof = report.proof
+    if proof is None:
+        return
+    print_lines(console, Text(clean(proof.sentence), _STYLES.get(proof.verdict, "bold")))
+    if report.fixes:
+        _section(console, "Changes tried", [_table_of_fixes(report.fixes), *_notes_of_fixes(report.fixes)])
+    if report.comparison is not None:
+        _section(console, "Before and after", [_table_of_sides(report, proof)])
+    if proof.diff:
+        _section(console, "The change", [_diff(proof.diff)])
+    _list(console, "Not tried", proof.left_out)
+    _list(console, "Files that the script itself wrote while it was run", _files(proof.written_files))
+    _list(console, "Notes", proof.notes)
+    console.print()
+    print_lines(console, Text(_measured(report, proof), "dim"))
+    if report.run_folder:
+        label = clean(display_path(report.run_folder))
+        console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
+    _list(console, "Written", (display_path(file) for file in proof.changed_files))
+
+
+def _table_of_fixes(fixes: Iterable[FixOutcome]) -> Table:
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("change", overflow="fold", ratio=1)
+    for title in ("predicted", "measured", "verdict", "data", "peak memory"):
+        table.add_column(title, overflow="fold")
+    for fix in fixes:
+        where = Text.assemble(place(fix.site), " ") if fix.site else Text()
+        verdict = f"{fix.verdict}, kept" if fix.is_applied else fix.verdict
+        table.add_row(
+            Text.assemble(where, clean(fix.title or fix.rule)),
+            units.format_ratio(fix.predicted.value) if fix.predicted else _NOTHING,
+            _range(fix.measured),
+            Text(verdict, _STYLES.get(fix.verdict, "")),
+            _data(fix),
+            _memory(fix.memory_before_bytes, fix.memory_after_bytes),
+        )
+    return table
+
+
+def _data(fix: FixOutcome) -> str:
+    """What the change claims to do to the data, and whether the elements say so."""
+    if fix.safety_seen is None:
+        return f"{fix.safety_claimed}, not compared"
+    if fix.safety_seen == fix.safety_claimed:
+        return f"{fix.safety_claimed}, as claimed"
+    return f"{fix.safety_claimed} claimed, {fix.safety_seen} seen"
+
+
+def _notes_of_fixes(fixes: Iterable[FixOutcome]) -> Iterable[RenderableType]:
+    for fix in fixes:
+        if fix.note:
+            yield Text(clean(f"{fix.title or fix.rule}: {fix.note}"), "dim")
+
+
+def _table_of_sides(report: Report, proof: Proof) -> Table:
+    comparison = report.comparison
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for title in ("", "as it is", "with the changes", "gain"):
+        table.add_column(title, overflow="fold")
+    before, after = proof.before, proof.after
+    rows = (
+        ("pipeline alone", "elements_per_s", units.format_rate, comparison.pipeline_speedup if comparison else None),
+        ("training step", "step_ns", units.format_ns, comparison.end_to_end if comparison else None),
+        ("input wait", "wait_share", units.format_share, None),
+        ("peak memory", "peak_rss_bytes", units.format_bytes, None),
+    )
+    for title, name, write, gain in rows:
+        values = [_written(side, name, write) for side in (before, after)]
+        if values != [_NOTHING, _NOTHING]:
+            table.add_row(title, *values, _range(gain) if gain is not None else "")
+    return table
+
+
+def _written(side: Side, name: str, write: object) -> str:
+    value = getattr(side, name)
+    return _NOTHING if value is None or not callable(write) else str(write(value))
+
+
+def _range(interval: Interval | None) -> str:
+    return _NOTHING if interval is None else units.format_range(interval.value, interval.low, interval.high)
+
+
+def _memory(before: int | None, after: int | None) -> str:
+    if before is None or after is None:
+        return _NOTHING
+    return f"{units.format_bytes(before)} -> {units.format_bytes(after)}"
+
+
+def _diff(diff: str) -> Text:
+    text = Text(overflow="fold")
+    for number, line in enumerate(diff.splitlines()):
+        is_heading = line.startswith(("+++", "---", "@@"))
+        style = "dim" if is_heading else {"+": "green", "-": "red"}.get(line[:1], "")
+        text.append(("\n" if number else "") + clean(line), style)
+    return text
+
+
+def _files(files: tuple[str, ...]) -> list[str]:
+    shown = [display_path(file) for file in files[:MAX_FILES]]
+    if len(files) > MAX_FILES:
+        shown.append(f"{units.format_count(len(files))} files in all; report.json holds every one")
+    return shown
+
+
+def _measured(report: Report, proof: Proof) -> str:
+    parts = []
+    if proof.pipeline_turns:
+        parts.append(f"pipeline alone in {units.format_many(proof.pipeline_turns, 'pair')} of turns")
+    if proof.end_to_end_turns:
+        parts.append(f"whole script in {units.format_many(proof.end_to_end_turns, 'pair')} of runs")
+    runs = f"the script was run {units.format_many(proof.runs, 'time')}"
+    took = units.format_ns(proof.seconds * units.NS_PER_S)
+    host = report.analysis.host
+    machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
+    interval = "; medians with 95 % intervals" if parts else ""
+    return clean(f"Measured: {', '.join([*parts, runs])} in {took}{interval}.{machine}")
+
+
+def _section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
+    console.print()
+    print_lines(console, Text(title, "bold underline"))
+    for item in content:
+        print_lines(console, item, indent=2)
+
+
+def _list(console: Console, title: str, lines: Iterable[str]) -> None:
+    items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
+    if items:
+        _section(console, title, items)
