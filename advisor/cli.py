@@ -23,6 +23,7 @@ from advisor.errors import AdvisorError
 
 COMMANDS = (
     "analyze",
+    "capture",
     "explain",
     "fix",
     "rules",

@@ -1,0 +1,130 @@
+"""`advisor capture`: a profile of running jobs (sampling mode), analysed at once.
+
+In: addresses of profiler servers.  Out: a logdir with a new run; the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from advisor.commands.output import (
+    EXIT_MATCHED,
+    check_fail_on,
+    console_for_people,
+    emit_json,
+    is_matched,
+    progress_line,
+)
+from advisor.commands.script_target import json_option, read_duration, rules_option
+
+if TYPE_CHECKING:
+    from advisor.capture.sampling import Sampled
+    from advisor.engine import LoadedRule
+    from advisor.model.outcome import Report
+    from advisor.settings import Settings
+
+
+@click.command("capture", short_help="Profile running jobs (sampling mode).")
+@click.argument("addresses", metavar="grpc://HOST:PORT[,...]", nargs=-1, required=True)
+@click.option(
+    "--duration", default="2s", callback=read_duration, metavar="S", help="How long to profile (default: 2 s)."
+)
+@click.option("--delay", callback=read_duration, metavar="S", help="Wait so long first.")
+@click.option(
+    "--retries", default=3, show_default=True, type=click.IntRange(0, 100), help="Further attempts if it fails."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Logdir to add the run to (default: a new one)."
+)
+@click.option(
+    "--host-tracer-level", default=2, show_default=True, type=click.IntRange(1, 3), help="Detail of CPU events."
+)
+@click.option(
+    "--python-tracer-level", default=0, show_default=True, type=click.IntRange(0, 1), help="1: Python calls too."
+)
+@click.option(
+    "--device-tracer-level", default=1, show_default=True, type=click.IntRange(0, 1), help="0: no device events."
+)
+@click.option("--no-report", is_flag=True, help="Only collect; print the folder.")
+@json_option
+@rules_option
+@click.option("--fail-on", multiple=True, metavar="RULE|any|input-bound", help="Exit with 1 if this is found.")
+@click.option("--quiet", is_flag=True, help="Print no report and no progress.")
+def command(
+    addresses: tuple[str, ...],
+    duration: float,
+    delay: float | None,
+    retries: int,
+    out: Path | None,
+    host_tracer_level: int,
+    python_tracer_level: int,
+    device_tracer_level: int,
+    no_report: bool,
+    json_path: str | None,
+    rules: tuple[Path, ...],
+    fail_on: tuple[str, ...],
+    quiet: bool,
+) -> int:
+    """Profile running jobs for a few seconds, and say what slows their input.
+
+    Each job has to call tf.profiler.experimental.server.start(PORT) before it trains. Several workers are profiled at the
+    same time; TensorFlow is not needed here.
+    """
+    from advisor import phases
+    from advisor.capture.profiler_service import TracerLevels
+    from advisor.capture.sampling import SamplingRequest, parse_addresses, sample
+    from advisor.run_folder import default_run_folder
+
+    if no_report and (json_path or fail_on):
+        raise click.UsageError(f"--no-report makes no report, which {'--json' if json_path else '--fail-on'} needs.")
+    workers = parse_addresses(",".join(addresses))
+    loaded, settings = phases.load(phases.Request(path=Path.cwd(), rule_directories=rules))
+    check_fail_on(fail_on, loaded)
+    request = SamplingRequest(
+        addresses=workers,
+        out=out or default_run_folder(f"capture-{workers[0].replace(':', '-').strip('[]')}"),
+        duration_s=duration,
+        delay_s=delay or 0.0,
+        retries=retries,
+        levels=TracerLevels(host_tracer_level, python_tracer_level, device_tracer_level),
+    )
+    with progress_line(is_quiet=quiet) as on_progress:
+        sampled = sample(request, on_progress)
+    if no_report:
+        for warning in sampled.warnings:
+            click.echo(f"warning: {warning}", err=True)
+        click.echo(sampled.logdir)
+        return 0
+    with progress_line(is_quiet=quiet) as on_progress:
+        report = _analyze(sampled, workers, loaded, settings)
+    emit_json(report, json_path)
+    if not quiet:
+        from advisor.report.text import print_report
+
+        print_report(report, console_for_people(to_stderr=json_path == "-"))
+        click.echo(f"Profile: {sampled.logdir}", err=json_path == "-")
+    return EXIT_MATCHED if is_matched(report, fail_on) else 0
+
+
+def _analyze(sampled: Sampled, workers: tuple[str, ...], rules: list[LoadedRule], settings: Settings) -> Report:
+    """The report on the new run; report.json goes beside it if the logdir is new."""
+    from advisor import phases
+    from advisor.errors import AdvisorError
+    from advisor.report.json import REPORT_NAME, write_report
+
+    try:
+        report = phases.analyze_run(sampled.logdir, rules, settings, phases.Choice(run=sampled.run))
+    except AdvisorError as error:
+        raise AdvisorError(f"{error} The profile itself is kept in {sampled.logdir}.") from None
+    report = replace(
+        report,
+        analysis=replace(report.analysis, target=",".join(f"grpc://{worker}" for worker in workers)),
+        warnings=(*sampled.warnings, *report.warnings),
+    )
+    if {path.name for path in sampled.logdir.iterdir()} == {"plugins"}:
+        write_report(report, sampled.logdir / REPORT_NAME)
+    return report
