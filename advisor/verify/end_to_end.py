@@ -24,8 +24,9 @@ from advisor.model.codec import decode
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.run_folder import RECORDING_NAME
+from advisor.verify.meter import judge
 from advisor.verify.order_statistics import median_interval
-from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER
+from advisor.verify.trial import BROKEN, REFUSED
 
 TURNS = 6
 """The fewest pairs whose smallest and largest ratio are a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
@@ -142,17 +143,13 @@ def main_series(recording: Recording) -> StepSeries | None:
     return next((series for series in recording.steps if main and series.consumer_id == main.id), None)
 
 
-def verdict_of(speedup: Interval) -> str:
-    """`faster` or `slower` only where the whole interval says so."""
-    return FASTER if speedup.low > 1 else SLOWER if speedup.high < 1 else SAME
-
-
 def _judged(seen: dict[str, list[RunSteps]]) -> EndToEnd:
     before, after = _tuples(seen)
     speedup = median_interval([b.step_ns / a.step_ns for b, a in zip(before, after, strict=True)])
     if speedup is None:
         return _unfinished(seen, f"{len(before)} turns are too few for a 95 % interval.")
-    return EndToEnd(verdict_of(speedup), speedup, before, after)
+    verdict, note = judge(speedup)
+    return EndToEnd(verdict, speedup, before, after, note)
 
 
 def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
