@@ -182,19 +182,26 @@ def read_recording(path: Path) -> Recording | None:
 def _analyze_saved_run(
     request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
 ) -> Report:
-    from advisor.report.json import REPORT_NAME, write_report
-
     report = analyze_run(path, rules, settings, request.choice, on_progress)
     if request.out is not None:
         try:
             request.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise AdvisorError(f"Cannot write to {request.out}: {error.strerror or error}.") from None
-        write_report(report, request.out / REPORT_NAME)
+        _write_reports(report, request.out)
     elif report.run_folder:
         with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
-            write_report(report, path / REPORT_NAME)
+            _write_reports(report, path)
     return report
+
+
+def _write_reports(report: Report, folder: Path) -> None:
+    """report.json and report.html into a run folder. Raises AdvisorError when they cannot be written."""
+    from advisor.report.html import REPORT_HTML_NAME, write_html
+    from advisor.report.json import REPORT_NAME, report_to_dict, write_report
+
+    write_report(report, folder / REPORT_NAME)
+    write_html(report_to_dict(report), folder / REPORT_HTML_NAME)
 
 
 def _analyze_script(
@@ -202,7 +209,6 @@ def _analyze_script(
 ) -> Report:
     from advisor.capture.launch import capture
     from advisor.capture.request import CaptureRequest, Progress
-    from advisor.report.json import REPORT_NAME, write_report
 
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as folder:
@@ -223,7 +229,7 @@ def _analyze_script(
     on_progress(Progress("analysing"))
     try:
         report = analyze_run(folder, rules, settings)
-        write_report(report, folder / REPORT_NAME)
+        _write_reports(report, folder)
     except AdvisorError as error:
         raise AdvisorError(f"{error} The run itself is kept in {folder}.") from None
     return report

@@ -5,6 +5,7 @@ In: a target and options.  Out: the report; exit code 1 if `--fail-on` matched.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from advisor.commands.output import (
     EXIT_MATCHED,
     check_fail_on,
     console_for_people,
+    emit_html,
     emit_json,
     is_matched,
     progress_line,
@@ -21,6 +23,7 @@ from advisor.commands.output import (
 from advisor.commands.script_target import (
     SCRIPT_SETTINGS,
     ScriptCommand,
+    html_option,
     json_option,
     report_options,
     request_of,
@@ -39,13 +42,14 @@ from advisor.commands.script_target import (
 )
 @target_argument("TARGET")
 @json_option
+@html_option
 @run_options
 @click.option("--to-end", is_flag=True, help="Let the script run on to its end.")
 @click.option("--ceiling", is_flag=True, help="Run again on the first batch repeated: the most that fixes can give.")
 @saved_run_options
 @report_options
-def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bool, fail_on: tuple[str, ...],
-            **options: Any) -> int:  # fmt: skip  # noqa: ANN401
+def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None,
+            quiet: bool, fail_on: tuple[str, ...], **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Run TARGET, watch a short steady part of it, and say what slows its input.
 
     TARGET is a script, `-m MODULE`, or a saved run: a run folder, a logdir or a .xplane.pb file, here or behind
@@ -63,6 +67,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bo
     if not (request.is_saved_run or request.show_output):
         show_failure(report)
     emit_json(report, json_path)
+    emit_html(report, html_path)
     if not quiet:
         from advisor.report.text import print_report
 

@@ -63,6 +63,15 @@ def emit_json(report: Report, json_path: str | None) -> None:
         write_report(report, Path(json_path))
 
 
+def emit_html(report: Report, html_path: Path | None) -> None:
+    """Write the HTML report to `html_path`; None: nowhere but into the run folder."""
+    from advisor.report.html import write_html
+    from advisor.report.json import report_to_dict
+
+    if html_path is not None:
+        write_html(report_to_dict(report), html_path)
+
+
 def show_failure(report: Report) -> None:
     """What a script that failed after its window wrote to stderr: its own traceback, untouched."""
     recording = report.analysis.recording

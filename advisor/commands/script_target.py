@@ -118,6 +118,11 @@ def report_options(command: Function) -> Function:
 json_option = click.option("--json", "json_path", metavar="PATH|-", help="Write the report as JSON; - for stdout.")
 
 
+html_option = click.option(
+    "--html", "html_path", type=click.Path(path_type=Path), metavar="PATH", help="Write the report as one HTML file."
+)
+
+
 def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -> Request:
     """The request of a target, what follows it and the options above (those that a command lacks: their defaults).
 

@@ -1,0 +1,128 @@
+"""The page put together: template, styles, scripts, data and the policy that lets nothing else run or load.
+
+In: the dictionary of report.json.  Out: UTF-8 HTML.
+
+Everything that came from a profile, a recording or a source file is text: templates escape it, data stands in an inert JSON
+block, and the policy allows exactly the scripts and styles below, by their hashes, and no connection at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.report.html.charts import chart_data
+from advisor.report.html.graphs import pipeline_views
+from advisor.report.html.sections import sections_of
+from advisor.report.html.wording import FILTERS, harmless
+from advisor.run_folder import write_whole
+
+if TYPE_CHECKING:
+    import jinja2
+
+Json = dict[str, object]
+
+REPORT_HTML_NAME = "report.html"
+SCRIPTS = (
+    "vendor/d3.min.js",
+    "vendor/plot.min.js",
+    "vendor/dagre.min.js",
+    "frame.js",
+    "tables.js",
+    "graph.js",
+    "charts.js",
+    "timeline.js",
+)
+"""In the order in which they run."""
+LIBRARIES = ("D3", "Plot", "dagre")
+PLOT_STYLE = """:where(.plot-d6a7b5) {
+  --plot-background: white;
+  display: block;
+  height: auto;
+  height: intrinsic;
+  max-width: 100%;
+}
+:where(.plot-d6a7b5 text),
+:where(.plot-d6a7b5 tspan) {
+  white-space: pre;
+}"""
+"""What Observable Plot writes into each chart: allowed by its hash. A test in a browser fails when Plot changes it."""
+
+
+def report_to_html(report: Json) -> bytes:
+    """The page for the dictionary of a report.json. Raises KeyError or TypeError where it is not one."""
+    safe = harmless(report)
+    assert isinstance(safe, dict)
+    views = pipeline_views(safe)
+    styles = [_asset("report.css")]
+    scripts = [_asset(name) for name in SCRIPTS]
+    page = _environment().get_template("page.html.j2")
+    text = page.render(
+        report=safe,
+        views=views,
+        statistics=safe.get("statistics") or {},
+        sections=sections_of(safe),
+        styles=styles,
+        scripts=scripts,
+        licences=[(name, _asset(f"vendor/{name.lower()}.LICENSE")) for name in LIBRARIES],
+        policy=_policy(scripts, [*styles, PLOT_STYLE]),
+        data=_inert({"pipelines": [view["drawn"] for view in views], **chart_data(safe)}),
+    )
+    return text.encode("utf-8", "backslashreplace")
+
+
+def write_html(report: Json, path: Path) -> None:
+    """Write the page to `path`, whole or not at all. Raises AdvisorError when that is not possible."""
+    write_whole(path, report_to_html(report))
+
+
+def _policy(scripts: list[str], styles: list[str]) -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(map(_hash, scripts))}",
+            f"style-src {' '.join(map(_hash, styles))}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _inert(value: object) -> str:
+    """JSON that cannot end the element it stands in, whatever its texts hold."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@cache
+def _asset(name: str) -> str:
+    """A style or script of ours, or a library as released, less the line that names its source map."""
+    text = resources.files(__package__).joinpath("assets", *name.split("/")).read_text("utf-8")
+    lines = [line for line in text.split("\n") if not line.startswith("//# sourceMappingURL=")]
+    return "\n".join(lines).strip("\n")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    return environment

@@ -1,0 +1,103 @@
+"""What templates call: numbers to text, and texts that are harmless and short.
+
+In: values of report.json.  Out: text. All numbers pass `advisor.units`, as in every other report; a missing one is a dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+from advisor import units
+from advisor.report.places import clean, display_path
+
+MISSING = "–"
+MAX_TEXT = 2_000
+"""Characters of one text; a name may be megabytes long."""
+_MULTILINE = frozenset({"diff"})
+
+
+def harmless(value: object, key: str = "") -> object:
+    """A copy of JSON data in which every text is short and holds no control character; what is invisible shows as escapes."""
+    if isinstance(value, str):
+        return shorten(value) if value.isprintable() else clean(shorten(value), keep_newlines=key in _MULTILINE)
+    if isinstance(value, dict):
+        return {str(harmless(name)): harmless(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return value if value and isinstance(value[0], int) else [harmless(inner, key) for inner in value]
+    return value
+
+
+def shorten(text: str, most: int = MAX_TEXT) -> str:
+    """`text`, cut where it is too long to be read, with the number of characters that it had."""
+    return text if len(text) <= most else f"{text[:most]}… ({units.format_count(len(text))} characters)"
+
+
+def clip(text: str, most: int) -> str:
+    """`text` for a place with room for `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def site_text(site: dict[str, Any] | None) -> str:
+    """`train.py:42` of anything with a file and a line; empty where there is none."""
+    if not site or not site.get("file"):
+        return ""
+    return f"{display_path(site['file'])}:{site['line']}"
+
+
+def site_name(site: dict[str, Any] | None) -> str:
+    """The same without folders, for narrow places."""
+    if not site or not site.get("file"):
+        return ""
+    return f"{PurePath(site['file'].replace(chr(92), '/')).name}:{site['line']}"
+
+
+def call_name(call: dict[str, Any]) -> str:
+    """A call on one line, as written where it is short, else by its method."""
+    if call["library"]:
+        return f"{call['method']} in {call['library']}"
+    text = " ".join(call["text"].split())
+    return text if 0 < len(text) <= 60 else f".{call['method']}(…)"
+
+
+def ratio_range(ratio: dict[str, Any] | None) -> str:
+    """`3.1x (2.4x to 3.6x)`; where the range is unknown, the value alone."""
+    if not ratio or ratio.get("value") is None:
+        return MISSING
+    if ratio["low"] is None or ratio["high"] is None:
+        return units.format_ratio(ratio["value"])
+    return units.format_range(ratio["value"], ratio["low"], ratio["high"])
+
+
+def fact(entry: dict[str, Any]) -> str:
+    """One piece of evidence with its unit."""
+    return MISSING if entry["value"] is None else units.format_value(entry["value"], entry["unit"])
+
+
+def _or_missing(function: Callable[[float], str]) -> Callable[[float | None], str]:
+    return lambda value: MISSING if value is None else function(value)
+
+
+def _milliseconds(value: float) -> str:
+    return units.format_ns(value * 1e6)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "ns": _or_missing(units.format_ns),
+    "ms": _or_missing(_milliseconds),
+    "bytes": _or_missing(units.format_bytes),
+    "share": _or_missing(units.format_share),
+    "change": _or_missing(units.format_change),
+    "rate": _or_missing(units.format_rate),
+    "ratio": _or_missing(units.format_ratio),
+    "count": _or_missing(units.format_count),
+    "many": units.format_many,
+    "ratio_range": ratio_range,
+    "fact": fact,
+    "site": site_text,
+    "site_name": site_name,
+    "call_name": call_name,
+    "clip": clip,
+    "path": display_path,
+}
