@@ -47,6 +47,10 @@ class HostKind(IntEnum):
     """A step that the program marked; `group` is its number where the file knows no groups."""
     FUNCTION_CALL = 10
     """Any other call of a `tf.function`."""
+    EAGER_OP = 11
+    """Dispatch and run of one op outside any function, `EagerLocalExecute: <type>`."""
+    XLA_OP = 12
+    """An op of a program that XLA compiled for the CPU."""
 
 
 class DeviceKind(IntEnum):

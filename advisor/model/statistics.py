@@ -344,6 +344,10 @@ class DeviceFacts:
     eager_share: float | None = None
     """Of ops' self time, host and devices together, what ran eagerly."""
     host_eager_share: float | None = None
+    eager_ops_per_step: float | None = None
+    """Ops that Python ran one by one, those that fetch input left out."""
+    eager_step_share: float | None = None
+    """Of the step time in which such an op ran."""
     num_tracings: int = 0
     """Functions traced in the window."""
     num_compilations: int = 0

@@ -70,6 +70,8 @@ _DEVICE_CAUSES = {
 _HOST_CAUSES = {
     HostKind.OTHER: Cause.HOST_COMPUTE,
     HostKind.OP: Cause.HOST_COMPUTE,
+    HostKind.EAGER_OP: Cause.HOST_COMPUTE,
+    HostKind.XLA_OP: Cause.HOST_COMPUTE,
     HostKind.GET_NEXT: Cause.WAIT_INPUT,
     HostKind.EXECUTOR: Cause.HOST_COMPUTE,
     HostKind.COMPILE: Cause.COMPILE,

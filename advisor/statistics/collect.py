@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity
+from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
 from advisor.model.recording import Recording
 from advisor.model.statistics import AllocatorMemory, Breakdown, HostSteps, OutlierStep, StepTime
 from advisor.statistics.breakdown import Cause, break_down, to_breakdown
 from advisor.statistics.compilation import CompileSums
-from advisor.statistics.device_time import DeviceTime, is_computing, measure_device_time
 from advisor.statistics.input_analysis import enqueue_ps
 from advisor.statistics.intervals import Ints
 from advisor.statistics.kernels import KernelSums
 from advisor.statistics.memory import describe_memory
 from advisor.statistics.ops import OpSums
 from advisor.statistics.outliers import find_outliers
+from advisor.statistics.step_sums import StepSums, is_computing, sum_steps
 from advisor.statistics.steps import Steps, find_steps
 from advisor.trace.activity import read_activity
 
@@ -60,11 +60,13 @@ class Collected:
     kernels: KernelSums = field(default_factory=KernelSums)
     memory: list[AllocatorMemory] = field(default_factory=list)
     devices: list[DeviceSeen] = field(default_factory=list)
-    device_time: list[DeviceTime] = field(default_factory=list)
+    step_sums: list[StepSums] = field(default_factory=list)
     enqueued_ps: int = 0
     compilation: CompileSums = field(default_factory=CompileSums)
     outliers: list[OutlierStep] = field(default_factory=list)
     num_events: int = 0
+    has_xla_ops: bool = False
+    """On the host; devices say it themselves."""
 
     @property
     def all_step_ps(self) -> Ints:
@@ -98,13 +100,14 @@ def _add(found: Collected, activity: HostActivity, recording: Recording | None) 
         found.cause_ps.append(causes)
         found.hosts.append(_host_steps(activity.hostname, steps, causes))
         found.outliers += find_outliers(activity, steps)
-        found.device_time.append(measure_device_time(activity, steps))
+        found.step_sums.append(sum_steps(activity, steps))
     found.ops.add(activity)
     found.kernels.add(activity.devices)
     found.memory += describe_memory(activity.hostname, activity.memory)
     found.devices += [_seen(activity.hostname, device) for device in activity.devices]
     found.enqueued_ps += enqueue_ps(activity)
     found.compilation.add(activity)
+    found.has_xla_ops |= bool((activity.kind == HostKind.XLA_OP).any())
 
 
 def _host_steps(host: str, steps: Steps, causes: Ints) -> HostSteps:

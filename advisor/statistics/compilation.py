@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from advisor.model.activity import HostActivity, HostKind
-from advisor.statistics.intervals import Ints, unite
+from advisor.model.activity import Flags, HostActivity, HostKind
+from advisor.statistics.intervals import Ints, outermost, unite
 
 GRAPH_BUILDING = "tf.function-graph_building"
-_REWRITERS = ("Grappler", "MetaOptimizer")
+_NO_PROGRAMS = (GRAPH_BUILDING, "Grappler", "MetaOptimizer")
+"""Compilation, but of no program that XLA makes."""
+_CALLS = (HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.MARKER)
 MAX_NAMES = 10
 
 
@@ -33,17 +35,14 @@ class CompileSums:
         """Add one host."""
         traced = np.flatnonzero(activity.kind == HostKind.TRACED_CALL)
         rows = np.flatnonzero(activity.kind == HostKind.COMPILE)
-        outer = _outermost(activity, rows)
-        is_building = np.array([activity.names[name] == GRAPH_BUILDING for name in activity.name[outer]], np.bool_)
-        is_rewriting = np.array(
-            [activity.names[name].startswith(_REWRITERS) for name in activity.name[outer]], np.bool_
-        )
-        compiled = outer[~is_building & ~is_rewriting]
-        self.num_tracings += len(traced) or int(is_building.sum())
-        self.num_compilations += len(compiled)
         start = activity.start_ps[rows]
         self.compile_ns += unite(start, start + activity.duration_ps[rows]).length // 1000
-        self.names.update(activity.names[name] for name in activity.name[np.concatenate([traced, compiled])].tolist())
+        is_building = _are_named(activity, rows, (GRAPH_BUILDING,))
+        programs = _programs(activity, rows[~_are_named(activity, rows, _NO_PROGRAMS)])
+        self.num_tracings += len(traced) or len(_outermost(activity, rows[is_building]))
+        self.num_compilations += len(programs)
+        names = activity.name[np.concatenate([traced, np.setdiff1d(programs, traced)])].tolist()
+        self.names.update(activity.names[name] for name in names)
 
     @property
     def most_common(self) -> tuple[str, ...]:
@@ -51,15 +50,32 @@ class CompileSums:
         return tuple(name for name, _ in self.names.most_common(MAX_NAMES))
 
 
+def _are_named(activity: HostActivity, rows: Ints, starts: tuple[str, ...]) -> Flags:
+    names = np.array([name.startswith(starts) for name in activity.names] or [False], np.bool_)
+    return names[activity.name[rows]]
+
+
+def _programs(activity: HostActivity, rows: Ints) -> Ints:
+    """One row per compiled program: the call of a function inside which compiler phases ran, else the phase itself.
+
+    Phases on pool threads, while another thread compiles, belong to that one's program.
+    """
+    end = activity.start_ps + activity.duration_ps
+    calls = _outermost(activity, np.flatnonzero(np.isin(activity.kind, np.array(_CALLS, np.uint8))))
+    found: dict[int, None] = {}
+    phases = _outermost(activity, rows)
+    for row in phases[np.argsort(-activity.duration_ps[phases], kind="stable")].tolist():
+        # the last call that begins before the phase, on its thread
+        before = int(np.searchsorted(calls, row)) - 1
+        call = int(calls[before]) if before >= 0 else -1
+        is_inside = call >= 0 and activity.thread[call] == activity.thread[row] and activity.start_ps[row] < end[call]
+        program = call if is_inside else row
+        if is_inside or not any(activity.start_ps[o] <= activity.start_ps[row] < end[o] for o in found):
+            found[program] = None
+    return np.array(sorted(found), np.int64)
+
+
 def _outermost(activity: HostActivity, rows: Ints) -> Ints:
-    """Rows that lie in no other one of the same thread (all sorted by thread and start)."""
-    kept: list[int] = []
-    for row in rows.tolist():
-        last = kept[-1] if kept else -1
-        if (
-            last < 0
-            or activity.thread[last] != activity.thread[row]
-            or activity.start_ps[row] >= activity.start_ps[last] + activity.duration_ps[last]
-        ):
-            kept.append(row)
-    return np.array(kept, np.int64)
+    """Rows that lie in no other one of the same thread."""
+    start = activity.start_ps[rows]
+    return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]

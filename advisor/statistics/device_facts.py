@@ -25,8 +25,8 @@ def device_facts(found: Collected) -> DeviceFacts:
     compute_16 = int(causes[:, Cause.COMPUTE_16].sum())
     compute = compute_16 + int(causes[:, Cause.COMPUTE_32].sum())
     eligible, used, missed = found.kernels.tensor_core_ns()
-    whole = sum(time.step for time in found.device_time)
-    per_step = sum(time.num_steps * time.num_devices for time in found.device_time)
+    whole = sum(time.step for time in found.step_sums)
+    per_step = sum(time.num_steps * time.num_devices for time in found.step_sums)
     has_time = bool(active) and whole > 0
     durations = found.kernels.durations_ns
     host, device = found.ops.host, found.ops.device
@@ -44,24 +44,26 @@ def device_facts(found: Collected) -> DeviceFacts:
         kernel_ns=found.kernels.total_ns,
         num_steps=len(step_ps),
         step_ns=round(float(step_ps.mean()) / 1000) if len(step_ps) else 0,
-        kernels_per_step=sum(time.num_kernels for time in found.device_time) / per_step if per_step else None,
+        kernels_per_step=sum(time.num_kernels for time in found.step_sums) / per_step if per_step else None,
         median_kernel_ns=int(np.median(np.concatenate(durations))) if durations else None,
         launch_gap_share=float(causes[:, Cause.LAUNCH].sum() / step_ps.sum()) if has_time else None,
-        idle_share=sum(time.idle for time in found.device_time) / whole if has_time else None,
-        to_device_ns_per_step=round(sum(time.to_device_sum for time in found.device_time) / per_step / 1000)
+        idle_share=sum(time.idle for time in found.step_sums) / whole if has_time else None,
+        to_device_ns_per_step=round(sum(time.to_device_sum for time in found.step_sums) / per_step / 1000)
         if per_step
         else None,
-        to_device_share=sum(time.to_device for time in found.device_time) / whole if has_time else None,
-        exposed_to_device_share=sum(time.exposed_to_device for time in found.device_time) / whole if has_time else None,
+        to_device_share=sum(time.to_device for time in found.step_sums) / whole if has_time else None,
+        exposed_to_device_share=sum(time.exposed_to_device for time in found.step_sums) / whole if has_time else None,
         eager_share=eager / busy if busy else None,
         host_eager_share=host.eager_share,
+        eager_ops_per_step=sum(time.num_eager_ops for time in found.step_sums) / len(step_ps) if whole else None,
+        eager_step_share=sum(time.eager for time in found.step_sums) / whole if whole else None,
         num_tracings=found.compilation.num_tracings,
         num_compilations=found.compilation.num_compilations,
         compile_ns=found.compilation.compile_ns,
         compiled_names=found.compilation.most_common,
         num_collectives=sum(device.num_collectives for device in active),
         outliers=tuple(sorted(found.outliers, key=lambda step: -step.duration_ns)),
-        has_xla_ops=any(device.has_xla_ops for device in active),
+        has_xla_ops=found.has_xla_ops or any(device.has_xla_ops for device in active),
     )
 
 

@@ -58,6 +58,15 @@ def join(one: Union, other: Union) -> Union:
     return unite(np.concatenate([one.start, other.start]), np.concatenate([one.end, other.end]))
 
 
+def outermost(thread: Rows, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:
+    """Which intervals begin inside no earlier one of their thread. Rows are sorted by thread, then start, longer first."""
+    if not len(start):
+        return np.zeros(0, np.bool_)
+    shift = thread * (int(end.max() - start.min()) + 1) - start.min()
+    reached = np.maximum.accumulate(end + shift)
+    return np.concatenate([[True], (start + shift)[1:] >= reached[:-1]])
+
+
 def self_times(thread: Rows, start: Ints, duration: Ints) -> Ints:
     """Durations less those of the intervals directly inside, thread by thread.
 
@@ -69,15 +78,17 @@ def self_times(thread: Rows, start: Ints, duration: Ints) -> Ints:
     if len(start) < 2:
         return own
     # where no interval begins inside an earlier one there is nothing to take off, and no need to walk
-    offset = int(end.max() - start.min()) + 1
-    shifted = start - start.min() + thread.astype(np.int64) * offset
-    shifted_end = shifted + duration
-    reached = np.maximum.accumulate(shifted_end)
-    if not (shifted[1:] < reached[:-1]).any():
+    is_outermost = outermost(thread, start, end)
+    if is_outermost.all():
         return own
     stack: list[tuple[int, int]] = []
     inner = np.zeros(len(start), np.int64)
-    for row, (begin, finish) in enumerate(zip(shifted.tolist(), shifted_end.tolist(), strict=True)):
+    for row, (begin, finish, is_outer) in enumerate(
+        zip(start.tolist(), end.tolist(), is_outermost.tolist(), strict=True)
+    ):
+        if is_outer:
+            stack = [(finish, row)]
+            continue
         while stack and stack[-1][0] <= begin:
             stack.pop()
         if stack:

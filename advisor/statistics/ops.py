@@ -9,7 +9,7 @@ kernels and copies, it ran as often as its most frequent kernel, and idle time i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,13 @@ from advisor.model.activity import DeviceActivity, DeviceKind, Flags, HostActivi
 from advisor.model.statistics import OpRow
 from advisor.statistics.intervals import Ints, self_times
 from advisor.trace.long_names import is_iterator_name
-from advisor.trace.op_names import parse_op_name
+from advisor.trace.op_names import parse_op_name, xla_type
 
 IDLE = "IDLE"
 HOST, DEVICE = "host", "device"
+EAGER_DISPATCH = "EagerLocalExecute: "
+NO_EAGER_OPS = ("__inference_", "__forward_", "__backward_", f"{EAGER_DISPATCH}IteratorGetNext")
+"""Calls of compiled functions, and of the input pipeline."""
 DATASET = "Dataset"
 """The type of tf.data iterators in XProf's tables."""
 
@@ -89,46 +92,73 @@ class OpSums:
 
 def _add_host(side: SideSums, activity: HostActivity) -> None:
     named = [_name(name) for name in activity.names]
-    is_op = np.array([pair is not None for pair in named] or [False], np.bool_)
-    rows = np.flatnonzero(is_op[activity.name]) if len(activity) else np.zeros(0, np.int64)
+    rows = _op_rows(activity, named)
     if not len(rows):
         return
     thread, start, duration = activity.thread[rows], activity.start_ps[rows], activity.duration_ps[rows]
     own = self_times(thread.astype(np.int64), start, duration)
-    eager = activity.is_eager[rows] | _eager(activity, rows)
     name = activity.name[rows]
     count = len(activity.names)
     runs = np.bincount(name, minlength=count)
     total, self_time = _sums(name, duration, count), _sums(name, own, count)
-    is_eager = np.bincount(name, weights=eager, minlength=count) > 0
+    is_eager = np.bincount(name, weights=_eager(activity, rows), minlength=count) > 0
     for number in np.unique(name).tolist():
-        pair = named[number]
-        if pair is not None:
-            sums = side.of(*pair)
-            sums.add(int(runs[number]), int(total[number]), int(self_time[number]), bool(is_eager[number]))
+        sums = side.of(*(named[number] or (activity.names[number], xla_type(activity.names[number]))))
+        sums.add(int(runs[number]), int(total[number]), int(self_time[number]), bool(is_eager[number]))
     for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(thread)) + 1):
         span = int((start[part] + duration[part]).max() - start[part].min())
         side.idle += max(0, span - int(own[part].sum()))
 
 
 def _name(name: str) -> tuple[str, str] | None:
-    """(name, type) of what counts as an op on the host: ops and tf.data iterators."""
-    return (name, DATASET) if is_iterator_name(name) else parse_op_name(name)
+    """(name, type) of what counts as an op by its name: ops, eager ones too, and tf.data iterators."""
+    if is_iterator_name(name):
+        return name, DATASET
+    if name.startswith(EAGER_DISPATCH):
+        op = name.removeprefix(EAGER_DISPATCH)
+        return op, op
+    return parse_op_name(name)
+
+
+def _op_rows(activity: HostActivity, named: Sequence[tuple[str, str] | None]) -> Ints:
+    """Rows of ops. Eager dispatch counts as its op where the op left no event of its own (TensorFlow since 2.6)."""
+    if not len(activity):
+        return np.zeros(0, np.int64)
+    is_named = np.array([pair is not None for pair in named], np.bool_)[activity.name]
+    is_dispatch = activity.kind == HostKind.EAGER_OP
+    is_op = (is_named & (activity.kind != HostKind.MARKER) & ~is_dispatch) | (activity.kind == HostKind.XLA_OP)
+    dispatched = np.flatnonzero(is_dispatch)
+    ops = np.flatnonzero(activity.kind == HostKind.OP)
+    # rows are sorted by thread, then start: the first op behind a dispatch tells whether one is inside it
+    following = np.searchsorted(ops, dispatched)
+    first = ops[np.minimum(following, len(ops) - 1)] if len(ops) else dispatched
+    has_op = (
+        (following < len(ops))
+        & (activity.thread[first] == activity.thread[dispatched])
+        & (activity.start_ps[first] < activity.start_ps[dispatched] + activity.duration_ps[dispatched])
+    )
+    is_op[dispatched[~has_op]] = True
+    return np.flatnonzero(is_op)
 
 
 def _eager(activity: HostActivity, rows: Ints) -> Flags:
-    """Ops that ran inside eager dispatch and in no graph: profiles since TensorFlow 2.6 do not say it themselves."""
+    """Ops that ran inside eager dispatch and in no graph: profiles since TensorFlow 2.6 do not say it themselves.
+
+    A compiled function shows as an op as well, `__inference_...`, and what only fetches input is no eager step.
+    """
     is_dispatch = np.array([name.startswith("EagerKernelExecute") for name in activity.names] or [False], np.bool_)
+    is_other = np.array([name.startswith(NO_EAGER_OPS) for name in activity.names] or [False], np.bool_)
     dispatched = np.flatnonzero(is_dispatch[activity.name])
     executed = np.flatnonzero(activity.kind == HostKind.EXECUTOR)
-    found = np.zeros(len(rows), np.bool_)
+    found = activity.is_eager[rows] | (activity.kind[rows] == HostKind.EAGER_OP)
     is_graph_op = activity.kind[rows] == HostKind.OP
     for thread in np.unique(activity.thread[dispatched]).tolist():
         here = np.flatnonzero((activity.thread[rows] == thread) & is_graph_op)
         inside = _is_inside(activity, rows[here], dispatched[activity.thread[dispatched] == thread])
         in_graph = _is_inside(activity, rows[here], executed[activity.thread[executed] == thread])
-        found[here] = inside & ~in_graph
-    return found
+        found[here] |= inside & ~in_graph
+    eager: Flags = found & ~is_other[activity.name[rows]]
+    return eager
 
 
 def _is_inside(activity: HostActivity, rows: Ints, outer: Ints) -> Flags:

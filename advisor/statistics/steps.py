@@ -16,7 +16,12 @@ import numpy.typing as npt
 
 from advisor.model.activity import HostActivity, HostKind
 from advisor.model.recording import Recording
-from advisor.statistics.intervals import Ints
+from advisor.statistics.intervals import Ints, outermost
+
+WORKER_THREADS = "tf_data_"
+"""Threads that prepare elements: their work is not the step's, which only waits for it."""
+CONSUMER_THREADS = ("tf_data_iterator_get_next", "tf_data_reduce_dataset")
+"""Those on which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +74,10 @@ def _device_steps(activity: HostActivity) -> Steps:
 
 def _marked_steps(activity: HostActivity) -> Steps:
     """Of marked steps inside one another the outermost counts."""
-    rows = np.flatnonzero(activity.kind == HostKind.STEP)
-    found: list[tuple[int, int, int]] = []
-    last: tuple[int, int] | None = None
-    for row in rows.tolist():
-        start, thread = int(activity.start_ps[row]), int(activity.thread[row])
-        end = start + int(activity.duration_ps[row])
-        if last is None or last[0] != thread or start >= last[1]:
-            found.append((int(activity.group[row]), start, end))
-            last = (thread, end)
+    rows = _outermost(activity, np.flatnonzero(activity.kind == HostKind.STEP))
+    start = activity.start_ps[rows]
+    columns = (activity.group[rows], start, start + activity.duration_ps[rows])
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
     if len({number for number, _, _ in found}) < len(found):
         found = [(order, start, end) for order, (_, start, end) in enumerate(sorted(found, key=lambda row: row[1]))]
     return _steps(found, "markers")
@@ -105,32 +105,26 @@ def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Step
 def _function_calls(activity: HostActivity) -> Steps:
     """From one call of the main `tf.function` to its next; the last one ends with the call.
 
-    Calls inside other calls do not count, nor do those that traced: they are no steady state.
+    Calls inside other calls do not count.
     """
-    rows = np.flatnonzero((activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL))
-    end = activity.start_ps + activity.duration_ps
-    outer: list[int] = []
-    for row in rows.tolist():
-        if not outer or activity.thread[outer[-1]] != activity.thread[row] or activity.start_ps[row] >= end[outer[-1]]:
-            outer.append(row)
-    total: dict[int, int] = {}
-    for row in outer:
-        total[int(activity.name[row])] = total.get(int(activity.name[row]), 0) + int(activity.duration_ps[row])
-    if not total:
+    is_call = (activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL)
+    rows = _outermost(activity, np.flatnonzero(is_call))
+    if not len(rows):
         return _steps([], "")
-    main = max(total, key=lambda name: total[name])
-    calls = sorted((int(activity.start_ps[row]), int(end[row]), row) for row in outer if activity.name[row] == main)
-    found = []
-    for order, (start, finish, row) in enumerate(calls):
-        if activity.kind[row] == HostKind.FUNCTION_CALL:
-            found.append((order, start, calls[order + 1][0] if order + 1 < len(calls) else finish))
-    return _steps(found, "function")
+    name, start = activity.name[rows], activity.start_ps[rows]
+    total = np.zeros(len(activity.names), np.int64)
+    np.add.at(total, name, activity.duration_ps[rows])
+    main = name == int(total.argmax())
+    calls = sorted(zip(start[main].tolist(), (start + activity.duration_ps[rows])[main].tolist(), strict=True))
+    ends = [start for start, _ in calls[1:]] + [finish for _, finish in calls[-1:]]
+    return _steps(
+        [(order, start, end) for order, ((start, _), end) in enumerate(zip(calls, ends, strict=True))], "function"
+    )
 
 
-WORKER_THREADS = "tf_data_"
-"""Threads that prepare elements: their work is not the step's, which only waits for it."""
-CONSUMER_THREADS = ("tf_data_iterator_get_next", "tf_data_reduce_dataset")
-"""Those on which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
+def _outermost(activity: HostActivity, rows: Ints) -> Ints:
+    start = activity.start_ps[rows]
+    return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]
 
 
 def on_workers(activity: HostActivity) -> npt.NDArray[np.bool_]:

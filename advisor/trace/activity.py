@@ -41,11 +41,14 @@ _MARKER = re.compile(
     r"Eager(Execute|LocalExecute|KernelExecute).*|FunctionRun.*|(train|test|TraceContext)[^/]*"
     r"|KernelAndDevice(Func|Op)::Run|TFE_Py_\w+|(SessionRun|RunGraph|RunGraphDone)"
 )
+_EAGER_OP = re.compile(r"EagerLocalExecute: (?!__)\w+")
+"""Ops; functions have names like `__inference_train_step_12`."""
 _COPY = re.compile(r"(cu|hip)?Memcpy(H2D|HtoD).*", re.IGNORECASE)
 _BY_NAME: Mapping[HostKind, re.Pattern[str]] = {
     HostKind.GET_NEXT: _GET_NEXT,
     HostKind.COMPILE: _COMPILE,
     HostKind.EXECUTOR: _EXECUTOR,
+    HostKind.EAGER_OP: _EAGER_OP,
     HostKind.MARKER: _MARKER,
     HostKind.COPY_TO_DEVICE: _COPY,
 }
@@ -136,7 +139,15 @@ class _Columns:
         self._launch_stat = stat_numbers.get("correlation_id")
         self._call_stat = stat_numbers.get("tf_function_call")
         self._step_stat = stat_numbers.get("step_num")
-        wanted = (self._group_stat, self._eager_stat, self._launch_stat, self._call_stat, self._step_stat)
+        self._xla_stat = stat_numbers.get("hlo_op")
+        wanted = (
+            self._group_stat,
+            self._eager_stat,
+            self._launch_stat,
+            self._call_stat,
+            self._step_stat,
+            self._xla_stat,
+        )
         self._reads_stats = any(number is not None for number in wanted)
         self._stat_names = {number: name for name, number in stat_numbers.items()}
         self._offset, self._duration = array("q"), array("q")
@@ -167,7 +178,7 @@ class _Columns:
             self._flags.append(flags)
 
     def _read_stats(self, stats: Any, kind: int) -> tuple[int, int, int]:  # noqa: ANN401
-        group, step, flags = NO_GROUP, NO_GROUP, 0
+        group, step, flags, is_xla = NO_GROUP, NO_GROUP, 0, False
         for stat in stats:
             number = stat.metadata_id
             if number == self._group_stat:
@@ -176,11 +187,15 @@ class _Columns:
                 flags |= 1 if (stat.int64_value or stat.uint64_value) else 0
             elif number == self._launch_stat:
                 flags |= 2
+            elif number == self._xla_stat:
+                is_xla = True
             elif number == self._step_stat:
                 kind, step = int(HostKind.STEP), _small(stat.int64_value or stat.uint64_value)
             elif number == self._call_stat:
                 value = stat.str_value.decode(errors="replace") or self._stat_names.get(stat.ref_value, "")
                 kind = int(HostKind.TRACED_CALL if value.startswith("traced") else HostKind.FUNCTION_CALL)
+        if is_xla and kind == HostKind.OTHER and not flags & 2:  # launches of a GPU's kernels name their op too
+            kind = int(HostKind.XLA_OP)
         return kind, step if group == NO_GROUP else group, flags
 
     def sorted(self, thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:

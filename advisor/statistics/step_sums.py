@@ -1,6 +1,6 @@
-"""What the devices of one host did during its steps: idle time, copies, kernels.
+"""What one host and its devices did during the steps: idle time, copies, kernels, ops run one by one.
 
-In: a host's activity and its steps.  Out: `DeviceTime`, sums that add up over hosts.
+In: a host's activity and its steps.  Out: `StepSums`, which add up over hosts.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity
+from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
 from advisor.statistics.breakdown import Cause, device_causes
-from advisor.statistics.intervals import Union, join, unite
+from advisor.statistics.intervals import Ints, Union, join, unite
 from advisor.statistics.steps import Steps
 
+_NO_EAGER_STEP = ("EagerLocalExecute: IteratorGetNext", "EagerLocalExecute: _EagerConst")
 _COMPUTING = (DeviceKind.KERNEL, DeviceKind.COLLECTIVE, DeviceKind.XLA_OP)
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceTime:
+class StepSums:
     """Sums over the steps of one host; times in ps."""
 
     num_steps: int
@@ -35,10 +36,14 @@ class DeviceTime:
     """Of all such copies of all devices, those at once counted each."""
     num_kernels: int
     """That began in a step."""
+    num_eager_ops: int
+    """That Python ran one by one in a step."""
+    eager: int
+    """Such an op ran."""
 
 
-def measure_device_time(activity: HostActivity, steps: Steps) -> DeviceTime:
-    """Measure the devices of one host."""
+def sum_steps(activity: HostActivity, steps: Steps) -> StepSums:
+    """The sums of one host."""
     nothing = unite(np.zeros(0, np.int64), np.zeros(0, np.int64))
     busy = copies = computing = nothing
     to_device_sum = num_kernels = num_devices = 0
@@ -59,7 +64,8 @@ def measure_device_time(activity: HostActivity, steps: Steps) -> DeviceTime:
         kernels = start[(device.kind == DeviceKind.KERNEL) | (device.kind == DeviceKind.XLA_OP)]
         num_kernels += int(window.covered(kernels, kernels + 1).sum())
     either = join(copies, computing)
-    return DeviceTime(
+    eager_start, eager_end = _eager_ops(activity)
+    return StepSums(
         num_steps=len(steps),
         num_devices=num_devices,
         step=window.length,
@@ -68,7 +74,16 @@ def measure_device_time(activity: HostActivity, steps: Steps) -> DeviceTime:
         exposed_to_device=_inside(window, either) - _inside(window, computing),
         to_device_sum=to_device_sum,
         num_kernels=num_kernels,
+        num_eager_ops=int(window.covered(eager_start, eager_start + 1).sum()),
+        eager=_inside(window, unite(eager_start, eager_end)),
     )
+
+
+def _eager_ops(activity: HostActivity) -> tuple[Ints, Ints]:
+    """Starts and ends of ops that Python ran one by one: no constants, and nothing that only fetches input."""
+    is_counted = np.array([not name.startswith(_NO_EAGER_STEP) for name in activity.names] or [False], np.bool_)
+    rows = np.flatnonzero((activity.kind == HostKind.EAGER_OP) & is_counted[activity.name])
+    return activity.start_ps[rows], activity.start_ps[rows] + activity.duration_ps[rows]
 
 
 def is_computing(device: DeviceActivity) -> bool:
