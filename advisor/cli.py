@@ -84,7 +84,12 @@ def advisor() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = "".join(map(_visible, " ".join(message.split())))
     with contextlib.suppress(OSError):
         click.echo(f"error: {line}", err=True)
     return code
+
+
+def _visible(char: str) -> str:
+    """Names of files may hold what steers a terminal: it shows as an escape."""
+    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")

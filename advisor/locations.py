@@ -66,7 +66,7 @@ def _one_sentence(name: str) -> Iterator[None]:
     except ImportError as error:  # "Please install gcsfs to access Google Storage"
         raise AdvisorError(f"{name} cannot be read: {_told(error)}.") from None
     except FileNotFoundError:
-        raise AdvisorError(f"{name} does not exist: give a run folder, a logdir or a .xplane.pb file.") from None
+        raise AdvisorError(f"{name} does not exist or cannot be reached: look at the URL and the network.") from None
     except Exception as error:  # each file system raises errors of its own
         raise AdvisorError(f"{name} cannot be read ({type(error).__name__}: {_told(error)}).") from None
 

@@ -22,6 +22,9 @@ from advisor.model.trace import EventKind, HostTrace, Thread
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
+MAX_NESTING = 500
+"""Events inside one another that are told apart. Real threads nest some dozen deep; a broken file can nest every event,
+and what is looked up through the levels grows with their number."""
 NOBODY = -1
 """Owner of what belongs to no node."""
 
@@ -38,7 +41,8 @@ def nest(start: Ints, end: Ints) -> Rows:
             stack.pop()
         if stack:
             parents[row] = stack[-1][1]
-        stack.append((finish, row))
+        if len(stack) < MAX_NESTING:
+            stack.append((finish, row))
     return parents
 
 

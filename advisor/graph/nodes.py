@@ -30,6 +30,12 @@ BRANCHING = frozenset(
 _NUMBER = re.compile(r"/_\d+$|(?<=^GeneratorDataset):\d+$")
 """Numbers that differ between iterators of one dataset: Grappler's, and those of the devices' generators."""
 
+MAX_NODES = 2_000
+"""Nodes of one host. Real programs have at most some hundred; a broken file can have one per event, and what is computed of
+a chain of them grows with the square of its length."""
+MAX_DEPTH = 200
+"""Iterators above one another; each stands in the long name of those below it."""
+
 Key = tuple[str, ...]
 
 
@@ -148,9 +154,12 @@ def _split_reused_roots(iterators: dict[int, IteratorFacts], parent_of: dict[int
         if parent_id and not parent_of[parent_id] and base_type(_parsed(iterators[parent_id].long_name).type) == "Root":
             inputs.setdefault(parent_id, {}).setdefault(_local_key(iterators[iterator_id]), []).append(iterator_id)
     split = dict(iterators)
+    free = 1
     for root, kinds in inputs.items():
         for children in list(kinds.values())[1:]:
-            twin = next(free for free in range(1, len(split) + 2) if free not in split)
+            while free in split:
+                free += 1
+            twin = free
             split[twin] = iterators[root]
             parent_of[twin] = 0
             for child in children:
@@ -213,17 +222,24 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
 
     forest = Forest(nodes=[], roots=[], node_of_iterator={}, warnings=warnings)
     by_path: dict[tuple[object, ...], Node] = {}
+    depth: dict[int, int] = {}
+    left_out: set[int] = set()
     for iterator_id in order:
         facts = iterators[iterator_id]
         parent_id = parent_of[iterator_id]
         known = forest.node_of_iterator.get(parent_id)
         parent = None if known is None else forest.nodes[known]
+        level = 0 if parent is None else depth[parent.index] + 1
         path: tuple[object, ...] = (
             ("root", *signatures.get(iterator_id, (str(iterator_id),)))
             if parent is None
             else (parent.index, *keys[iterator_id])
         )
         node = by_path.get(path)
+        is_too_much = node is None and (len(forest.nodes) >= MAX_NODES or level > MAX_DEPTH)
+        if is_too_much or parent_id in left_out:
+            left_out.add(iterator_id)
+            continue
         if node is None:
             parsed = _parsed(facts.long_name)
             node = Node(
@@ -234,10 +250,15 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
                 parent=parent,
             )
             by_path[path] = node
+            depth[node.index] = level
             forest.nodes.append(node)
             (forest.roots if parent is None else parent.children).append(node)
         node.facts.append(facts)
         forest.node_of_iterator[iterator_id] = node.index
+    if left_out:
+        warnings.append(
+            f"{len(left_out)} iterators are left out: a program has no {MAX_NODES:,} different ones, or {MAX_DEPTH} above one another"
+        )
     for number, root in enumerate(forest.roots):
         for node in root.walk():
             node.pipeline = number
@@ -271,6 +292,8 @@ def _root_signatures(inputs: dict[int, list[int]], keys: dict[int, Key]) -> dict
     signatures = {root: _chain_signature(root, inputs, keys) for root in inputs.get(0, ())}
     completed: dict[Key, Key] = {}
     distinct = sorted(set(signatures.values()), key=len)
+    if len(distinct) > MAX_NODES:  # a broken file: nothing that was cut short could be told from the rest
+        return signatures
     for signature in distinct:
         longer = [s for s in distinct if len(s) > len(signature) and s[: len(signature)] == signature]
         is_one_chain = longer and all(longer[-1][: len(s)] == s for s in longer)

@@ -9,6 +9,7 @@ at a time, so that the memory held beside the columns does not grow with the fil
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ SLICE = 32_768
 """Events decoded at a time: about 10 MiB."""
 _UINT64 = 0xFFFF_FFFF_FFFF_FFFF
 _NO_STAT = -1
+
+LAST_CALLS = 8
+"""Calls of an iterator whose stats are decoded, from the last one back: about every fifth cannot tell its parallelism."""
 
 
 class Labels:
@@ -63,6 +67,8 @@ class PlaneDecoder:
             number: (text(metadata.name), text(metadata.display_name))
             for number, metadata in plane.event_metadata.items()
         }
+        self.num_dropped = 0
+        """Events at impossible times."""
         self._classes: dict[int, _Class | None] = {}
         """By the number of the name; None: dropped. Names that are not here are judged event by event."""
 
@@ -71,7 +77,10 @@ class PlaneDecoder:
         columns = _Columns()
         start_ns = line.timestamp_ns - self._zero_ns
         for first in range(0, len(line.events), SLICE):
-            self._decode_slice(parse_events(line.events[first : first + SLICE]), start_ns * 1000, columns)
+            encoded = line.events[first : first + SLICE]
+            events = parse_events(encoded)
+            self.num_dropped += len(encoded) - len(events)
+            self._decode_slice(events, start_ns * 1000, columns)
         return columns.thread(line.id, text(line.name) or text(line.display_name), start_ns)
 
     def _judge(self, event: Any) -> _Class | None:  # noqa: ANN401
@@ -89,7 +98,7 @@ class PlaneDecoder:
     def _decode_slice(self, events: Any, zero_ps: int, columns: _Columns) -> None:  # noqa: ANN401
         classes, iterators = self._classes, self._iterators
         fill_stat = self._stat_numbers.get("buffered_elements")
-        last_calls: dict[int, tuple[int, int, Any]] = {}
+        last_calls: dict[int, deque[tuple[int, int, Any]]] = {}
         append = columns.append
         for event in events:
             number = event.metadata_id
@@ -115,13 +124,16 @@ class PlaneDecoder:
                     if fill is not None:
                         iterators.add_fill(key, fill)
                     last = last_calls.get(key)
-                    if last is None or offset >= last[0]:
-                        last_calls[key] = (offset, link, event)
+                    if last is None:
+                        last_calls[key] = deque([(offset, link, event)], maxlen=LAST_CALLS)
+                    elif offset >= last[-1][0]:
+                        last.append((offset, link, event))
             append(offset, event.duration_ps, kind, label, key, link)
-        for key, (offset, link, event) in last_calls.items():
-            if iterators.is_newer(key, zero_ps + offset):
-                stats = decode_stats(event.stats, self._stat_names)
-                iterators.keep(key, zero_ps + offset, link, self._metadata[event.metadata_id][0], stats)
+        for key, calls in last_calls.items():
+            for offset, link, event in calls:
+                if iterators.is_newer(key, zero_ps + offset):
+                    stats = decode_stats(event.stats, self._stat_names)
+                    iterators.keep(key, zero_ps + offset, link, self._metadata[event.metadata_id][0], stats)
 
 
 class _Columns:

@@ -52,6 +52,8 @@ def find_profiles(path: Path, run: str | None = None, hosts: Sequence[str] = ())
     """
     with reading(path):
         if not _exists(path):
+            if is_remote(path):  # most file systems say so as well where nobody answers
+                raise FileNotFoundError
             raise AdvisorError(f"{path} does not exist: give a run folder, a logdir or a .xplane.pb file.")
         if not path.is_dir():
             if run is not None or hosts:

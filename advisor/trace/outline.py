@@ -19,7 +19,11 @@ _LENGTH_DELIMITED = 2
 _FIXED = {1: 8, 5: 4}
 
 
-class TooManyParts(ValueError):
+class XSpaceDecodeError(ValueError):
+    """The bytes are no XSpace."""
+
+
+class TooManyParts(XSpaceDecodeError):
     """More planes, threads or names than any profiler writes."""
 
 

@@ -15,14 +15,15 @@ from advisor.trace.content import not_enough_memory, read_profile
 from advisor.trace.events import Labels, PlaneDecoder
 from advisor.trace.files import ProfileFiles, few, find_profiles, host_of
 from advisor.trace.iterators import IteratorTable, decode_stats
-from advisor.trace.outline import TooManyParts, check_outline
+from advisor.trace.outline import TooManyParts
 from advisor.trace.plain_text import one_line, text
 from advisor.trace.xspace import XSpaceDecodeError, parse_xspace
+from advisor.trace.xspace import clock_of as clock_of_lines
 
 HOST_PLANE = b"/host:CPU"
 ENVIRONMENT_PLANE = b"Task Environment"
-_EARLIEST_UNIX_NS = 10**17
-"""Line timestamps above this (1973) are Unix times; TensorFlow writes times since the profile's start."""
+MAX_THREADS = 4_000
+"""Threads of a host that are read, those with most events first. Real processes have some hundred."""
 MOST_ERRORS = 100
 """Errors and warnings of the profiler that are kept: a broken run repeats one for every event."""
 
@@ -65,18 +66,17 @@ def read_host(path: Path) -> HostTrace:
     if not data:
         raise AdvisorError(f"{path} is empty: the profiler did not finish writing it; profile again.")
     try:
-        check_outline(data)
         space = parse_xspace(data)
         del data
         if not space.planes and not space.errors:
             raise AdvisorError(f"{path} holds no profile: give a .xplane.pb file.")
         return _decode_host(space, path)
+    except TooManyParts as error:
+        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
     except XSpaceDecodeError as error:
         raise AdvisorError(
             f"{path} is no profile, or it is truncated or damaged (it must be copied as binary): profile again."
         ) from error
-    except TooManyParts as error:
-        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
     except MemoryError:
         raise not_enough_memory(path) from None
 
@@ -86,10 +86,14 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
     labels, iterators = Labels(), IteratorTable()
     threads: list[Thread] = []
     planes: list[PlaneFacts] = []
+    dropped = unread = 0
     for plane in space.planes:
         if plane.name == HOST_PLANE:
             decoder = PlaneDecoder(plane, labels, iterators, zero_ns)
-            threads += [decoder.decode(line) for line in plane.lines]
+            lines = _busiest(plane.lines)
+            unread += len(plane.lines) - len(lines)
+            threads += [decoder.decode(line) for line in lines]
+            dropped += decoder.num_dropped
         else:
             planes.append(PlaneFacts(text(plane.name), len(plane.lines), _num_events(plane)))
     return HostTrace(
@@ -101,21 +105,38 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
         planes=tuple(planes),
         start_unix_ns=start_unix_ns,
         num_events=sum(_num_events(plane) for plane in space.planes),
+        warnings=_left_out(dropped, unread),
         errors=tuple(one_line(message) for message in (*space.errors, *space.warnings)[:MOST_ERRORS]),
     )
 
 
 def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
     """(what to subtract from line timestamps, Unix time of the profile's zero if the file says it), in nanoseconds."""
-    stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines]
-    if stamps and min(stamps) > _EARLIEST_UNIX_NS:
-        return min(stamps), min(stamps)
-    for plane in space.planes:
-        if plane.name == ENVIRONMENT_PLANE:
-            names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
-            start = decode_stats(plane.stats, names).get("profile_start_time")
-            return 0, start if isinstance(start, int) else None
-    return 0, None
+    zero_ns, start_unix_ns = clock_of_lines(space)
+    if start_unix_ns is None:
+        for plane in space.planes:
+            if plane.name == ENVIRONMENT_PLANE:
+                names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
+                start = decode_stats(plane.stats, names).get("profile_start_time")
+                return zero_ns, start if isinstance(start, int) else None
+    return zero_ns, start_unix_ns
+
+
+def _busiest(lines: Sequence[Any]) -> list[Any]:
+    """All lines, or of too many those with most events, in their order."""
+    if len(lines) <= MAX_THREADS:
+        return list(lines)
+    ranked = sorted(range(len(lines)), key=lambda place: len(lines[place].events), reverse=True)
+    return [lines[place] for place in sorted(ranked[:MAX_THREADS])]
+
+
+def _left_out(num_events: int, num_threads: int) -> tuple[str, ...]:
+    said = []
+    if num_events:
+        said.append(f"{num_events} events lie at impossible times and are left out")
+    if num_threads:
+        said.append(f"{num_threads} of its threads, those with the fewest events, are left out")
+    return tuple(said)
 
 
 def _num_events(plane: Any) -> int:  # noqa: ANN401

@@ -8,15 +8,20 @@ major version, and the default pool may already hold TensorFlow's messages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from advisor.trace.outline import XSpaceDecodeError, check_outline
+
+__all__ = ["XSpaceDecodeError", "clock_of", "message_class", "parse_events", "parse_xspace"]
+
 PACKAGE = "tfdata_advisor.xplane"
-
-
-class XSpaceDecodeError(ValueError):
-    """The bytes are no XSpace."""
+MAX_PS = 10 * 86_400 * 10**12
+"""Ten days: no profile is that long. Three such times added up stay within int64."""
+EARLIEST_UNIX_NS = 10**17
+"""Line timestamps above this (1973) are Unix times; TensorFlow writes times since the profile's start."""
 
 
 @cache
@@ -28,13 +33,46 @@ def message_class(name: str) -> Any:  # noqa: ANN401  protobuf's classes exist a
 
 
 def parse_xspace(data: bytes) -> Any:  # noqa: ANN401
-    """Decode a profile; `XSpaceDecodeError` if the bytes are none."""
-    return _parse("XSpace", data)
+    """Decode a profile; `XSpaceDecodeError` if the bytes are none, `TooManyParts` if there is more than a profiler writes.
+
+    Threads that begin at an impossible time lose their events; a warning in the message says so.
+    """
+    check_outline(data)
+    space = _parse("XSpace", data)
+    _mend_times(space)
+    return space
 
 
-def parse_events(encoded: list[bytes]) -> Any:  # noqa: ANN401
-    """Decode events that stand encoded in an `XLine`; `XSpaceDecodeError` if one is damaged."""
-    return _parse("XEvents", message_class("XLine")(events=encoded).SerializeToString()).events
+def parse_events(encoded: Sequence[bytes]) -> Sequence[Any]:
+    """Decode events that stand encoded in an `XLine`; `XSpaceDecodeError` if one is damaged.
+
+    Events at an impossible time or of a negative duration are left out: whatever is added up of the others fits int64.
+    """
+    events: Sequence[Any] = _parse("XEvents", message_class("XLine")(events=encoded).SerializeToString()).events
+    if all(0 <= event.duration_ps <= MAX_PS and -MAX_PS <= event.offset_ps <= MAX_PS for event in events):
+        return events
+    return [event for event in events if 0 <= event.duration_ps <= MAX_PS and -MAX_PS <= event.offset_ps <= MAX_PS]
+
+
+def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
+    """(what to subtract from line timestamps, Unix time of the profile's zero if the lines tell it), in nanoseconds."""
+    stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines if line.events]
+    if stamps and min(stamps) > EARLIEST_UNIX_NS:
+        return min(stamps), min(stamps)
+    return 0, None
+
+
+def _mend_times(space: Any) -> None:  # noqa: ANN401
+    zero_ns, _ = clock_of(space)
+    cut = 0
+    for plane in space.planes:
+        for line in plane.lines:
+            if abs(line.timestamp_ns - zero_ns) > MAX_PS // 1000:
+                cut += bool(line.events)
+                del line.events[:]
+                line.timestamp_ns = zero_ns
+    if cut:
+        space.warnings.append(f"{cut} threads begin at impossible times: their events are left out.".encode())
 
 
 def _parse(name: str, data: bytes) -> Any:  # noqa: ANN401

@@ -28,6 +28,8 @@ class Ref:
 class MadePlane:
     def __init__(self, plane) -> None:
         self.message = plane
+        self._stats: dict[bytes, int] = {}
+        self._events: dict[bytes, int] = {}
 
     def line(self, name: str = "python", timestamp_ns: int = 0, **fields) -> MadeLine:
         line = self.message.lines.add(name=name.encode(), timestamp_ns=timestamp_ns, **fields)
@@ -54,22 +56,21 @@ class MadePlane:
                 stat.bytes_value = value
 
     def stat_number(self, name: str) -> int:
-        return self._number(self.message.stat_metadata, name.encode())
+        return self._number(self.message.stat_metadata, self._stats, name.encode())
 
     def event_number(self, name: str | bytes, display_name: str) -> int:
-        number = self._number(self.message.event_metadata, name if isinstance(name, bytes) else name.encode())
+        encoded = name if isinstance(name, bytes) else name.encode()
+        number = self._number(self.message.event_metadata, self._events, encoded)
         self.message.event_metadata[number].display_name = display_name.encode()
         return number
 
     @staticmethod
-    def _number(metadata, name: bytes) -> int:
-        for number, entry in metadata.items():
-            if entry.name == name:
-                return number
-        number = len(metadata) + 1
-        metadata[number].id = number
-        metadata[number].name = name
-        return number
+    def _number(metadata, numbers: dict[bytes, int], name: bytes) -> int:
+        if name not in numbers:
+            numbers[name] = number = len(metadata) + 1
+            metadata[number].id = number
+            metadata[number].name = name
+        return numbers[name]
 
 
 class MadeLine:

@@ -1,0 +1,73 @@
+"""Runs the command on every bad input, one after another in this process, within bounds of memory and time.
+
+In: a folder.  Out: `results.jsonl` in it: exit code, seconds and both streams per case. Started by `test_table.py`, so that
+what breaks it - no memory left, a signal, a stuck read - shows as rows that are missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+MAX_BYTES = 3 << 30
+"""Address space; the interpreter with NumPy and its like takes about a third of it before it has read anything."""
+MAX_SECONDS = 30
+
+
+class Stuck(BaseException):
+    """The alarm rang; no `except Exception` may swallow it."""
+
+
+def ring(signum, frame):
+    raise Stuck
+
+
+def run(argv: list[str]) -> tuple[int | str, str, str]:
+    """Exit code (or what ended it) and both streams."""
+    from advisor.cli import main
+
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    code: int | str
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(argv)
+        except Stuck:
+            code = f"stuck for {MAX_SECONDS} s"
+        except BaseException as error:
+            code = f"{type(error).__name__}: {error}"
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode("utf-8", "backslashreplace"))
+    return code, *texts
+
+
+def run_all(folder: Path, names: list[str]) -> None:
+    """Make and run the named cases; all of them where none is named."""
+    from tests.hostile.cases import CASES
+
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+    signal.signal(signal.SIGALRM, ring)
+    with (folder / "results.jsonl").open("w", encoding="utf-8") as results:
+        for name in names or CASES:
+            case = CASES[name]
+            place = folder / name
+            place.mkdir()
+            target = case.make(place)
+            began = time.monotonic()
+            signal.alarm(MAX_SECONDS)
+            code, out, err = run(["analyze", *case.options, "--json", str(folder / f"{name}.json"), str(target)])
+            signal.alarm(0)
+            row = {"name": name, "code": code, "seconds": time.monotonic() - began, "out": out, "err": err}
+            results.write(json.dumps(row) + "\n")
+            results.flush()
+
+
+if __name__ == "__main__":
+    run_all(Path(sys.argv[1]), sys.argv[2:])
