@@ -4,6 +4,11 @@ import advisor
 report = advisor.analyze("train.py")             # runs the script under watch
 report = advisor.analyze("run/")                 # a saved run: run folder, logdir or .xplane.pb file; no TensorFlow
 print(report.analysis.verdict.sentence)
+
+From inside a training program; import the name before the datasets are made, so that the report knows their lines:
+
+from advisor import AdvisorCallback              # model.fit(..., callbacks=[AdvisorCallback("logs")])
+from advisor import watch                        # with watch("logs") as run: ...
 """
 
 from __future__ import annotations
@@ -15,8 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.outcome import Report
+    from advisor.watching import AdvisorCallback, watch
 
-__all__ = ["__version__", "analyze"]
+__all__ = ["AdvisorCallback", "__version__", "analyze", "watch"]
 __version__ = "0.1.0"
 
 
@@ -58,3 +64,12 @@ def analyze(
     )
     loaded, settings = phases.load(request)
     return phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
+
+
+def __getattr__(name: str) -> object:
+    """`watch` and `AdvisorCallback`, loaded when asked for: from then on the calls that make datasets are recorded."""
+    if name in ("AdvisorCallback", "watch"):
+        from advisor import watching
+
+        return getattr(watching, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,15 +15,23 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Protocol
 
-from advisor.capture.monitor import Monitor
 from advisor.capture.recorder import call_id_of
 from advisor.capture.sites import GET_ITER, SiteFinder
 from advisor.capture.tracks import Track, Tracks
 from advisor.capture.watchdog import LongCall
 
 _TRACK = "_tfadv_track"
+
+
+class StepFollower(Protocol):
+    """Who is told of steps: the `Monitor`, or what stands in for it between two watches of one process."""
+
+    long_call: LongCall | None
+
+    def boundary(self, track: Track) -> int:
+        """A step of `track` ended and another begins; returns the instant at which it begins."""
 
 
 class Consumption:
@@ -33,7 +41,7 @@ class Consumption:
         self,
         finder: SiteFinder,
         tracks: Tracks,
-        monitor: Monitor,
+        monitor: StepFollower,
         warn: Callable[[str], None],
         substitute: Callable[[Any], Any] | None = None,
     ) -> None:

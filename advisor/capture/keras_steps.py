@@ -12,8 +12,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from advisor.capture.consumption import Consumption
-from advisor.capture.monitor import Monitor
+from advisor.capture.consumption import Consumption, StepFollower
 from advisor.model.recording import Scalar
 
 _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
@@ -22,7 +21,7 @@ _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
 class KerasSteps:
     """Hooks on `Model.fit`, `evaluate`, `predict` and on the list of callbacks, which every one of them calls."""
 
-    def __init__(self, consumption: Consumption, monitor: Monitor, warn: Callable[[str], None]) -> None:
+    def __init__(self, consumption: Consumption, monitor: StepFollower, warn: Callable[[str], None]) -> None:
         self.facts: dict[str, Scalar] = {}
         self._consumption, self._monitor, self._warn = consumption, monitor, warn
 

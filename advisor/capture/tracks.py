@@ -67,6 +67,12 @@ class Track:
         self.is_loop = False
         """The whole loop runs inside a tf.function (or `reduce`): Python does not see the steps."""
 
+    def restart(self) -> None:
+        """Forget all steps: another watch of the same process begins."""
+        self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
+        self.count = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
+        self.is_loop = False
+
     def begin(self, now_ns: int) -> None:
         """A step begins (and ends the one before)."""
         if self.open_since_ns:

@@ -1,0 +1,223 @@
+"""Watching the process that we are in: for programs that import the advisor instead of being run by it.
+
+In: the start and end of what is to be watched.  Out: a run folder as of `advisor analyze`; the program runs on.
+
+The hooks are put in place once a process and stay; between two watches they record the calls that make datasets, and pass
+everything else through.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+from advisor.capture.consumption import Consumption
+from advisor.capture.dataset_api import record_dataset_api
+from advisor.capture.hooks import AfterImport
+from advisor.capture.kept import current_seeds
+from advisor.capture.keras_steps import KerasSteps
+from advisor.capture.machine import describe_host
+from advisor.capture.monitor import Monitor
+from advisor.capture.profiler import Profiler
+from advisor.capture.recorder import MAX_CALLS, Recorder
+from advisor.capture.script import one_line
+from advisor.capture.sites import SiteFinder
+from advisor.capture.tracks import Track, Tracks
+from advisor.capture.watchdog import LongCall, Watchdog
+from advisor.capture.window import Limits
+from advisor.model.codec import encode
+from advisor.model.recording import Recording, ScriptExit
+from advisor.run_folder import RECORDING_NAME, write_whole
+
+
+class _Follower:
+    """Stands between the hooks and the `Monitor` of the watch under way, if there is one."""
+
+    def __init__(self) -> None:
+        self.monitor: Monitor | None = None
+
+    @property
+    def long_call(self) -> LongCall | None:
+        return None if self.monitor is None else self.monitor.long_call
+
+    @long_call.setter
+    def long_call(self, call: LongCall | None) -> None:
+        if self.monitor is not None:
+            self.monitor.long_call = call
+
+    def boundary(self, track: Track) -> int:
+        """A step begins; between watches nothing is kept of it."""
+        return time.time_ns() if self.monitor is None else self.monitor.boundary(track)
+
+    def poll(self, now_ns: int) -> None:
+        """The watchdog's look at loops inside a tf.function."""
+        if self.monitor is not None:
+            self.monitor.poll(now_ns)
+
+    def script_profiles(self) -> None:
+        """The program is about to start a profiler session of its own."""
+        if self.monitor is not None:
+            self.monitor.script_profiles()
+
+
+class Hooks:
+    """What is in place in this process."""
+
+    def __init__(self) -> None:
+        self.follower = _Follower()
+        self.profiler: Profiler | None = None
+        self.watchdog: Watchdog | None = None
+        self.tracks = Tracks()
+        self.recorder = Recorder(SiteFinder(), self.warn)
+        self.consumption = Consumption(self.recorder.finder, self.tracks, self.follower, self.warn)
+        self.keras = KerasSteps(self.consumption, self.follower, self.warn)
+        self.warnings: dict[str, None] = {}
+
+    def install(self) -> None:
+        """Record from now on; TensorFlow and Keras are hooked when they are imported, or now if they are."""
+        os.register_at_fork(after_in_child=self._forget_in_fork)
+        AfterImport(
+            {"tensorflow": self._on_tensorflow, "keras": self.keras.install, "tf_keras": self.keras.install}
+        ).install()
+
+    def warn(self, text: str) -> None:
+        """Keep a warning, once, for the recordings to come."""
+        self.warnings.setdefault(text)
+
+    def _on_tensorflow(self, tensorflow: ModuleType) -> None:
+        try:
+            record_dataset_api(tensorflow, self.recorder, self.warn)
+            self.consumption.install(tensorflow)
+            self.profiler = Profiler(tensorflow)
+            self.profiler.yield_to_script(self.follower.script_profiles)
+            self.watchdog = Watchdog(self.follower.poll, _never_stuck)
+            self.watchdog.start()
+        except Exception as error:  # the program goes on whatever happens here
+            version = getattr(tensorflow, "__version__", "?")
+            self.warn(f"This TensorFlow ({version}) could not be watched fully ({type(error).__name__}: {error}).")
+        if self.follower.monitor is not None:
+            self.follower.monitor.profiler = self.profiler
+            self.follower.monitor.watchdog = self.watchdog
+
+    def _forget_in_fork(self) -> None:
+        """A forked child of the program is not watched."""
+        self.recorder.is_open = False
+        if self.follower.monitor is not None:
+            self.follower.monitor.switch_off()
+
+
+@cache
+def hooks() -> Hooks:
+    """Those of this process, put in place by the first call."""
+    made = Hooks()
+    made.install()
+    return made
+
+
+def is_run_by_advisor() -> bool:
+    """Whether this process is a script under `advisor analyze` or `advisor fix`, which watch it themselves."""
+    return "advisor.capture.session" in sys.modules
+
+
+def is_watching() -> bool:
+    """Whether a watch is under way in this process; TensorFlow has one profiler, so there can be only one."""
+    return hooks().follower.monitor is not None
+
+
+class ProcessWatch:
+    """One watch, from `start` to `finish`."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        """`folder`: an empty folder, which becomes the run folder. The profiler is not started yet."""
+        self._hooks = hooks()
+        self._folder, self._limits = folder, limits
+        self._monitor: Monitor | None = None
+
+    def start(self) -> None:
+        """Follow the steps from here on; the window opens when they are steady."""
+        here = self._hooks
+        for track in here.tracks.all():
+            track.restart()
+        self._monitor = monitor = Monitor(
+            self._folder,
+            self._limits,
+            here.tracks,
+            is_to_end=True,
+            is_profiling=True,
+            report=lambda phase, done, total: None,
+            warn=here.warn,
+            on_measured=lambda: self._write(ScriptExit("finished")),
+            on_stuck=_never_stuck,
+        )
+        monitor.profiler, monitor.watchdog = here.profiler, here.watchdog
+        here.follower.monitor = monitor
+
+    def finish(self, error: BaseException | None = None) -> bool:
+        """What was watched is over, by `error` if there is one. Writes the run folder; False: there was nothing to write."""
+        monitor, self._monitor = self._monitor, None
+        if monitor is None:
+            return False
+        ended = _how_it_ended(error)
+        monitor.script_ended(ended.kind)
+        self._hooks.follower.monitor = None
+        is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
+        if is_measured:
+            self._write(ended, monitor)
+        return is_measured
+
+    def _write(self, ended: ScriptExit, monitor: Monitor | None = None) -> None:
+        monitor = monitor or self._monitor
+        assert monitor is not None
+        monitor.settle()
+        recording = self._recording(ended, monitor)
+        write_whole(self._folder / "host.json", encode(recording.host))
+        write_whole(self._folder / RECORDING_NAME, encode(recording))
+
+    def _recording(self, ended: ScriptExit, monitor: Monitor) -> Recording:
+        here, capture = self._hooks, monitor.capture
+        main = capture.track if capture is not None else monitor.leader
+        used = [track for track in here.tracks.all() if track.count or track.is_loop or track is main]
+        warnings = list(here.warnings)
+        if here.recorder.dropped:
+            warnings.append(
+                f"Only the first {MAX_CALLS} dataset calls were recorded; {here.recorder.dropped} more were made."
+            )
+        return Recording(
+            target=_program(),
+            host=describe_host(),
+            script_exit=ended,
+            argv=tuple(sys.argv),
+            cwd=str(Path.cwd()),
+            calls=here.recorder.calls(),
+            consumers=tuple(track.consumer(track is main) for track in used),
+            steps=tuple(track.series() for track in used if track.count),
+            window=None if capture is None else capture.window,
+            usage=None if capture is None else capture.usage,
+            models=() if capture is None else capture.models,
+            keras=here.keras.facts,
+            is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,
+            warnings=tuple(warnings),
+        )
+
+
+def _how_it_ended(error: BaseException | None) -> ScriptExit:
+    if error is None:
+        return ScriptExit("finished")
+    if isinstance(error, KeyboardInterrupt):
+        return ScriptExit("interrupted", 130, "KeyboardInterrupt")
+    return ScriptExit("failed", 1, one_line(error))
+
+
+def _program() -> str:
+    """The script as it was started, or that there is none."""
+    main = sys.modules.get("__main__")
+    return " ".join(sys.argv) if getattr(main, "__file__", None) and sys.argv[0] else "interactive session"
+
+
+def _never_stuck(why: str) -> NoReturn:
+    raise AssertionError(why)  # only a script that is to be stopped can be stuck, and this one runs on
