@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
@@ -42,7 +42,7 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
     anything was measured; its own traceback has then been shown on stderr. KeyboardInterrupt passes through after the child
     has been stopped, and leaves no folder that was not there before.
     """
-    _check_target(request)
+    check_target(request)
     is_new = not request.out.exists()
     try:
         request.out.mkdir(parents=True, exist_ok=True)
@@ -52,8 +52,8 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
         raise AdvisorError(
             f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
         ) from None
-    on_progress(Progress("starting", text=_target_name(request)))
-    with _outputs(request) as (out, err):
+    on_progress(Progress("starting", text=target_name(request)))
+    with outputs(request) as (out, err):
         try:
             code = _run_child(request, out, err, on_progress)
         except KeyboardInterrupt:
@@ -63,7 +63,8 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
     return _outcome(request, code)
 
 
-def _check_target(request: CaptureRequest) -> None:
+def check_target(request: CaptureRequest) -> None:
+    """Raise AdvisorError unless there is something to run."""
     if (request.script is None) == (request.module is None):
         raise AdvisorError("Name one script or one module to run.")
     if request.script is not None:
@@ -75,12 +76,13 @@ def _check_target(request: CaptureRequest) -> None:
             )
 
 
-def _target_name(request: CaptureRequest) -> str:
+def target_name(request: CaptureRequest) -> str:
+    """The script or module as the user named it."""
     return f"-m {request.module}" if request.module is not None else str(request.script)
 
 
 @contextlib.contextmanager
-def _outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes] | int]]:
+def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes] | int]]:
     """Where the script's stdout and stderr go: files in the run folder, or our stderr (stdout stays the report's)."""
     if request.show_output:
         sys.stderr.flush()
@@ -94,7 +96,29 @@ def _run_child(
     request: CaptureRequest, out: IO[bytes] | int, err: IO[bytes] | int, on_progress: Callable[[Progress], None]
 ) -> int:
     read_end, write_end = os.pipe()
-    message = {
+    message = request_message(request, write_end)
+    try:
+        child = subprocess.Popen(
+            [sys.executable, str(_CHILD), json.dumps(message)],
+            stdout=out,
+            stderr=err,
+            pass_fds=(write_end,),
+            env=environment(),
+        )
+    finally:
+        os.close(write_end)
+    try:
+        with os.fdopen(read_end, "rb", buffering=0) as pipe:
+            _follow(child, pipe, on_progress)
+        return child.wait()
+    except BaseException:
+        stop(child)
+        raise
+
+
+def request_message(request: CaptureRequest, progress_fd: int) -> dict[str, Any]:
+    """The request as the child reads it."""
+    return {
         "out": str(request.out.resolve()),
         "script": None if request.script is None else str(request.script),
         "module": request.module,
@@ -107,28 +131,11 @@ def _run_child(
         "ceiling_for": request.ceiling_for,
         "is_profiled": request.is_profiled,
         "overlay": [[str(path.resolve()) for path in pair] for pair in request.overlay],
-        "progress_fd": write_end,
+        "progress_fd": progress_fd,
     }
-    try:
-        child = subprocess.Popen(
-            [sys.executable, str(_CHILD), json.dumps(message)],
-            stdout=out,
-            stderr=err,
-            pass_fds=(write_end,),
-            env=_environment(),
-        )
-    finally:
-        os.close(write_end)
-    try:
-        with os.fdopen(read_end, "rb", buffering=0) as pipe:
-            _follow(child, pipe, on_progress)
-        return child.wait()
-    except BaseException:
-        _stop(child)
-        raise
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The script's environment: ours, and TensorFlow's start-up noise off unless the user has said otherwise."""
     return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
 
@@ -164,7 +171,7 @@ def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
     on_progress(progress)
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
+def stop(child: subprocess.Popen[bytes]) -> None:
     """End the child as Ctrl-C would, then harder."""
     for number, grace in (
         (None, _INTERRUPT_GRACE_S),
@@ -192,7 +199,7 @@ def _outcome(request: CaptureRequest, code: int) -> Path:
             _note_kill(request.out / RECORDING, -code)
         return request.out
     failure = _failure(request.out / FAILURE)
-    name = _target_name(request)
+    name = target_name(request)
     if failure.get("kind") == "no tensorflow":
         raise AdvisorError(
             f"{name} needs TensorFlow, which is not installed for {sys.executable}: "

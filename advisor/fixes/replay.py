@@ -35,9 +35,9 @@ from advisor.fixes.edited import CannotReplay, Link, lay_out
 from advisor.fixes.options import changed_options
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, Value
 
-AS_RECORDED, TWIN = "as recorded", "twin"
-_TWIN_SEED = 20_177
-"""Any number does: both sides of a comparison use the same."""
+AS_RECORDED, TWIN, OTHER = "as recorded", "twin", "other"
+_TWIN_SEED, _OTHER_SEED = 20_177, 40_961
+"""Any two numbers do."""
 
 _STATELESS = frozenset(
     {
@@ -98,8 +98,8 @@ class Replay:
         self._recorder, self._kept, self._files = recorder, recorder.kept, files
         self._edits, self._seeding = edits, seeding
         options = frozenset(c.id for c in self._kept.calls.values() if c.method == "with_options")
-        self._laid = lay_out(edits, options)
-        self._targets = self._laid.targets
+        self.laid = lay_out(edits, options)
+        self._targets = self.laid.targets
         self._touched: dict[str, bool] = {}
         self._free: dict[str, bool] = {}
         self._done: dict[str, Any] = {}
@@ -120,13 +120,33 @@ class Replay:
                 dataset = self._at(call_id)
         except RecursionError:
             raise CannotReplay(self._name(call_id), "its chain of calls is too long") from None
-        missing = [n for n in range(len(self._edits)) if n not in self._seen]
+        missing = [n for n in range(len(self._edits)) if n not in self._seen and not self._has_twin(n)]
         if missing:
             call = self._edits[missing[0]].call_id
             raise CannotReplay(
                 self._name(call), "the dataset does not come from this call, or only through a function that holds it"
             )
         return dataset
+
+    def output_id(self, call_id: str) -> str:
+        """Id of the call or link that now makes what stands in the place of that call's dataset."""
+        return str(getattr(self._done.get(call_id), ID_ATTRIBUTE, call_id))
+
+    def _has_twin(self, number: int) -> bool:
+        """Whether the same edit was applied to another dataset that the same text makes (a helper called twice)."""
+        edit = self._edits[number]
+        call = self._recorder.call(edit.call_id)
+        for other in (self._edits[n] for n in self._seen):
+            known = self._recorder.call(other.call_id)
+            if (
+                type(other) is type(edit)
+                and call is not None
+                and known is not None
+                and known.site is not None
+                and (known.site, known.method) == (call.site, call.method)
+            ):
+                return True
+        return False
 
     @contextlib.contextmanager
     def _closed_recorder(self) -> Iterator[None]:
@@ -149,7 +169,7 @@ class Replay:
             raise CannotReplay(self._name(call_id), f"it was made inside {self._name(kept.parent or '')}")
         self._building.add(call_id)
         dataset = self._own(kept)
-        for link in self._laid.behind.get(call_id, ()):
+        for link in self.laid.behind.get(call_id, ()):
             dataset = self._link(link, dataset)
         self._building.discard(call_id)
         self._note(call_id)
@@ -157,10 +177,10 @@ class Replay:
         return dataset
 
     def _own(self, kept: KeptCall) -> Any:  # noqa: ANN401
-        if kept.id in self._laid.absent:
+        if kept.id in self.laid.absent:
             return self._input(kept)
         if kept.method in DATA_SOURCES or (not self._is_touched(kept.id) and self._is_free(kept.id)):
-            if kept.id in self._laid.arguments:
+            if kept.id in self.laid.arguments:
                 raise CannotReplay(self._name(kept.id), "the data given to it is not kept")
             self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
             return kept.dataset
@@ -189,7 +209,7 @@ class Replay:
             args = (made, *args)
         args, kwargs = self._with_arguments(kept.id, kept.original, args, kwargs)
         args, kwargs = self._with_files(kept.id, kept.method, kept.original, args, kwargs, self._is_touched(kept.id))
-        if kept.id in self._laid.options:
+        if kept.id in self.laid.options:
             args, kwargs = self._with_options(kept, args, kwargs)
         with self._seeds(kept.seeds, kept.id), self._inside(kept.id, made):
             result = self._try(self._name(kept.id), kept.original, args, kwargs)
@@ -240,6 +260,7 @@ class Replay:
             options = changed_options(self._tf.data.Options(), {edit.option: self._value(edit.value)})
             with self._inside(link.id, None):
                 result = dataset.with_options(options, name=link.id)
+            _mark(result, link.id)
             self.built.append(Built(link.id, "with_options", dataset, result, is_new=True))
         else:
             result = self._insert(link.id, edit, dataset)
@@ -281,7 +302,7 @@ class Replay:
         self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with those of the SetArgument edits."""
-        changed = self._laid.arguments.get(call_id)
+        changed = self.laid.arguments.get(call_id)
         if not changed:
             return args, kwargs
         parameters = inspect.signature(function).parameters
@@ -299,7 +320,7 @@ class Replay:
     def _with_options(
         self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        changes = {name: self._value(value) for name, value in self._laid.options[kept.id].items()}
+        changes = {name: self._value(value) for name, value in self.laid.options[kept.id].items()}
         if len(args) > 1:
             return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
         return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}
@@ -341,11 +362,13 @@ class Replay:
             from tensorflow.python.eager import context as eager
 
             context = eager.context()
-            before = context._seed, context._rng
+            before = context._seed, getattr(context, "_rng", None)  # there is none before the first `set_seed`
         except (ImportError, AttributeError):
             yield
             return
-        if seeds.global_seed is not None:
+        if self._seeding == OTHER:
+            context._seed, context._rng = _OTHER_SEED, random.Random(f"other {call_id}")
+        elif seeds.global_seed is not None:
             generator = random.Random()
             generator.setstate(seeds.generator_state)
             context._seed, context._rng = seeds.global_seed, generator
@@ -403,8 +426,8 @@ class Replay:
     ) -> Any:  # noqa: ANN401
         outside: Any = args[0] if is_constructor else None
         made = outside
-        links = self._laid.behind.get(call_id, ())
-        if call_id in self._laid.absent:
+        links = self.laid.behind.get(call_id, ())
+        if call_id in self.laid.absent:
             if is_constructor or not args or not _is_dataset(args[0]):
                 raise CannotReplay(self._name(call_id), "it is no link of a chain, so it cannot be taken out")
             result = args[0]
@@ -420,6 +443,8 @@ class Replay:
             with self._inside(call_id, made):
                 result = original(*target, **kwargs)
             result = made if is_constructor else result
+            if _is_dataset(result):
+                _mark(result, call_id)
         for link in links:
             if isinstance(link.edit, MoveAfter):
                 raise CannotReplay(self._name(link.id), "calls inside a function cannot be moved")
@@ -445,7 +470,7 @@ class Replay:
     # -- what is known of a call
 
     def _note(self, call_id: str) -> None:
-        self._seen.update(self._laid.numbers.get(call_id, ()))
+        self._seen.update(self.laid.numbers.get(call_id, ()))
 
     def _name(self, call_id: str) -> str:
         call = self._recorder.call(call_id)
@@ -518,4 +543,4 @@ def _become(dataset: Any, other: Any) -> None:  # noqa: ANN401
     dataset.__dict__.update(other.__dict__)
 
 
-__all__ = ["AS_RECORDED", "TWIN", "Built", "CannotReplay", "Replay", "replay"]
+__all__ = ["AS_RECORDED", "OTHER", "TWIN", "Built", "CannotReplay", "Replay", "replay"]

@@ -1,0 +1,176 @@
+"""Elements of a dataset as digests, so that two datasets can be compared without holding both.
+
+In: a dataset and bounds.  Out: a `Stream`: for each element and each of its components a digest of every bit (type, shape and
+bytes, so NaN equals the same NaN and -0.0 is not 0.0), and a few figures for statistics.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_DIGEST_BYTES = 16
+_NESTED_LIMIT = 1000
+"""Elements taken of a dataset that is itself an element (`window`)."""
+
+Row = tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where to stop taking elements; whichever comes first."""
+
+    elements: int
+    seconds: float
+    bytes: int = 2 << 30
+
+
+@dataclass(slots=True)
+class Stream:
+    """What came out of a dataset."""
+
+    rows: list[Row] = field(default_factory=list)
+    """Per element the digests of its components."""
+    figures: list[tuple[tuple[float, ...], ...]] = field(default_factory=list)
+    """Per element and component: mean, standard deviation, smallest and largest value (a string's length); empty where the
+    component has no numbers.
+    """
+    size_bytes: int = 0
+    is_complete: bool = False
+    """The dataset came to its end within the bounds."""
+    error: str = ""
+    """What it raised instead of coming to its end, in one line."""
+
+    def column(self, component: int) -> list[bytes]:
+        """The digests of one component."""
+        return [row[component] for row in self.rows]
+
+    def epoch(self, number: int, length: int) -> Stream:
+        """The elements of one pass of `length`."""
+        part = slice(number * length, (number + 1) * length)
+        return Stream(self.rows[part], self.figures[part])
+
+    def counted(self) -> Counter[Row]:
+        """The elements without their order."""
+        return Counter(self.rows)
+
+
+def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Stream:  # noqa: ANN401
+    """Take elements until a bound is met. `python_seed` seeds Python's and NumPy's global generators while it lasts: what a
+    generator function or a `py_function` draws from.
+
+    An error that the dataset raises ends the stream and is kept in it.
+    """
+    stream = Stream()
+    deadline = time.monotonic() + bounds.seconds
+    with _seeded(python_seed):
+        try:
+            for element in dataset:
+                row, figures, size = _digest(element)
+                stream.rows.append(row)
+                stream.figures.append(figures)
+                stream.size_bytes += size
+                if (
+                    len(stream.rows) >= bounds.elements
+                    or stream.size_bytes >= bounds.bytes
+                    or time.monotonic() >= deadline
+                ):
+                    return stream
+        except Exception as error:
+            stream.error = one_line(error)
+            return stream
+    stream.is_complete = True
+    return stream
+
+
+def one_line(error: BaseException) -> str:
+    """`InvalidArgumentError: what it says`; TensorFlow's node names and stack traces left out."""
+    text = getattr(error, "message", "") or str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = next((line for line in reversed(lines) if line.split(":")[0].endswith(("Error", "Exception"))), None)
+    first = (told or (lines[0] if lines else "")).split(" [[{{node")[0].split(" [Op:")[0]
+    name = type(error).__name__
+    return (first if told else f"{name}: {first}")[:300]
+
+
+@contextlib.contextmanager
+def _seeded(seed: int | None) -> Iterator[None]:
+    if seed is None:
+        yield
+        return
+    import numpy as np
+
+    before, numpy_before = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before)
+        np.random.set_state(numpy_before)
+
+
+def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], int]:  # noqa: ANN401
+    import tensorflow as tf
+
+    digests: list[bytes] = []
+    figures: list[tuple[float, ...]] = []
+    size = 0
+    for leaf in tf.nest.flatten(element):
+        if hasattr(leaf, "element_spec") and hasattr(leaf, "_variant_tensor"):
+            inner = collect(leaf, Bounds(_NESTED_LIMIT, 10.0))
+            digests.append(_hash(b"dataset", *(digest for row in inner.rows for digest in row)))
+            figures.append(())
+            size += inner.size_bytes
+            continue
+        for tensor in tf.nest.flatten(leaf, expand_composites=True):
+            digest, numbers, count = _digest_tensor(tensor)
+            digests.append(digest)
+            figures.append(numbers)
+            size += count
+    return tuple(digests), tuple(figures), size
+
+
+def _digest_tensor(tensor: Any) -> tuple[bytes, tuple[float, ...], int]:  # noqa: ANN401
+    import numpy as np
+
+    if tensor is None:
+        return _hash(b"none"), (), 0
+    if getattr(tensor, "dtype", None) is not None and getattr(tensor.dtype, "name", "") in ("variant", "resource"):
+        return _hash(b"opaque"), (), 0
+    array = np.asarray(tensor.numpy() if hasattr(tensor, "numpy") else tensor)
+    header = f"{array.dtype}{array.shape}".encode()
+    if array.dtype == object:
+        texts = [value if isinstance(value, bytes) else str(value).encode() for value in array.reshape(-1)]
+        lengths = np.array([len(text) for text in texts], np.int64)
+        data = b"".join(texts)
+        return _hash(header, lengths.tobytes(), data), _figures(lengths), len(data) + lengths.nbytes
+    return _hash(header, np.ascontiguousarray(array).tobytes()), _figures(array), array.nbytes
+
+
+def _figures(array: Any) -> tuple[float, ...]:  # noqa: ANN401
+    import numpy as np
+
+    if array.size == 0:
+        return ()
+    try:
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError):
+        return ()
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        return ()
+    return float(finite.mean()), float(finite.std()), float(finite.min()), float(finite.max())
+
+
+def _hash(*parts: bytes) -> bytes:
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
