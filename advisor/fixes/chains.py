@@ -1,63 +1,47 @@
-"""How calls hang together in a text: chains, and lines that assign a name from itself.
+"""A link moved behind another call: along its chain, or down the lines that hand the dataset on.
 
-In: `Source` and calls located in it.  Out: whether and where they can be cut apart.
+In: `Source` and the two calls located in it.  Out: the `Cut`, or NotPlainError: nobody else may see the dataset in between, and
+the moved arguments must still mean the same.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import libcst as cst
-from libcst.helpers import get_full_name_for_node
 
-from advisor.fixes.syntax import LocatedCall, Source
-
-
-def self_assignment(source: Source, call: LocatedCall) -> cst.SimpleStatementLine | None:
-    """The line `ds = ds.method(...)`, of which nothing would be left but `ds = ds`."""
-    parents = source.parents(call.node)
-    assign = parents[0]
-    if not isinstance(assign, cst.Assign) or not isinstance(call.node.func, cst.Attribute) or len(assign.targets) != 1:
-        return None
-    target, receiver = assign.targets[0].target, call.node.func.value
-    if not isinstance(target, cst.Name) or not isinstance(receiver, cst.Name) or target.value != receiver.value:
-        return None
-    return whole_line(parents[1], parents[2])
+from advisor.fixes.links import check_link, insert_link, link_span, self_assignment
+from advisor.fixes.names import names_in
+from advisor.fixes.not_plain import NotPlainError
+from advisor.fixes.splices import Cut
+from advisor.fixes.syntax import NEWLINE, LocatedCall, Source, mentions
 
 
-def whole_line(statement: cst.CSTNode, block: cst.CSTNode) -> cst.SimpleStatementLine | None:
-    """The statement's line, if it can go: it holds nothing else, and its block more than it."""
-    is_alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
-    has_others = isinstance(block, cst.Module) or (isinstance(block, cst.IndentedBlock) and len(block.body) > 1)
-    return statement if is_alone and has_others and isinstance(statement, cst.SimpleStatementLine) else None
+def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: bool = True) -> Cut:
+    """Cut a call out of its chain and put it behind another; a line of its own goes behind the other's line if it may."""
+    check_link(call)
+    assert call.link_start is not None
+    line = self_assignment(source, call)
+    if not (_is_chained(call.node, after.node) or _is_chained(after.node, call.node)):
+        _check_way(source, call, after)
+        behind = _self_assigned_line(source, after)
+        if is_whole_line and line is not None and behind is not None:
+            start, end = source.line_span(line)
+            return Cut(start, end, start, end, source.line_span(behind)[1])
+    dot = call.link_start + len(call.dot_space)
+    place, _, text = insert_link(source, after, "\0")
+    before, _, _ = text.partition("\0")
+    if line is not None:
+        return Cut(*source.line_span(line), dot, call.end, place, before)
+    start, end = link_span(source, call)
+    is_line_to_line = NEWLINE.search(text) is not None and source.text[end - 1] in "\r\n"
+    # From a line of its own to another: the comment behind it comes along.
+    text_end = call.end + len(source.line_after(call.end).rstrip()) if is_line_to_line else call.end
+    return Cut(start, end, dot, text_end, place, before)
 
 
-def is_assigned_between(source: Source, line: cst.SimpleStatementLine, after: LocatedCall) -> bool:
-    """Whether the lines `ds = ds.a()`, ..., `ds = ds.after()` follow each other in one block, each with one link or more."""
-    parents = source.parents(after.node)
-    block = source.parents(line)[0]
-    if len(parents) < 3 or parents[2] is not block or not isinstance(block, cst.Module | cst.IndentedBlock):
-        return False
-    body = list(block.body)
-    first, last = body.index(line), next((i for i, each in enumerate(body) if each is parents[1]), -1)
-    name = _assigned_from_itself(line)
-    is_followed = source.text[source.line_span(parents[1])[1] - 1 :][:1] in ("\n", "\r")
-    return is_followed and first < last and all(_assigned_from_itself(each) == name for each in body[first : last + 1])
-
-
-def _assigned_from_itself(statement: cst.CSTNode) -> str | None:
-    """`ds` for a line `ds = ds.a().b()`."""
-    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-        return None
-    assign = statement.body[0]
-    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
-        return None
-    target, value = assign.targets[0].target, assign.value
-    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
-        value = value.func.value
-    is_same = isinstance(target, cst.Name) and isinstance(value, cst.Name) and target.value == value.value
-    return target.value if is_same and isinstance(target, cst.Name) else None
-
-
-def is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
+def _is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
     """Whether `inner` is a receiver of `outer` in `inner(...).a(...).outer(...)`."""
     while isinstance(outer, cst.Call) and isinstance(outer.func, cst.Attribute):
         outer = outer.func.value
@@ -66,14 +50,98 @@ def is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
     return False
 
 
-def assignments(scope: cst.CSTNode, name: str) -> list[cst.Assign]:
-    """The statements `name = ...` in a function or module."""
-    found: list[cst.Assign] = []
+def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None:
+    """The line `ds = ds.a().call()`, with nothing else on it."""
+    statement, _ = source.statement(call.node)
+    name = _assigned(statement)
+    if name is None or _assigned_value(statement) is not call.node or _head(call.node) != name:
+        return None
+    line_end = source.line_span(statement)[1]
+    return statement if source.text[line_end - 1 : line_end] in ("\n", "\r") else None
 
-    class Assignments(cst.CSTVisitor):
-        def visit_Assign(self, node: cst.Assign) -> None:
-            if [get_full_name_for_node(target.target) for target in node.targets] == [name]:
-                found.append(node)
 
-    scope.visit(Assignments())
-    return found
+def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
+    """Raise NotPlainError unless plain lines, and nothing else, hand the dataset from `call` on to `after`."""
+    unclear = NotPlainError(
+        f"{call.method} cannot be moved behind {after.method}: no plain lines lead from one to the other."
+    )
+    first, block = source.statement(call.node)
+    last, other_block = source.statement(after.node)
+    name = _assigned(first)
+    if block is not other_block or name is None or not _ends_in(_assigned_value(first), call.node):
+        raise unclear
+    body: Sequence[cst.CSTNode] = list(block.body)
+    start, end = body.index(first), body.index(last)
+    if start >= end:
+        raise unclear
+    scope = source.scope(call.node)
+    everywhere = Counter(mentions(scope.body if isinstance(scope, cst.FunctionDef | cst.ClassDef) else scope))
+    if not any(isinstance(each, cst.For | cst.While) for each in source.parents(first)):
+        for statement in body[:start]:  # what a name meant before is no matter
+            everywhere.subtract(mentions(statement))
+    expected = Counter({name: mentions(first).count(name)})
+    moved = {each for argument in call.node.args for each in mentions(argument.value)}
+    for statement in body[start + 1 : end]:
+        names = mentions(statement)
+        if name not in names:
+            if moved & _bound_in(statement):
+                raise NotPlainError(f"An argument of {call.method} changes before {after.method}.")
+            continue
+        target = _assigned(statement)
+        if (
+            target is None
+            or _head(_assigned_value(statement)) != name
+            or names.count(name) != (2 if target == name else 1)
+        ):
+            raise NotPlainError(
+                f"The dataset between {call.method} and {after.method} is used for something else, too."
+            )
+        if target != name:
+            expected[name] += 1
+            _check_unused(everywhere, expected, name, call)
+        name = target
+        expected[name] += names.count(name)
+    if _head(after.node) != name or mentions(last).count(name) != (2 if _assigned(last) == name else 1):
+        raise unclear
+    if _assigned(last) != name:
+        expected[name] += 1
+        _check_unused(everywhere, expected, name, call)
+
+
+def _check_unused(everywhere: Counter[str], expected: Counter[str], name: str, call: LocatedCall) -> None:
+    if everywhere[name] != expected[name]:
+        raise NotPlainError(f"{name}, which comes from {call.method}, is used for something else, too.")
+
+
+def _assigned(statement: cst.CSTNode) -> str | None:
+    """`x` for a line `x = ...`."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    assign = statement.body[0]
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return None
+    target = assign.targets[0].target
+    return target.value if isinstance(target, cst.Name) else None
+
+
+def _assigned_value(statement: cst.CSTNode) -> cst.BaseExpression | None:
+    if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Assign):
+        return statement.body[0].value
+    return None
+
+
+def _head(value: cst.BaseExpression | None) -> str | None:
+    """`ds` for `ds.a().b()`; None for anything that is no chain of calls on a name."""
+    is_chain = False
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        value, is_chain = value.func.value, True
+    return value.value if is_chain and isinstance(value, cst.Name) else None
+
+
+def _ends_in(value: cst.BaseExpression | None, call: cst.Call) -> bool:
+    return value is call or (value is not None and _is_chained(value, call))
+
+
+def _bound_in(statement: cst.CSTNode) -> set[str]:
+    names = names_in(statement)
+    return set(names.bound) | {binding.name for binding in names.bindings}

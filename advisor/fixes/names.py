@@ -1,11 +1,13 @@
-"""What a file calls TensorFlow, so that an inserted `tf.data.AUTOTUNE` is valid there.
+"""What a file calls TensorFlow, so that an inserted `tf.data.AUTOTUNE` is valid there; and what its own names stand for.
 
-In: the imports and assignments of a file.  Out: `Imports.write(code, around)`, the code in the file's own names.
+In: the imports and assignments of a file.  Out: `Names.write(code, around)`, the code in the file's own names, or what has to be
+imported for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -15,7 +17,9 @@ _SAME_MODULE = ("tensorflow.compat.v2", "tensorflow.compat.v1", "tensorflow")
 """Modules that hold the same `data.AUTOTUNE`; longer names first."""
 
 _LITERALS = {"tf.data.AUTOTUNE": "-1"}
-"""What a name stands for, where the file imports nothing that leads to it. Source: `dataset_ops.AUTOTUNE = -1`."""
+"""What a name stands for, where it cannot be imported without harm. Source: `dataset_ops.AUTOTUNE = -1`."""
+
+_SCOPES = cst.FunctionDef | cst.ClassDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,60 +33,186 @@ class _Binding:
 
 
 @dataclass(slots=True)
-class Imports:
-    """The names of a file that lead to TensorFlow."""
+class Names:
+    """The names of a file."""
 
-    _bindings: list[_Binding] = field(default_factory=list)
-    _assigned: set[str] = field(default_factory=set)
+    bindings: list[_Binding] = field(default_factory=list)
+    """Imports that lead to TensorFlow."""
+    bound: Counter[str] = field(default_factory=Counter)
+    """How often a name is given a meaning by anything but those imports."""
+    values: dict[str, cst.BaseExpression] = field(default_factory=dict)
+    """Name -> the last value assigned to it alone."""
+    used: set[str] = field(default_factory=set)
+    """Every name that the file mentions."""
 
-    def add_import(self, node: cst.Import, scopes: Sequence[cst.CSTNode]) -> None:
-        """Take note of `import a.b as c`."""
+    def path_of(self, name: str) -> str | None:
+        """`tensorflow.data.Dataset` for a name imported as that; None if it may be something else."""
+        paths = {binding.path for binding in self.bindings if binding.name == name}
+        return paths.pop() if len(paths) == 1 and not self.bound[name] else None
+
+    def value_of(self, name: str) -> cst.BaseExpression | None:
+        """What the file assigns to a name, if it does so once."""
+        return self.values.get(name) if self.bound[name] == 1 else None
+
+    def fresh(self, name: str) -> str:
+        """`name`, or with a number that makes it a name the file does not have."""
+        candidates = [name, *(f"{name}_{number}" for number in range(2, 100))]
+        return next(each for each in candidates if each not in self.used)
+
+    def write(self, code: str, around: Collection[cst.CSTNode]) -> tuple[str, str | None] | None:
+        """`code` (which says `tf` for TensorFlow) in the names that hold inside the nodes `around`, and the import it needs.
+
+        None: it cannot be said there.
+        """
+        if not code.startswith("tf."):
+            return code, None
+        wanted = "tensorflow" + code.removeprefix("tf")
+        candidates = [
+            binding.name + wanted.removeprefix(binding.path)
+            for binding in self.bindings
+            if (wanted == binding.path or wanted.startswith(binding.path + "."))
+            and not self.bound[binding.name]
+            and (binding.scope is None or any(binding.scope is node for node in around))
+        ]
+        if candidates:  # the shortest is the most direct: `AUTOTUNE`, then `data.AUTOTUNE`, then `tf.data.AUTOTUNE`
+            return min(candidates, key=len), None
+        if "tf" not in self.used:
+            return code, "import tensorflow as tf"
+        literal = _LITERALS.get(code)
+        if literal is not None:
+            return literal, None
+        return (wanted, "import tensorflow") if "tensorflow" not in self.used else None
+
+
+class _NamesFinder(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names = Names()
+        self._scopes: list[cst.CSTNode] = []
+        self._typing = 0
+        """How many `if TYPE_CHECKING:` are around: what is imported there is not there at run time."""
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.names.used.add(node.value)
+
+    def visit_Import(self, node: cst.Import) -> None:
         for alias in node.names:
             path = get_full_name_for_node(alias.name) or ""
             if alias.asname is None:
                 path = path.partition(".")[0]
-            self._add(path, alias, path, scopes)
+            self._import(path, alias.evaluated_alias or path)
 
-    def add_import_from(self, node: cst.ImportFrom, scopes: Sequence[cst.CSTNode]) -> None:
-        """Take note of `from a import b as c`."""
-        if node.module is None or node.relative or isinstance(node.names, cst.ImportStar):
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        if isinstance(node.names, cst.ImportStar):
             return
-        module = get_full_name_for_node(node.module)
+        module = "" if node.relative or node.module is None else get_full_name_for_node(node.module)
         for alias in node.names:
             name = get_full_name_for_node(alias.name) or ""
-            self._add(f"{module}.{name}", alias, name, scopes)
+            self._import(f"{module}.{name}", alias.evaluated_alias or name)
 
-    def add_assignment(self, target: cst.CSTNode) -> None:
-        """Take note that a name is given another meaning somewhere."""
-        elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
-        if isinstance(target, cst.Name):
-            self._assigned.add(target.value)
-        for element in elements:
-            self.add_assignment(element.value)
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            self._bind(target.target)
+            if isinstance(target.target, cst.Name):
+                self.names.values[target.target.value] = node.value
 
-    def write(self, code: str, around: Collection[cst.CSTNode]) -> str | None:
-        """`code` (which says `tf` for TensorFlow) in the names that hold inside the nodes `around`; None: there are none."""
-        if not code.startswith("tf."):
-            return code
-        wanted = "tensorflow" + code.removeprefix("tf")
-        candidates = [
-            binding.name + wanted.removeprefix(binding.path)
-            for binding in self._bindings
-            if (wanted == binding.path or wanted.startswith(binding.path + "."))
-            and binding.name not in self._assigned
-            and (binding.scope is None or any(binding.scope is node for node in around))
-        ]
-        # The shortest is the most direct import: `AUTOTUNE`, then `data.AUTOTUNE`, then `tf.data.AUTOTUNE`.
-        return min(candidates, key=len) if candidates else _LITERALS.get(code)
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._bind(node.target)
+        if isinstance(node.target, cst.Name) and node.value is not None:
+            self.names.values[node.target.value] = node.value
 
-    def _add(self, path: str, alias: cst.ImportAlias, default: str, scopes: Sequence[cst.CSTNode]) -> None:
-        name = alias.evaluated_alias or default
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._bind(node.target)
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self._bind(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._bind(node.target)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        self._bind(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self._bind(node.name)
+
+    def visit_Del(self, node: cst.Del) -> None:
+        self._bind(node.target)
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self._bind(node.name)
+
+    def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
+        return False  # its names are taken by the import
+
+    def visit_If(self, node: cst.If) -> None:
+        self._typing += _is_type_checking(node)
+
+    def leave_If(self, original_node: cst.If) -> None:
+        self._typing -= _is_type_checking(original_node)
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._bind(node.name)
+        self._scopes.append(node)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        self._scopes.pop()
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self._bind(node.name)
+        self._scopes.append(node)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        self._scopes.pop()
+
+    def _import(self, path: str, name: str) -> None:
+        self.names.used.add(name)
         for module in _SAME_MODULE:
             if path == module or path.startswith(module + "."):
                 path = "tensorflow" + path.removeprefix(module)
                 break
         else:
+            self.names.bound[name] += 1
             return
         if path == "tensorflow.data.experimental.AUTOTUNE":
             path = "tensorflow.data.AUTOTUNE"
-        self._bindings.append(_Binding(path, name, scopes[-1] if scopes else None))
+        if not self._typing:
+            self.names.bindings.append(_Binding(path, name, self._scopes[-1] if self._scopes else None))
+
+    def _bind(self, target: cst.CSTNode) -> None:
+        if isinstance(target, cst.Name):
+            self.names.bound[target.value] += 1
+        elif isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                self._bind(element.value)
+        elif isinstance(target, cst.StarredElement):
+            self._bind(target.value)
+
+
+def _is_type_checking(node: cst.If) -> bool:
+    return (get_full_name_for_node(node.test) or "").rpartition(".")[2] == "TYPE_CHECKING"
+
+
+def names_in(node: cst.CSTNode) -> Names:
+    """The names of a module, or of a part of one."""
+    finder = _NamesFinder()
+    node.visit(finder)
+    return finder.names
+
+
+def import_place(module: cst.Module) -> cst.CSTNode | None:
+    """The statement at the top of a module behind which an import goes: its imports, else its docstring; None: the very top."""
+    place: cst.CSTNode | None = None
+    for index, statement in enumerate(module.body):
+        if not isinstance(statement, cst.SimpleStatementLine):
+            break
+        first = statement.body[0]
+        is_docstring = (
+            index == 0
+            and isinstance(first, cst.Expr)
+            and isinstance(first.value, cst.SimpleString | cst.ConcatenatedString)
+        )
+        if not is_docstring and not isinstance(first, cst.Import | cst.ImportFrom):
+            break
+        place = statement
+    return place

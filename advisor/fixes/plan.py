@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from advisor.fixes.obstacles import obstacle_to
 from advisor.fixes.sharing import span_of
 from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
 from advisor.model.recording import Call
@@ -129,35 +130,6 @@ def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[s
             if clash is not None:
                 return f"Conflicts with {other.rule} ({other.title}), which promises more: {clash}."
     return None
-
-
-def obstacle_to(edit: Edit, calls: Mapping[str, Call]) -> str | None:
-    """Why an edit cannot be written whatever the text looks like, in one sentence; None if nothing is known against it."""
-    ids = (edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,)
-    for call_id in ids:
-        call = calls.get(call_id)
-        if call is None:
-            return "The call it would change was not recorded."
-        if call.site is None:
-            return f"The call of {call.method} stands in no file."
-        if call.made_by is not None:
-            maker = calls.get(call.made_by)
-            return f"{call.method} is made inside {maker.method if maker else 'another call'}, not by a line of the script."
-        if call.library is None:
-            continue
-        if not _is_link(edit):
-            return f"{call.method} is called inside {call.library}, which is not the script's own code."
-        outer = calls.get(call.nested_in) if call.nested_in is not None else None
-        if outer is not None and outer.site == call.site:
-            return f"{call.method} is called inside the function of {outer.method}, by no line of the script."
-        if any(call.id in each.inputs and each.library and each.site == call.site for each in calls.values()):
-            return f"{call.library} goes on behind {call.method} inside the same line of the script."
-    return None
-
-
-def _is_link(edit: Edit) -> bool:
-    """Whether the edit only adds something behind a call."""
-    return isinstance(edit, InsertAfter) or (isinstance(edit, SetOption) and edit.value is not None)
 
 
 def _clash(fix: Fix, other: Fix, calls: Mapping[str, Call]) -> str | None:

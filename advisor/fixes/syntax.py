@@ -1,6 +1,7 @@
 """Where calls stand in a source text, to the character.
 
-In: the text of a file.  Out: `Source`, which finds the `LocatedCall` of a recorded `Call`, or None: nothing is ever guessed.
+In: the text of a file.  Out: `Source`, which finds the `LocatedCall` of a recorded `Call`, or raises NotPlainError: nothing is
+ever guessed.
 
 LibCST reads the text; edits are made on the text itself, so that whatever they do not touch stays byte for byte.
 """
@@ -9,15 +10,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
-from advisor.fixes.names import Imports
+from advisor.fixes.forms import Form, form_of
+from advisor.fixes.names import Names, names_in
+from advisor.fixes.not_plain import NotPlainError
+from advisor.fixes.parameters import POSITIONS
 from advisor.model.recording import Call
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+NEWLINE = re.compile(r"\r\n|\r|\n")
 _SPACE = re.compile(r"(?:[ \t\f\r\n]|\\(?=[\r\n])|#[^\r\n]*)*")
+_Node = TypeVar("_Node", bound=cst.CSTNode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,51 +43,70 @@ class LocatedCall:
     """A call in a text; numbers are offsets in characters."""
 
     node: cst.Call
-    name: str
+    method: str
+    """The recorded method."""
+    form: Form
+    """How the text calls it."""
     arguments: tuple[LocatedArgument, ...]
+    """All of the call in which the method's arguments stand; `form.skip` of them come before those."""
+    open_end: int
+    """Behind the opening parenthesis of that call."""
     link_start: int | None
     """Where `.method(...)` begins, whitespace before the dot included; None: no method call."""
     dot_space: str
     """That whitespace (line breaks, backslashes and comments are part of it)."""
-    open_end: int
-    """Behind the opening parenthesis."""
     end: int
 
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """A parsed text. Raises `libcst.ParserSyntaxError` for what is no Python."""
+    """A parsed text. Raises NotPlainError for what is no Python."""
 
     text: str
     module: cst.Module = field(init=False)
-    imports: Imports = field(init=False)
+    names: Names = field(init=False)
     _starts: list[int] = field(init=False)
     _wrapper: MetadataWrapper = field(init=False)
     _calls: dict[tuple[int, int], cst.Call] = field(init=False)
     """(end line, end column) -> call; no two calls end at the same place."""
 
     def __post_init__(self) -> None:
-        self._wrapper = MetadataWrapper(cst.parse_module(self.text), unsafe_skip_copy=True)
+        try:
+            self._wrapper = MetadataWrapper(cst.parse_module(self.text), unsafe_skip_copy=True)
+        except (cst.ParserSyntaxError, RecursionError):
+            raise NotPlainError("The file is no Python that can be read.") from None
         self.module = self._wrapper.module
-        self._starts = [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
-        finder = _Finder()
+        if self.module.code != self.text:  # places would be wrong
+            raise NotPlainError("The file has characters whose places are not certain.")
+        self._starts = [0, *(match.end() for match in NEWLINE.finditer(self.text))]
+        finder = _CallFinder()
         self._wrapper.visit(finder)
-        self._calls = finder.calls
-        self.imports = finder.imports
+        self._calls, self.names = finder.calls, names_in(self.module)
 
-    def locate(self, call: Call) -> LocatedCall | None:
-        """The call that was recorded at `call.site`; None if another one, or none, stands there now."""
+    def locate(self, call: Call) -> LocatedCall:
+        """The call that was recorded at `call.site`; NotPlainError if another one, or none, stands there now."""
         site = call.site
-        if site is None:
-            return None
-        node = self._calls.get((site.end_line, site.end_column - 1))
-        if node is None or not isinstance(node.func, cst.Attribute | cst.Name):
-            return None
+        node = None if site is None else self._calls.get((site.end_line, site.end_column - 1))
+        if site is None or node is None:
+            raise NotPlainError(
+                f"No call ends where {call.method} was recorded{_line(call)}: the file is another one now."
+            )
         name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
         start = self._range(name).start
-        if name.value != call.method or (start.line, start.column) != (site.line, site.column - 1):
-            return None
-        return self._located(node, name)
+        if (start.line, start.column) != (site.line, site.column - 1) or not self._is_same_text(call, name, node):
+            raise NotPlainError(f"Another call stands where {call.method} was recorded{_line(call)}.")
+        form = form_of(node, call, self.names)
+        if form is None:
+            raise NotPlainError(
+                f"That {self.code(node.func)} makes {call.method} is not plain from the text{_line(call)}."
+            )
+        located = self._located(node, call.method, form)
+        given = len(located.arguments) - form.skip
+        has_stars = any(argument.star for argument in located.arguments)
+        is_counted = form.is_direct and not has_stars and POSITIONS.get(call.method, ("",))[0] in call.explicit
+        if is_counted and given != len(call.explicit):
+            raise NotPlainError(f"The arguments of {call.method} are not those that were recorded{_line(call)}.")
+        return located
 
     def parents(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """The nodes around `node`, nearest first."""
@@ -93,6 +118,24 @@ class Source:
             parent = lookup.get(parent)
         return found
 
+    def statement(self, node: cst.CSTNode) -> tuple[cst.CSTNode, cst.Module | cst.IndentedBlock]:
+        """The statement on lines of its own that holds `node`, and its block."""
+        previous = node
+        for parent in self.parents(node):
+            if isinstance(parent, cst.Module | cst.IndentedBlock):
+                return previous, parent
+            previous = parent
+        raise NotPlainError("The call stands in no statement.")
+
+    def scope(self, node: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | cst.Module:
+        """The function, class or module whose names `node` sees first."""
+        kinds = cst.FunctionDef | cst.ClassDef | cst.Module
+        return next(parent for parent in self.parents(node) if isinstance(parent, kinds))
+
+    def code(self, node: cst.CSTNode) -> str:
+        """A node's text, on one line."""
+        return " ".join(self.module.code_for_node(node).split())
+
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end of a node without its parentheses and surrounding whitespace."""
         place = self._range(node)
@@ -101,8 +144,16 @@ class Source:
     def line_span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end of the whole lines that a node stands on, the last line break included."""
         place = self._range(node)
+        first = place.start.line
+        for decorator in getattr(node, "decorators", ()):
+            first = min(first, self._range(decorator).start.line)
         ends = [*self._starts[1:], len(self.text)]
-        return self._starts[place.start.line - 1], ends[place.end.line - 1]
+        return self._starts[first - 1], ends[place.end.line - 1]
+
+    def indent(self, statement: cst.CSTNode) -> str:
+        """The whitespace before a statement."""
+        start = self.line_span(statement)[0]
+        return re.match(r"[ \t\f]*", self.text[start:]).group()  # type: ignore[union-attr]
 
     def line_before(self, offset: int) -> str:
         """What stands on the line of `offset` before it."""
@@ -110,28 +161,45 @@ class Source:
 
     def line_after(self, offset: int) -> str:
         """What stands on the line of `offset` behind it, without the line break."""
-        match = _NEWLINE.search(self.text, offset)
+        match = NEWLINE.search(self.text, offset)
         return self.text[offset : match.start() if match else len(self.text)]
 
     @property
     def newline(self) -> str:
         """The text's own line break."""
-        match = _NEWLINE.search(self.text)
+        match = NEWLINE.search(self.text)
         return match.group() if match else "\n"
 
-    def _located(self, node: cst.Call, name: cst.Name) -> LocatedCall:
+    def argument_span(self, located: LocatedCall, index: int) -> tuple[int, int]:
+        """Start and end of an argument, its name included."""
+        before = located.open_end if index == 0 else located.arguments[index - 1].comma_end
+        return self._skip_space(before or located.open_end), located.arguments[index].end
+
+    def _is_same_text(self, call: Call, name: cst.CSTNode, node: cst.Call) -> bool:
+        """Whether the call reads as it did when it was recorded (the recorder joins lines, and cuts long calls short)."""
+        if not call.text:
+            return True
+        text = self.text[self.span(name)[0] : self.span(node)[1]]
+        now = " ".join(line.strip() for line in NEWLINE.split(text))
+        was = call.text
+        if was.endswith("…"):
+            return now.startswith(was.removeprefix(".")[:-1])
+        return now == was or was.endswith("." + now)
+
+    def _located(self, node: cst.Call, method: str, form: Form) -> LocatedCall:
         link_start, dot_space = None, ""
         if isinstance(node.func, cst.Attribute):
             receiver = node.func.value
             link_start = self._skip_closing(self.span(receiver)[1], len(receiver.rpar))
             dot_space = self.text[link_start : self._skip_space(link_start)]
-        open_end = self._skip_space(self._skip_closing(self.span(node.func)[1], len(node.func.rpar))) + 1
+        holder = form.holder
+        open_end = self._skip_space(self._skip_closing(self.span(holder.func)[1], len(holder.func.rpar))) + 1
         arguments: list[LocatedArgument] = []
         begin = open_end
-        for argument in node.args:
+        for argument in holder.args:
             arguments.append(self._argument(argument, begin))
             begin = arguments[-1].comma_end or arguments[-1].end
-        return LocatedCall(node, name.value, tuple(arguments), link_start, dot_space, open_end, self.span(node)[1])
+        return LocatedCall(node, method, form, tuple(arguments), open_end, link_start, dot_space, self.span(node)[1])
 
     def _argument(self, argument: cst.Arg, begin: int) -> LocatedArgument:
         start = self._skip_space(begin)
@@ -163,39 +231,54 @@ class Source:
         return self._starts[line - 1] + column
 
 
-class _Finder(cst.CSTVisitor):
-    METADATA_DEPENDENCIES = (PositionProvider, ParentNodeProvider)
+def _line(call: Call) -> str:
+    return f" (line {call.site.line})" if call.site is not None else ""
+
+
+def mentions(node: cst.CSTNode) -> list[str]:
+    """Every name that a piece of source mentions, as often as it does; attributes and keywords are no names."""
+    found: list[str] = []
+
+    class Mentions(cst.CSTVisitor):
+        def visit_Name(self, node: cst.Name) -> None:
+            found.append(node.value)
+
+        def visit_Attribute(self, node: cst.Attribute) -> bool:
+            node.value.visit(self)
+            return False
+
+        def visit_Arg(self, node: cst.Arg) -> bool:
+            node.value.visit(self)
+            return False
+
+    node.visit(Mentions())
+    return found
+
+
+def find_all(node: cst.CSTNode, kind: type[_Node]) -> list[_Node]:
+    """All nodes of a kind in a piece of source, in its order."""
+    found: list[_Node] = []
+
+    class Finder(cst.CSTVisitor):
+        def on_visit(self, node: cst.CSTNode) -> bool:
+            if isinstance(node, kind):
+                found.append(node)
+            return True
+
+    node.visit(Finder())
+    return found
+
+
+class _CallFinder(cst.CSTVisitor):
+    METADATA_DEPENDENCIES = (PositionProvider,)
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: dict[tuple[int, int], cst.Call] = {}
-        self.imports = Imports()
-        self._functions: list[cst.CSTNode] = []
 
     def visit_Call(self, node: cst.Call) -> None:
         end = self.get_metadata(PositionProvider, node).end
         self.calls[end.line, end.column] = node
 
-    def visit_Import(self, node: cst.Import) -> None:
-        self.imports.add_import(node, self._functions)
 
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        self.imports.add_import_from(node, self._functions)
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self.imports.add_assignment(node.target)
-
-    def visit_Param(self, node: cst.Param) -> None:
-        self.imports.add_assignment(node.name)
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._functions.append(node)
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
-        self._functions.pop()
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self._functions.append(node)
-
-    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
-        self._functions.pop()
+__all__ = ["NEWLINE", "LocatedArgument", "LocatedCall", "Source", "find_all", "mentions"]

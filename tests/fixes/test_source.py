@@ -206,11 +206,10 @@ NAMES = {
     "from tensorflow import data as tfd": "tfd.AUTOTUNE",
     "from tensorflow.data import AUTOTUNE, Dataset": "AUTOTUNE",
     "from tensorflow.data.experimental import AUTOTUNE": "AUTOTUNE",
-    "from tensorflow.data import Dataset": "-1",
-    "from tensorflow import data\ndata = load(data)": "-1",
     "try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None": "-1",
     "def other():\n    import tensorflow as tf": "-1",
-    "import numpy as np": "-1",
+    "if TYPE_CHECKING:\n    import tensorflow as tf": "-1",
+    "for tf in range(9):\n    import tensorflow": "tensorflow.data.AUTOTUNE",
 }
 
 
@@ -218,6 +217,23 @@ NAMES = {
 def test_autotune_is_written_in_the_files_own_names(imports, name):
     text = f"{imports}\nds = ds.batch(8)\n"
     assert rewritten(text, PREFETCH) == f"{imports}\nds = ds.batch(8).prefetch({name})\n"
+
+
+IMPORTS = {
+    "beside others": ("import numpy as np\nfrom tensorflow.data import Dataset\n", 2),
+    "behind a docstring": ('"""What it does."""\n\n', 1),
+    "behind from __future__": ('"""What it does."""\nfrom __future__ import annotations\n', 2),
+    "below the first comments": ("#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n", 2),
+    "a name that means something else": ("from tensorflow import data\ndata = load(data)\n", 1),
+    "nothing": ("", 0),
+}
+
+
+@pytest.mark.parametrize(("head", "lines"), IMPORTS.values(), ids=IMPORTS)
+def test_an_import_is_added_where_none_leads_to_tensorflow(head, lines):
+    after = (head + "ds = ds.batch(8).prefetch(tf.data.AUTOTUNE)\n").splitlines(keepends=True)
+    after.insert(lines, "import tensorflow as tf\n")
+    assert rewritten(head + "ds = ds.batch(8)\n", PREFETCH) == "".join(after)
 
 
 def test_an_import_inside_the_function_counts_there():
@@ -295,7 +311,6 @@ NOT_PLAIN = {
     "a line in another block": ("ds = ds.cache()\nif x:\n    ds = ds.map(f)\n", MoveAfter("cache", "map")),
     "a line with something else between": ("ds = ds.cache()\nprint(ds)\nds = ds.map(f)\n", MoveAfter("cache", "map")),
     "a line of another name": ("a = a.cache()\nb = b.map(f)\n", MoveAfter("cache", "map")),
-    "a line that is not last": ("ds = ds.cache()\nds = ds.map(f).batch(3)\n", MoveAfter("cache", "map")),
     "backwards": ("ds = ds.map(f)\nds = ds.cache()\n", MoveAfter("cache", "map")),
     "no method call": ("ds = TFRecordDataset(f)\n", Remove("TFRecordDataset")),
     "an unknown call": ("ds = ds.map(f)\n", InsertAfter("filter", "cache")),
