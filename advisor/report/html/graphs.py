@@ -140,7 +140,7 @@ def _groups(iterators: list[Json], places: dict[str, int]) -> Json:
 
 def _whole_window(pipeline: Json, iterators: list[Json]) -> Json:
     return {
-        "label": f"all {units.format_count(pipeline['num_calls'])} calls of the window",
+        "label": f"the whole window: {units.format_many(pipeline['num_calls'], 'call')}",
         "path": [place for place, iterator in enumerate(iterators) if iterator["on_critical_path"]],
         "bottleneck": next((place for place, iterator in enumerate(iterators) if iterator["is_bottleneck"]), None),
         "figures": [
@@ -172,7 +172,7 @@ def _slow_calls(pipeline: Json, count: int) -> list[Json]:
 def _figures(calls: int, total_ns: int, self_ns: int, share: float | None) -> list[str]:
     """Calls, total, self time, share of the wait; a node that ran on other threads only has no calls in a single call."""
     times = [units.format_ns(total_ns), units.format_ns(self_ns)] if calls else [MISSING, MISSING]
-    return [units.format_count(calls), *times, MISSING if share is None else units.format_share(share)]
+    return [units.format_many(calls, "call"), *times, MISSING if share is None else units.format_share(share)]
 
 
 def _written(iterators: list[Json], calls: dict[str, Json]) -> list[Json]:

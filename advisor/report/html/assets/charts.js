@@ -29,12 +29,14 @@
     },
     memory(holder, index) {
       const names = ["heap", "stack", "free"];
-      const rows = memory[index].points.flatMap(([time, ...sizes]) => names.map((name, at) => ({ time, name, size: sizes[at] })));
+      const most = Math.max(...memory[index].points.flatMap(([, ...sizes]) => sizes.slice(0, 3)));
+      const [unit, unitName] = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]].find(([size]) => most >= size || size === 1);
+      const rows = memory[index].points.flatMap(([time, ...sizes]) => names.map((name, at) => ({ time, name, size: sizes[at] / unit })));
       return Plot.plot({
-        width: widthOf(holder), height: 260, marginLeft: 80,
+        width: widthOf(holder), height: 260, marginLeft,
         color: { domain: names, range: [report.color("c4"), report.color("c2"), report.color("c6")] },
-        x: { label: "ms" }, y: { label: null, grid: true, tickFormat: report.bytes },
-        marks: [Plot.lineY(rows, { x: "time", y: "size", stroke: "name", curve: "step-after", tip: { format: { y: report.bytes } } }), Plot.ruleY([0])],
+        x: { label: "ms" }, y: { label: unitName, grid: true },
+        marks: [Plot.lineY(rows, { x: "time", y: "size", stroke: "name", curve: "step-after", tip: true }), Plot.ruleY([0])],
       });
     },
   };

@@ -24,13 +24,6 @@ const report = {
     }
     return `${Math.round(ns)} ns`;
   },
-
-  bytes(size) {
-    for (const [power, unit] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
-      if (Math.abs(size) >= power) return `${Number((size / power).toPrecision(3))} ${unit}`;
-    }
-    return `${size} B`;
-  },
 };
 
 (() => {

@@ -37,7 +37,7 @@
     return [
       ...node.lines.map((text) => ["", text]),
       ["minor", `${share} of wait · self ${own}`],
-      ["minor", `total ${total} · ${calls} calls`],
+      ["minor", `total ${total} · ${calls}`],
       ...node.settings.map((text) => ["minor", text]),
     ];
   }
