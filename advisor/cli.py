@@ -24,6 +24,7 @@ from advisor.errors import AdvisorError
 COMMANDS = (
     "analyze",
     "capture",
+    "compare",
     "explain",
     "fix",
     "rules",

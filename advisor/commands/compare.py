@@ -1,0 +1,72 @@
+"""`advisor compare`: two scripts by turns, or two saved runs, side by side.
+
+In: two targets.  Out: step time, input wait, rate, memory and every iterator, before and after.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from advisor.commands.output import console_for_people, progress_line
+from advisor.commands.script_target import json_option, request_of, run_options
+
+if TYPE_CHECKING:
+    from advisor.model.run_comparison import RunComparison
+    from advisor.phases import Request
+
+
+@click.command("compare", options_metavar="[OPTIONS]", short_help="Compare two scripts, or two saved runs.")
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
+@json_option
+@run_options
+@click.option("--quiet", is_flag=True, help="Print no report and no progress.")
+def command(before: str, after: str, json_path: str | None, quiet: bool, **options: Any) -> int:  # noqa: ANN401
+    """Compare BEFORE and AFTER: two scripts, which are run by turns, or two saved runs.
+
+    A script with arguments is one word for the shell: "train.py --batch 64".
+    """
+    from advisor import comparing, phases
+
+    if options["out"] is not None:
+        raise click.UsageError("--out names one run folder; the two runs of a comparison get new ones.")
+    requests = [_request(target, options) for target in (before, after)]
+    if requests[0].is_saved_run != requests[1].is_saved_run:
+        raise click.UsageError("Compare two scripts, or two saved runs, not one with the other.")
+    loaded = [phases.load(request) for request in requests]
+    if not quiet and not requests[0].is_saved_run:
+        click.echo(comparing.announcement(), err=True)
+    rules, settings = loaded[0]
+    with progress_line(quiet) as on_progress:
+        comparison = comparing.compare(requests[0], requests[1], rules, settings, on_progress)
+    _emit_json(comparison, json_path)
+    if not quiet:
+        from advisor.report.comparison_text import print_comparison
+
+        print_comparison(comparison, console_for_people(to_stderr=json_path == "-"))
+    return 0
+
+
+def _request(target: str, options: dict[str, Any]) -> Request:
+    """The request of a path, or of a script and its arguments in one word."""
+    words = [target] if Path(target).exists() else shlex.split(target) or [target]
+    return request_of(words[0], tuple(words[1:]), {**options, "show_output": False})
+
+
+def _emit_json(comparison: RunComparison, json_path: str | None) -> None:
+    if json_path is None:
+        return
+    from advisor.report.comparison_json import comparison_to_bytes
+    from advisor.run_folder import write_whole
+
+    data = comparison_to_bytes(comparison)
+    if json_path == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    else:
+        write_whole(Path(json_path), data)
