@@ -92,7 +92,6 @@ class MemoryEvents:
     address: npt.NDArray[np.uint64]
     what: Numbers
     """Index into `owners`."""
-    group: Numbers
     allocators: tuple[str, ...] = ()
     owners: tuple[tuple[str, str, int, str], ...] = ()
     """(op, region type, number of the data type, shape) of allocations."""

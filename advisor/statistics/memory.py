@@ -2,8 +2,9 @@
 
 In: the memory events of one host.  Out: `AllocatorMemory`s.
 
-The peak's users are found as XProf does (`xplane_to_memory_profile.cc`): what was allocated in the peak's step and not freed
-before it; the rest of the bytes in use was there before. Of moments with equal memory the last one counts.
+What the window allocated and had not freed by the peak is told by op; the rest of the bytes in use was there before. XProf
+(`xplane_to_memory_profile.cc`) looks at the peak's own step alone and skips what was freed outside of any step. Of moments with
+equal memory the last one counts, as there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from advisor.model.activity import NO_GROUP, MemoryEvents
+from advisor.model.activity import MemoryEvents
 from advisor.model.statistics import AllocatorMemory, MemoryPoint, MemoryStatistics, MemoryUser
 from advisor.statistics.intervals import Ints
 
@@ -117,8 +118,6 @@ def _timeline(events: MemoryEvents, rows: Ints, in_use: Ints) -> tuple[MemoryPoi
 def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser], int]:
     """What held memory at the peak, largest first, and the bytes of all of it."""
     rows = rows[rows <= peak]
-    group = _fill(events.group[rows])
-    rows = rows[group == group[-1]]
     # the last event of each address tells whether it is held: sorted by address, stable in time
     order = np.argsort(events.address[rows], kind="stable")
     address = events.address[rows][order]
@@ -143,14 +142,6 @@ def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser
         )
     users.sort(key=lambda user: (-user.bytes, user.op, user.shape))
     return users, int(events.size_bytes[held].sum())
-
-
-def _fill(group: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Ints:
-    """The step of each event; those without one belong to the step after the last one known, as in XProf."""
-    known = group != NO_GROUP
-    last = np.maximum.accumulate(np.where(known, np.arange(len(group)), -1))
-    before = np.where(last >= 0, group[np.maximum(last, 0)], -1)
-    return np.where(known, group, before + 1).astype(np.int64)
 
 
 def _share(value: float) -> float | None:

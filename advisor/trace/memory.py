@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from advisor.model.activity import NO_GROUP, MemoryEvents
+from advisor.model.activity import MemoryEvents
 from advisor.trace.plain_text import text
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
@@ -36,7 +36,7 @@ class MemoryTable:
         self._time, self._fragmentation = array("q"), array("d")
         self._integers = {name: array("q") for name in _INTEGERS}
         self._address = array("Q")
-        self._allocator, self._owner, self._group = array("i"), array("i"), array("i")
+        self._allocator, self._owner = array("i"), array("i")
         self._is_allocation = array("B")
 
     def decoder(self, plane: Any) -> Callable[[Any, int], None]:  # noqa: ANN401
@@ -72,7 +72,6 @@ class MemoryTable:
         for name, column in self._integers.items():
             column.append(_fitting(values.get(name, 0)))
         self._address.append(values.get("addr", 0) & _UINT64)
-        self._group.append(values.get("group_id", NO_GROUP) if 0 <= values.get("group_id", -1) < 2**31 else NO_GROUP)
         allocator = texts.get("allocator_name") or str(values.get("device_ordinal", values.get("index_on_host", "")))
         self._allocator.append(self._allocators.setdefault(allocator, len(self._allocators)))
         owner = _NO_OWNER
@@ -101,7 +100,6 @@ class MemoryTable:
             requested_bytes=integers["requested_bytes"],
             address=np.frombuffer(self._address, np.uint64)[order],
             what=np.frombuffer(self._owner, np.int32)[order],
-            group=np.frombuffer(self._group, np.int32)[order],
             allocators=tuple(self._allocators),
             owners=tuple(self._owners),
         )
