@@ -110,6 +110,15 @@ class Consumption:
 
         return __init__
 
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """What this thread consumes meanwhile is none of the script's."""
+        before, self._local.depth = self._local.__dict__.get("depth", 0), 1
+        try:
+            yield
+        finally:
+            self._local.depth = before
+
     # -- contexts: what a library call means for the iterators made inside it
 
     def enter(self, kind: str, frame: FrameType | None) -> None:

@@ -62,6 +62,8 @@ class Built:
     dataset: Any
     is_new: bool
     """False: the recorded object itself."""
+    is_inside: bool = False
+    """Made inside a function while that was traced: no dataset that could be iterated from outside."""
 
 
 @dataclass(slots=True)
@@ -108,7 +110,7 @@ class Replay:
         """Places of the edits that have been applied."""
         self._frames: list[_Frame] = []
         self.built: list[Built] = []
-        """In the order in which they were built, inputs first; without those inside functions."""
+        """In the order in which they were built, inputs first; of those inside functions only the links."""
 
     def dataset(self, call_id: str) -> Any:  # noqa: ANN401
         """The dataset that stands where that call made its own, links behind it included.
@@ -215,7 +217,7 @@ class Replay:
             result = self._try(self._name(kept.id), kept.original, args, kwargs)
         dataset = made if kept.is_constructor else result
         _mark(dataset, kept.id)
-        self.built.append(Built(kept.id, kept.method, input_dataset, dataset, is_new=True))
+        self._note_built(kept.id, kept.method, input_dataset, dataset)
         return dataset
 
     @staticmethod
@@ -261,10 +263,10 @@ class Replay:
             with self._inside(link.id, None):
                 result = dataset.with_options(options, name=link.id)
             _mark(result, link.id)
-            self.built.append(Built(link.id, "with_options", dataset, result, is_new=True))
+            self._note_built(link.id, "with_options", dataset, result)
         else:
             result = self._insert(link.id, edit, dataset)
-            self.built.append(Built(link.id, edit.method, dataset, result, is_new=True))
+            self._note_built(link.id, edit.method, dataset, result)
             self._note(link.id)
         self._seen.add(link.number)
         return result
@@ -468,6 +470,10 @@ class Replay:
             return self._at(kept.id)
 
     # -- what is known of a call
+
+    def _note_built(self, call_id: str, method: str, input_dataset: Any, dataset: Any) -> None:  # noqa: ANN401
+        is_inside = not self._tf.executing_eagerly()
+        self.built.append(Built(call_id, method, input_dataset, dataset, is_new=True, is_inside=is_inside))
 
     def _note(self, call_id: str) -> None:
         self._seen.update(self.laid.numbers.get(call_id, ()))

@@ -182,7 +182,7 @@ class Equivalence:
         """What a cache of the edited pipeline would freeze that is not frozen in the original."""
         original = {each.id: each for each in self._originals[AS_RECORDED][1]}
         for cache in built:
-            if cache.method != "cache" or cache.input is None or not cache.is_new:
+            if cache.method != "cache" or cache.input is None or not cache.is_new or cache.is_inside:
                 continue
             known = original.get(cache.id)
             if known is not None and known.input is not None and not self._repeats(known.input):

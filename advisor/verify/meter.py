@@ -33,6 +33,9 @@ from advisor.verify.trial import FASTER, SAME, SLOWER
 WORTHWHILE = 1.03
 """A smaller gain is called `same`: single steps of a training vary by more, and every change of a script costs its reader."""
 
+FILL_S = 60.0
+"""Longest time to fill the caches of a side: what takes longer pays off only in long trainings, and is not waited for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -48,8 +51,7 @@ class Plan:
     turn_s: float = 0.6
     warmup_s: float = 2.5
     """AUTOTUNE looks again after 10 ms, 20 ms, 40 ms ... and has made most of its changes by then."""
-    fill_s: float = 60.0
-    """Longest time to fill the caches of a side."""
+    fill_s: float = FILL_S
     budget_s: float = 90.0
     """No new pair begins after that."""
 
@@ -99,11 +101,12 @@ class Side:
         """Length of an epoch, where one has been seen."""
         self._rate = 0.0
 
-    def prepare(self) -> None:
-        """Fill the caches and run until steady. Raises CannotMeasure."""
+    def prepare(self, on_progress: Callable[[], None] = lambda: None) -> None:
+        """Fill the caches and run until steady. Raises CannotMeasure. `on_progress` is called once in a while."""
         deadline = time.monotonic() + self._plan.fill_s
+        on_progress()
         for cache in self._caches:
-            self._fill(cache, deadline)
+            self._fill(cache, deadline, on_progress)
         start = time.monotonic()
         count = 0
         while (elapsed := time.monotonic() - start) < self._plan.warmup_s or count < 2:
@@ -156,14 +159,19 @@ class Side:
         self._epoch_count += 1
         return 1
 
-    def _fill(self, cache: Any, deadline: float) -> None:  # noqa: ANN401
+    def _fill(self, cache: Any, deadline: float, on_progress: Callable[[], None]) -> None:  # noqa: ANN401
+        """Read a cache to its end once; the cache belongs to the dataset object, so every iterator finds it filled."""
         if int(cache.cardinality()) == -1:
             raise CannotMeasure(
                 f"a cache of the pipeline {self.name} stands behind an endless dataset and is never full"
             )
         for count, _ in enumerate(cache, 1):
+            if count % 64 == 0:
+                on_progress()
             if count % 64 == 0 and not _has_room():
-                raise CannotMeasure(f"a cache of the pipeline {self.name} does not fit: after {count} elements memory runs out")
+                raise CannotMeasure(
+                    f"a cache of the pipeline {self.name} does not fit: after {count} elements memory runs out"
+                )
             if time.monotonic() > deadline:
                 size = int(cache.cardinality())
                 of = f" of {size}" if size >= 0 else ""
@@ -289,7 +297,7 @@ class PeakMemory:
         with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # 5: reset the peak (proc(5))
             self.can_reset = True
-        self.start_bytes = status_bytes("VmRSS")
+        self.start_bytes = status_bytes("VmRSS") or 0
 
     def read(self) -> int | None:
         """The peak since the beginning; None where it could not be reset and so may be older."""

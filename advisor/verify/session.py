@@ -1,25 +1,55 @@
 """A proof session: the user's script, held at the moment when it asks for its first element, tries edits on its dataset.
 
 In: how to run the script, and the call whose dataset its training consumes.  Out: a `Trial` per fix; run folders of edited
-pipelines that can be analysed again. This half never imports TensorFlow; the other one lives in `verify/child.py`.
+pipelines that can be analysed again. This half never imports TensorFlow; the other one is `advisor.verify.proof_run`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import IO, Any
 
+from advisor.capture.launch import check_target, environment, outputs, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.errors import AdvisorError, ScriptFailed
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import Call
-from advisor.verify.trial import Trial
+from advisor.verify.messages import edits_to_json, trial_from_json
+from advisor.verify.numbering import as_message
+from advisor.verify.trial import REFUSED, Trial
+
+TRIAL_S = 90.0
+"""Longest time for the turns of one trial; most need a third."""
+SILENCE_S = 150.0
+"""The child tells where it stands at each turn and pass; the longest of them, filling a cache, takes a minute."""
+MAX_HANGS = 2
+"""A pipeline that hangs costs another run of the script; after so many nothing more is tried."""
+_CHILD = Path(__file__).with_name("child.py")
+_POLL_S = 0.1
+_QUIT_GRACE_S = 30.0
+"""What the script's own `finally` blocks may take at the end."""
+
+
+class _Hangs(Exception):
+    """The child has said nothing for too long."""
 
 
 class ProofSession:
     """Use as a context manager: entering runs the script up to its first element, leaving stops it.
 
-    Raises AdvisorError when the script does not come to that point, ScriptFailed when it fails on its way there.
+    Raises AdvisorError when the script does not come to that point or its process ends in the middle, ScriptFailed when it fails
+    on its way there. Nothing is left behind but what lies in `request.out`.
     """
 
     def __init__(
@@ -29,25 +59,51 @@ class ProofSession:
         budget_s: float,
         on_progress: Callable[[Progress], None],
         calls: tuple[Call, ...] = (),
+        silence_s: float = SILENCE_S,
     ) -> None:
         """`request.out` is where the run folders of `profile` go (and the script's output); `budget_s` bounds everything.
 
         `calls`: those of the first run; with them the calls of this run are told apart even if they are numbered otherwise.
+        `silence_s`: a pipeline that gives no sign of life for so long is taken to hang.
         """
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
-        self._on_progress, self._calls = on_progress, calls
+        self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
         self.written_files: tuple[str, ...] = ()
-        """Files that the script itself opened for writing on its way to the first element."""
+        """Files that the script itself opened for writing on its way to the first element (absolute paths). What TensorFlow's own
+        code writes (checkpoints, summaries) is not seen.
+        """
         self.runs = 0
         """How often the script was run: once, and once more after each pipeline that hung."""
+        self._deadline = 0.0
+        self._child: subprocess.Popen[bytes] | None = None
+        self._to_child: IO[bytes] | None = None
+        self._from_child: IO[bytes] | None = None
+        self._rest = b""
+        self._files: Path | None = None
+        self._hangs = 0
+        self._profiles = 0
+        self._outputs = contextlib.ExitStack()
 
     def __enter__(self) -> ProofSession:
-        raise NotImplementedError
+        check_target(self._request)
+        self._deadline = time.monotonic() + self._budget_s
+        try:
+            self._request.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise AdvisorError(f"Cannot write to {self._request.out}: {error.strerror}.") from None
+        try:
+            self._start()
+        except BaseException:
+            self._end(is_polite=False)
+            raise
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        raise NotImplementedError
+        self._end(is_polite=kind is None)
+
+    # -- requests
 
     def try_fix(
         self,
@@ -56,13 +112,198 @@ class ProofSession:
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
     ) -> Trial:
-        """Measure `current` against `current + candidate`; compare the elements of the original with those of the latter."""
-        raise NotImplementedError
+        """Measure `current` against `current + candidate`; compare the elements of the original with those of the latter.
+
+        Edits are applied in that order. `claimed` is what all of them together are said to do to the data.
+        """
+        message = {
+            "do": "try",
+            "current": edits_to_json(current),
+            "candidate": edits_to_json(candidate),
+            "claimed": str(claimed),
+            "memory": predicted_memory_bytes,
+            "seconds": max(10.0, min(TRIAL_S, self._deadline - time.monotonic())),
+        }
+        try:
+            reply = self._ask(message)
+        except _Hangs:
+            self._hangs += 1
+            self._end(is_polite=False)
+            return Trial(
+                REFUSED, note=f"The edited pipeline gave no element for {self._silence_s:.0f} s, so it was given up."
+            )
+        return trial_from_json(reply["trial"])
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:
         """A run folder with a profile and a recording of the edited pipeline alone, its call ids those of the first run."""
-        raise NotImplementedError
+        self._profiles += 1
+        out = self._request.out / f"edited-{self._profiles}"
+        try:
+            self._ask({"do": "profile", "edits": edits_to_json(edits), "out": str(out.resolve())})
+        except _Hangs:
+            self._hangs += 1
+            self._end(is_polite=False)
+            raise AdvisorError(f"The edited pipeline gave no element for {self._silence_s:.0f} s.") from None
+        return out
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
         """Measure and compare the original against all edits that are kept."""
-        raise NotImplementedError
+        return self.try_fix((), edits, claimed)
+
+    # -- the child
+
+    def _start(self) -> None:
+        """Run the script until it is held."""
+        self._on_progress(Progress("starting", text=target_name(self._request)))
+        self.runs += 1
+        self._files = Path(tempfile.mkdtemp(prefix="advisor-proof-"))
+        out, err = self._outputs.enter_context(outputs(self._request))
+        request_read, request_write = os.pipe()
+        reply_read, reply_write = os.pipe()
+        message = {
+            **request_message(self._request, reply_write),
+            "request_fd": request_read,
+            "consumer": as_message(self._consumer_call),
+            "calls": [as_message(call) for call in self._calls],
+            "files": str(self._files),
+        }
+        message_file = self._files / "request.json"
+        message_file.write_text(json.dumps(message), "utf-8")
+        try:
+            self._child = subprocess.Popen(
+                [sys.executable, str(_CHILD), str(message_file)],
+                stdout=out,
+                stderr=err,
+                pass_fds=(request_read, reply_write),
+                env=environment(),
+            )
+        finally:
+            os.close(request_read)
+            os.close(reply_write)
+        self._to_child = os.fdopen(request_write, "wb", buffering=0)
+        self._from_child = os.fdopen(reply_read, "rb", buffering=0)
+        self._rest = b""
+        # The way to the first element may be long (data is prepared, a model is built): it has all the budget.
+        limit_s = max(self._silence_s, self._deadline - time.monotonic())
+        try:
+            ready = self._wait_for("ready", limit_s, is_silence=False)
+        except _Hangs:
+            raise AdvisorError(
+                f"{target_name(self._request)} did not come to its first element within {limit_s:.0f} s; "
+                "give it more time with --budget."
+            ) from None
+        self.written_files = tuple(ready["written"])
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._child is None:
+            if self._hangs > MAX_HANGS:
+                raise AdvisorError(f"{self._hangs} edited pipelines hung; nothing more is tried.")
+            self._start()
+        assert self._to_child is not None
+        with contextlib.suppress(BrokenPipeError):  # what became of the child is seen when the reply is awaited
+            self._to_child.write((json.dumps(message) + "\n").encode())
+        return self._wait_for("trial" if message["do"] == "try" else "done", self._silence_s, is_silence=True)
+
+    def _wait_for(self, wanted: str, limit_s: float, is_silence: bool) -> dict[str, Any]:
+        """The reply of that kind. Raises AdvisorError, ScriptFailed, _Hangs after `limit_s` of silence (or in all)."""
+        deadline = time.monotonic() + limit_s
+        ended: dict[str, Any] = {}
+        while True:
+            message = self._receive()
+            if message is None:
+                if self._child is not None and self._child.poll() is not None:
+                    raise self._failure(ended, wanted)
+                if time.monotonic() > deadline:
+                    raise _Hangs
+                continue
+            if is_silence:
+                deadline = time.monotonic() + limit_s
+            match message["say"]:
+                case kind if kind == wanted:
+                    return message
+                case "progress":
+                    self._on_progress(Progress(message["phase"], message["done"], message["total"]))
+                case "failed":
+                    raise AdvisorError(str(message["text"]))
+                case "ended":
+                    ended = message
+
+    def _receive(self) -> dict[str, Any] | None:
+        """The next message, or None if there is none within a moment."""
+        assert self._from_child is not None
+        if b"\n" not in self._rest:
+            ready, _, _ = select.select([self._from_child], [], [], _POLL_S)
+            data = self._from_child.read(65536) if ready else b""
+            if ready and not data and self._child is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(_POLL_S)
+            self._rest += data or b""
+        line, newline, rest = self._rest.partition(b"\n")
+        if not newline:
+            return None
+        self._rest = rest
+        with contextlib.suppress(ValueError):
+            message = json.loads(line)
+            if isinstance(message, dict) and "say" in message:
+                return message
+        return None
+
+    def _failure(self, ended: dict[str, Any], wanted: str) -> AdvisorError:
+        """Why the child is gone."""
+        name = target_name(self._request)
+        code = self._child.returncode if self._child is not None else 0
+        if code < 0:
+            return AdvisorError(f"{name} was killed by signal {-code} while fixes were tried; no file was changed.")
+        if wanted != "ready":
+            return AdvisorError(
+                f"{name} ended while fixes were tried ({ended.get('exception') or f'exit code {code}'})."
+            )
+        kind = ended.get("kind")
+        if kind == "failed" or (kind == "exited" and code):
+            self._show_error()
+            return ScriptFailed(
+                f"{name} failed before its first element: {ended.get('exception') or f'exit code {code}'}."
+            )
+        call = self._consumer_call
+        where = f" (line {call.site.line})" if call.site is not None else ""
+        return AdvisorError(
+            f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
+            "tried alone."
+        )
+
+    def _show_error(self) -> None:
+        """The script's own stderr, as it wrote it."""
+        if not self._request.show_output:
+            with contextlib.suppress(OSError):
+                sys.stderr.write((self._request.out / "script.err").read_text("utf-8", errors="replace"))
+                sys.stderr.flush()
+
+    def _end(self, is_polite: bool) -> None:
+        """End the child, by asking where that can be hoped for; remove all that it needed."""
+        child, self._child = self._child, None
+        try:
+            if child is not None:
+                if is_polite:
+                    with contextlib.suppress(OSError):
+                        assert self._to_child is not None
+                        self._to_child.write(b'{"do": "quit"}\n')
+                    self._wait_for_end(child)
+                if child.poll() is None and not is_polite:
+                    child.terminate()
+                stop(child)
+        finally:
+            for pipe in (self._to_child, self._from_child):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+            self._to_child = self._from_child = None
+            self._outputs.close()
+            if self._files is not None:
+                shutil.rmtree(self._files, ignore_errors=True)
+                self._files = None
+
+    def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
+        """Read on, so that the child's last words do not block it."""
+        deadline = time.monotonic() + _QUIT_GRACE_S
+        while child.poll() is None and time.monotonic() < deadline:
+            self._receive()

@@ -1,0 +1,108 @@
+"""A profile of an edited pipeline alone, in a run folder like any other.
+
+In: a finished `Replay` and the folder.  Out: `plugins/profile/...`, `recording.json`, `host.json`. The consumer takes element
+after element and does nothing with them, so the whole step is waiting: what the profile shows is the pipeline's own limit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.machine import describe_host
+from advisor.capture.monitor import Monitor
+from advisor.capture.profiler import Profiler
+from advisor.capture.recorder import Recorder
+from advisor.capture.script import StopScript
+from advisor.capture.tracks import Tracks
+from advisor.capture.window import Limits
+from advisor.fixes.edited_calls import edited_calls
+from advisor.fixes.replay import Replay
+from advisor.model.codec import encode
+from advisor.model.recording import Recording, ScriptExit
+from advisor.run_folder import write_whole
+from advisor.verify.meter import CannotMeasure
+
+
+def profile_pipeline(
+    recorder: Recorder,
+    work: Replay,
+    call_id: str,
+    out: Path,
+    facts: dict[str, Any],
+    report: Callable[[str, int, int | None], None],
+) -> None:
+    """Iterate the dataset under the profiler until the window's own rules close it. Raises CannotMeasure."""
+    import tensorflow as tf
+
+    out.mkdir(parents=True, exist_ok=True)
+    warnings: list[str] = []
+    tracks = Tracks()
+    monitor = Monitor(
+        out,
+        Limits(None, None, None),
+        tracks,
+        is_to_end=False,
+        is_profiling=True,
+        report=report,
+        warn=warnings.append,
+        on_measured=lambda: None,
+        on_stuck=_give_up,
+    )
+    monitor.profiler = Profiler(tf)
+    call = recorder.call(call_id)
+    track = tracks.at("for", call.site if call is not None else None, None)
+    track.call_id = work.output_id(call_id)
+    track.saw_tape = True  # the loop that counts: the window must not wait for another
+    _consume(work.dataset(call_id), track, monitor)
+    monitor.script_ended("finished")
+    capture = monitor.capture
+    if capture is None:
+        raise CannotMeasure("the edited pipeline ended before a window could be profiled")
+    monitor.settle()
+    host = describe_host()
+    write_whole(out / "host.json", encode(host))
+    recording = Recording(
+        host=host,
+        script_exit=ScriptExit("stopped"),
+        calls=edited_calls(recorder, work),
+        consumers=tuple(each.consumer(True) for each in tracks.all()),
+        steps=tuple(each.series() for each in tracks.all()),
+        window=capture.window,
+        usage=capture.usage,
+        models=capture.models,
+        warnings=tuple(warnings),
+        **facts,
+    )
+    write_whole(out / "recording.json", encode(recording))
+
+
+def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN401
+    """Epoch after epoch, until the monitor says that it is enough."""
+    import weakref
+
+    try:
+        while True:
+            iterator = iter(dataset)
+            track.iterators += 1
+            track.iterator = weakref.ref(iterator)
+            count = 0
+            while True:
+                start = monitor.boundary(track)
+                try:
+                    next(iterator)
+                except StopIteration:
+                    track.forget()
+                    break
+                count += 1
+                track.fetch_ns += time.time_ns() - start
+            if not count:
+                raise CannotMeasure("the edited pipeline gives no elements")
+    except StopScript:
+        return
+
+
+def _give_up(why: str) -> Any:  # noqa: ANN401
+    raise CannotMeasure(why.rstrip("."))

@@ -1,0 +1,147 @@
+"""The child's half of a proof session: holds the script where it asks for its first element, and serves there.
+
+In: the request, and one JSON object a line from the parent: `try`, `profile`, `quit`.  Out: replies, progress and
+failures, one JSON object a line each; then the script is stopped as at the end of a window.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from advisor.capture.consumption import Consumption
+from advisor.capture.kept import KeptCalls
+from advisor.capture.keras_steps import KerasSteps
+from advisor.capture.recorder import call_id_of
+from advisor.capture.script import StopScript, one_line
+from advisor.capture.session import Session
+from advisor.model.finding import Safety
+from advisor.model.recording import ScriptExit
+from advisor.verify.messages import edits_from_json, trial_to_json
+from advisor.verify.numbering import Numbering
+from advisor.verify.workbench import Workbench
+from advisor.verify.written_files import WrittenFiles
+
+
+class ProofRun(Session):
+    """One run of the script; watched like any other until it is held, but without the profiler."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        super().__init__(request)
+        self._is_profiled = False  # the window's rules still stop a script that never comes to the consumer
+        self._recorder.kept = KeptCalls()
+        self._consumption = Consumption(
+            self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
+        )
+        self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
+        self._requests = os.fdopen(request["request_fd"], "rb")
+        self._numbering = Numbering(request["consumer"], request["calls"])
+        self._written = WrittenFiles()
+        self._is_over = False
+
+    def run(self) -> int:
+        """Run the script; returns the exit code."""
+        os.set_inheritable(self._requests.fileno(), False)
+        return super().run()
+
+    def _on_tensorflow(self, tensorflow: ModuleType) -> None:
+        super()._on_tensorflow(tensorflow)
+        with contextlib.suppress(ImportError, AttributeError):
+            from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+            Function.__call__ = self._function_hook(Function.__call__)
+
+    def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A dataset given to a tf.function is another object inside it: it is held before."""
+
+        @functools.wraps(original)
+        def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if not self._is_over:
+                for value in (*args, *kwargs.values()):
+                    self._hold_if_wanted(value)
+            return original(function, *args, **kwargs)
+
+        return __call__
+
+    # -- holding
+
+    def _hold_if_wanted(self, dataset: Any) -> Any:  # noqa: ANN401
+        if self._is_over or not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
+            return dataset
+        call = self._recorder.call(call_id_of(dataset))
+        if call is None or not self._numbering.is_consumer(call):
+            return dataset
+        self._is_over = True
+        self._recorder.is_open = False
+        self._monitor.switch_off()
+        with contextlib.suppress(BrokenPipeError):
+            self._serve(call.id)
+        raise StopScript
+
+    def _serve(self, call_id: str) -> None:
+        import tensorflow as tf
+
+        self._numbering.learn(self._recorder.calls())
+        with tf.init_scope(), self._consumption.unwatched():
+            bench = Workbench(self._recorder, call_id, Path(self._request["files"]), self._progress)
+            self._say({"say": "ready", "written": list(self._written.stop())})
+            for line in self._requests:
+                message = json.loads(line)
+                if message["do"] == "quit":
+                    break
+                self._answer(bench, message)
+
+    def _answer(self, bench: Workbench, message: dict[str, Any]) -> None:
+        try:
+            if message["do"] == "try":
+                trial = bench.try_fix(
+                    self._edits(message["current"]),
+                    self._edits(message["candidate"]),
+                    Safety(message["claimed"]),
+                    message["memory"],
+                    message["seconds"],
+                )
+                self._say({"say": "trial", "trial": trial_to_json(trial)})
+            else:
+                bench.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
+                self._say({"say": "done"})
+        except Exception as error:
+            self._say({"say": "failed", "text": str(error) if message["do"] == "profile" else one_line(error)})
+            raise
+
+    def _edits(self, data: list[dict[str, Any]]) -> Any:  # noqa: ANN401
+        return tuple(self._numbering.translate(edit) for edit in edits_from_json(data))
+
+    def _recorded(self) -> dict[str, Any]:
+        """What a run folder's recording says of the run as a whole."""
+        request = self._request
+        name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
+        return {"target": " ".join([*name, *request["args"]]), "argv": (*name, *request["args"]), "cwd": self._cwd}
+
+    # -- messages
+
+    def _say(self, message: dict[str, Any]) -> None:
+        if self._pipe is not None:
+            data = (json.dumps(message) + "\n").encode()
+            while data:
+                data = data[os.write(self._pipe, data) :]
+
+    def _progress(self, phase: str, done: int, total: int | None) -> None:
+        self._say({"say": "progress", "phase": phase, "done": done, "total": total})
+
+    def _report(self, phase: str, done: int, total: int | None) -> None:
+        with contextlib.suppress(OSError):
+            self._progress("starting", 0, None)
+
+    def _finish(self, ended: ScriptExit) -> None:
+        with contextlib.suppress(OSError):
+            self._say({"say": "ended", "kind": ended.kind, "exception": ended.exception, "held": self._is_over})
+
+    def _write(self, ended: ScriptExit) -> None:
+        """Nothing is recorded of a proof."""

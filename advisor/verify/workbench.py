@@ -1,0 +1,190 @@
+"""Trials in the script's own process: the dataset it is about to consume, made again with edits, compared and measured.
+
+In: the recorded calls, and what is to be tried.  Out: `Trial`s; run folders of edited pipelines.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.machine import memory_bytes
+from advisor.capture.recorder import Recorder
+from advisor.fixes.replay import CannotReplay, Replay
+from advisor.model.finding import Edit, Safety
+from advisor.units import format_bytes
+from advisor.verify.elements import Bounds, collect
+from advisor.verify.equivalence import Equivalence, Judgement, OriginalFails
+from advisor.verify.meter import FILL_S, CannotMeasure, Measurement, PeakMemory, Plan, Side, measure
+from advisor.verify.trial import BROKEN, REFUSED, Trial
+
+COMPARED_ELEMENTS = 2000
+"""Elements of one pass of the comparison, and ..."""
+COMPARED_S = 3.0
+"""... the longest time of the first pass, in seconds: the others take as many elements as that one."""
+MEMORY_SHARE = 0.8
+"""A cache may take that much of the memory that is free; the rest is left to the training and its peaks."""
+_SAMPLED_ELEMENTS = 32
+_RESERVE = 1.1
+"""A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
+
+Report = Callable[[str, int, int | None], None]
+
+
+class Workbench:
+    """Serves one held dataset."""
+
+    def __init__(self, recorder: Recorder, call_id: str, files: Path, report: Report) -> None:
+        """`files`: an empty folder of ours, for file caches."""
+        self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
+        bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S)
+        self._equivalence = Equivalence(recorder, call_id, bounds, files)
+        self._number = 0
+
+    def try_fix(
+        self,
+        current: tuple[Edit, ...],
+        candidate: tuple[Edit, ...],
+        claimed: Safety,
+        predicted_memory_bytes: int | None,
+        budget_s: float,
+    ) -> Trial:
+        """See `ProofSession.try_fix`."""
+        try:
+            return self._try((*current, *candidate), current, claimed, predicted_memory_bytes, budget_s)
+        except CannotReplay as error:
+            return Trial(REFUSED, note=str(error), is_replayable=False)
+        except OriginalFails as error:
+            return Trial(REFUSED, note=f"The script's own pipeline fails: {error}.")
+
+    def _try(
+        self,
+        edits: tuple[Edit, ...],
+        current: tuple[Edit, ...],
+        claimed: Safety,
+        predicted_memory_bytes: int | None,
+        budget_s: float,
+    ) -> Trial:
+        too_big = _too_big(predicted_memory_bytes)
+        if too_big:
+            return Trial(REFUSED, note=too_big)
+        self._report("comparing", 0, None)
+        judgement = self._equivalence.judge(edits)
+        trial = Trial(
+            REFUSED,
+            safety_seen=judgement.seen,
+            elements_compared=judgement.elements,
+            note=_sentence(judgement.note),
+        )
+        if judgement.seen is None:
+            return trial
+        if not judgement.holds(claimed):
+            return replace(trial, verdict=BROKEN, note=_broken(judgement, claimed))
+        before, after = self._rebuild(current), self._rebuild(edits)
+        too_big = self._cache_too_big(after)
+        if too_big:
+            return replace(trial, note=too_big)
+        return self._measured(trial, before, after, budget_s)
+
+    def _measured(self, trial: Trial, before: Replay, after: Replay, budget_s: float) -> Trial:
+        plan = Plan(budget_s=budget_s, fill_s=max(5.0, min(FILL_S, budget_s)))
+        sides: list[Side] = []
+        peaks: list[int | None] = []
+        alone_bytes = 0
+        try:
+            for name, work in (("as it is", before), ("with the fix", after)):
+                memory = PeakMemory()
+                alone_bytes = alone_bytes or memory.start_bytes
+                side = Side(name, work.dataset(self._call_id), _caches(work), plan)
+                sides.append(side)
+                side.prepare(lambda: self._report("warming up", len(sides), 2))
+                peak = memory.read()  # less what the side before holds, as if only this one were there
+                peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
+            result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
+        except CannotMeasure as error:
+            return _with_memory(replace(trial, note=_sentence(str(error))), peaks)
+        finally:
+            for side in sides:
+                side.close()
+        return _with_memory(_with_measurement(trial, result), peaks)
+
+    def _rebuild(self, edits: tuple[Edit, ...]) -> Replay:
+        self._number += 1
+        files = self._files / f"side{self._number}"
+        shutil.rmtree(self._files / f"side{self._number - 4}", ignore_errors=True)
+        files.mkdir(parents=True, exist_ok=True)
+        work = Replay(self._recorder, edits, files=files)
+        work.dataset(self._call_id)
+        return work
+
+    def _cache_too_big(self, work: Replay) -> str:
+        """Why a new cache does not fit, from its own elements; empty if it does or nobody can know."""
+        for built in work.built:
+            if built.method != "cache" or built.input is None or self._recorder.call(built.id) is not None:
+                continue
+            count = int(built.input.cardinality())
+            if count < 0:
+                continue
+            sample = collect(built.input, Bounds(_SAMPLED_ELEMENTS, 5.0))
+            size = sample.size_bytes / max(1, len(sample.rows)) * count
+            too_big = _too_big(int(size * _RESERVE))
+            if too_big:
+                return too_big
+        return ""
+
+    def profile(self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]]) -> None:
+        """See `ProofSession.profile`. Raises CannotReplay, CannotMeasure."""
+        from advisor.verify.pipeline_profile import profile_pipeline
+
+        work = self._rebuild(edits)
+        side = Side("with the fixes", work.dataset(self._call_id), _caches(work), Plan())
+        self._report("profiling", 0, None)
+        side.prepare(lambda: self._report("warming up", 0, None))
+        side.close()
+        profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report)
+
+
+def _caches(work: Replay) -> list[Any]:
+    """The caches on the way to the dataset, inputs first; those inside functions cannot be filled beforehand."""
+    return [each.dataset for each in work.built if each.method == "cache" and not each.is_inside]
+
+
+def _with_memory(trial: Trial, peaks: list[int | None]) -> Trial:
+    before, after = [*peaks, None, None][:2]
+    return replace(trial, memory_before_bytes=before, memory_after_bytes=after)
+
+
+def _with_measurement(trial: Trial, result: Measurement) -> Trial:
+    notes = [note for note in (result.note, trial.note) if note]
+    return replace(
+        trial,
+        verdict=result.verdict,
+        speedup=result.speedup,
+        rate_before=result.rate_before,
+        rate_after=result.rate_after,
+        turns=result.turns,
+        note=" ".join(notes),
+    )
+
+
+def _too_big(needed: int | None) -> str:
+    free = memory_bytes()[1]
+    if needed is None or not free or needed <= MEMORY_SHARE * free:
+        return ""
+    return (
+        f"Not tried: it would hold {format_bytes(needed)}, and of the {format_bytes(free)} of memory that are left "
+        f"only {MEMORY_SHARE:.0%} may be used."
+    )
+
+
+def _broken(judgement: Judgement, claimed: Safety) -> str:
+    seen = judgement.seen or Safety.CHANGES
+    why = f": {judgement.note}" if judgement.note and seen is Safety.CHANGES else ""
+    return f"Claimed to be {claimed}, but the elements show {seen}{why.rstrip('.')}."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "." if text else ""
