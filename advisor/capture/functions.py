@@ -90,12 +90,14 @@ def function_facts(dataset: Any, function: object, site: Site | None) -> Functio
         return None
     ops: dict[str, int] = {}
     captured: list[str] = []
+    is_seeded = False
     for wrapper in wrappers:
         graph = wrapper.function.graph
         definition = graph.as_graph_def()
         bodies = [definition.node, *(body.node_def for body in definition.library.function)]
         for node in (node for body in bodies for node in body):
             ops[node.op] = ops.get(node.op, 0) + 1
+            is_seeded = is_seeded or _is_seeded(node)
         captured += _captured(graph, ops)
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
@@ -149,6 +151,15 @@ def function_site(function: object, is_user_file: Any) -> Site | None:  # noqa: 
         return None
     lines = [line for _, _, line in code.co_lines() if line is not None] or [code.co_firstlineno]
     return Site(code.co_filename, code.co_firstlineno, 1, max(lines), 1)
+
+
+def _is_seeded(node: Any) -> bool:  # noqa: ANN401
+    """Whether a random op draws the same numbers at every run. Unseeded ones have both seeds at 0."""
+    if node.op not in RANDOM_OPS:
+        return False
+    if node.op.startswith("Rng"):
+        return True
+    return any(node.attr[name].i != 0 for name in ("seed", "seed2") if name in node.attr)
 
 
 def _is_stateful(op: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from advisor.fixes.obstacles import obstacle_to
 from advisor.fixes.sharing import span_of
 from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
-from advisor.model.recording import Call
+from advisor.model.recording import Call, Recording
 
 _NEVER = "It would change the data, which is never done for you."
 _SAFETY = {
@@ -70,6 +70,18 @@ def make_plan(
         else:
             left_out.append(LeftOut(finding, reason))
     return Plan(tuple(chosen), tuple(left_out))
+
+
+def is_seeded(recording: Recording) -> bool:
+    """Whether a rerun of the script draws the same random numbers somewhere, so that drawing others changes its results.
+
+    Anything that fixes a seed counts: `tf.random.set_seed` (`keras.utils.set_random_seed` calls it), a `seed=` of a call of the
+    script, a seeded op in a function. What is not known counts as seeded.
+    """
+    if recording.is_seeded is not False:
+        return True
+    has_argument = any(call.library is None and call.arguments.get("seed") is not None for call in recording.calls)
+    return has_argument or any(call.function is not None and call.function.is_seeded for call in recording.calls)
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:

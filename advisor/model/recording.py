@@ -50,6 +50,8 @@ class FunctionFacts:
     """Op type -> number of such nodes, nested functions included."""
     captured: tuple[str, ...] = ()
     """Types of captured resources (`HashTableV2`, `VarHandleOp`, ...)."""
+    is_seeded: bool = False
+    """A random op in it has a seed, its own or the global one, or draws from a `tf.random.Generator`, which may have one."""
     is_elementwise: bool | None = None
     """Whether one call on a batch gives the batch of what it gives for each element; None: not looked at."""
     flow: tuple[tuple[str, str], ...] = ()
@@ -63,6 +65,8 @@ class FunctionFacts:
     numbers them."""
     used_inputs: tuple[int, ...] | None = None
     """Components of the element that the function reads; None: not looked at."""
+    is_traced: bool = True
+    """False: read in a script that was not run (`--source`), so that what it does is not known."""
 
 
 @dataclass(frozen=True, slots=True)

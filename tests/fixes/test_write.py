@@ -1,0 +1,449 @@
+"""The user's files are untouched or wholly changed, whatever happens; undoing gives every byte back."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from advisor.errors import AdvisorError
+from advisor.fixes.patch import Patch
+from advisor.fixes.write import changes_of, undo, write_patch
+
+BEFORE, AFTER = b"\xef\xbb\xbfds = ds.map(f)\r\n", b"\xef\xbb\xbfds = ds.map(f).cache()\r\n"
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "project" / "train.py"
+    path.parent.mkdir()
+    path.write_bytes(BEFORE)
+    return path
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    return path
+
+
+def patch_of(*paths: Path) -> Patch:
+    return Patch(dict.fromkeys(paths, (BEFORE, AFTER)))
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_write_and_undo_give_the_same_bytes(script, run_folder):
+    assert write_patch(patch_of(script), run_folder) == (script,)
+    assert script.read_bytes() == AFTER
+    assert changes_of(run_folder) == {script: (BEFORE, AFTER)}
+    assert undo(run_folder) == (script,)
+    assert script.read_bytes() == BEFORE
+    assert changes_of(run_folder) == {}
+    assert names_in(script.parent) == {"train.py"}
+
+
+def test_undo_by_the_scripts_name_takes_the_last_change_first(script, run_folder, tmp_path):
+    second, third = tmp_path / "second", b"third"
+    write_patch(patch_of(script), run_folder)
+    write_patch(Patch({script: (AFTER, third)}), second)
+    with pytest.raises(AdvisorError, match="has changed since"):
+        undo(run_folder)
+    undo(script)
+    assert script.read_bytes() == AFTER
+    undo(script)
+    assert script.read_bytes() == BEFORE
+    with pytest.raises(AdvisorError, match="Nothing to undo"):
+        undo(script)
+
+
+def test_a_script_whose_module_was_changed_is_undone_by_its_own_name(script, run_folder):
+    module = script.with_name("data.py")
+    module.write_bytes(BEFORE)
+    write_patch(patch_of(module), run_folder, script)
+    undo(script)
+    assert module.read_bytes() == BEFORE
+
+
+def test_permissions_and_a_link_to_the_script_stay(script, run_folder, tmp_path):
+    script.chmod(0o754)
+    link = tmp_path / "link.py"
+    link.symlink_to(script)
+    write_patch(patch_of(link.resolve()), run_folder, link)
+    assert link.is_symlink()
+    assert link.read_bytes() == AFTER
+    assert stat.S_IMODE(script.stat().st_mode) == 0o754
+    undo(link)
+    assert (script.read_bytes(), stat.S_IMODE(script.stat().st_mode)) == (BEFORE, 0o754)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_stays(script, run_folder):
+    os.chown(script, 1234, 1234)
+    write_patch(patch_of(script), run_folder)
+    assert (script.stat().st_uid, script.stat().st_gid) == (1234, 1234)
+
+
+def test_a_file_with_hard_links_is_left_alone(script, run_folder):
+    script.with_name("copy.py").hardlink_to(script)
+    with pytest.raises(AdvisorError, match="2 hard links"):
+        write_patch(patch_of(script), run_folder)
+    assert script.read_bytes() == BEFORE
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_file_edited_meanwhile_keeps_the_edit_and_no_other_is_changed(script, run_folder, number):
+    module = script.with_name("data.py")
+    module.write_bytes(BEFORE)
+    edited, other = [(script, module), (module, script)][number]
+    edited.write_bytes(b"mine")
+    with pytest.raises(AdvisorError, match="has changed since it was measured"):
+        write_patch(patch_of(script, module), run_folder)
+    assert (edited.read_bytes(), other.read_bytes()) == (b"mine", BEFORE)
+    assert not (run_folder / "source").exists()
+
+
+def test_undo_refuses_a_file_edited_since_and_names_the_backup(script, run_folder):
+    module = script.with_name("data.py")
+    module.write_bytes(BEFORE)
+    write_patch(patch_of(script, module), run_folder)
+    module.write_bytes(b"mine")
+    with pytest.raises(AdvisorError) as error:
+        undo(script)
+    assert "has changed since advisor fix wrote it" in str(error.value)
+    backup = run_folder / "source" / "1.before"
+    assert str(backup) in str(error.value)
+    assert backup.read_bytes() == BEFORE
+    assert (script.read_bytes(), module.read_bytes()) == (AFTER, b"mine")
+    module.write_bytes(AFTER)
+    undo(script)
+    assert (script.read_bytes(), module.read_bytes()) == (BEFORE, BEFORE)
+
+
+def test_a_vanished_file_is_told(script, run_folder):
+    write_patch(patch_of(script), run_folder)
+    script.unlink()
+    with pytest.raises(AdvisorError, match=r"cannot be read \(no such file.*0\.before"):
+        undo(run_folder)
+
+
+def test_a_second_change_in_the_same_run_folder_is_refused_until_the_first_is_undone(script, run_folder):
+    write_patch(patch_of(script), run_folder)
+    with pytest.raises(AdvisorError, match="undo it first"):
+        write_patch(Patch({script: (AFTER, BEFORE)}), run_folder)
+    undo(run_folder)
+    write_patch(patch_of(script), run_folder)
+    assert script.read_bytes() == AFTER
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_what_is_read_only_is_left_alone(script, run_folder, what):
+    path = script if what == "file" else script.parent
+    mode = path.stat().st_mode
+    path.chmod(mode & ~0o222)
+    try:
+        with pytest.raises(AdvisorError, match=r"is read-only, so no file was changed"):
+            write_patch(patch_of(script), run_folder)
+    finally:
+        path.chmod(mode)
+    assert script.read_bytes() == BEFORE
+    write_patch(patch_of(script), run_folder)
+    script.chmod(0o444)
+    with pytest.raises(AdvisorError, match="is read-only"):
+        undo(run_folder)
+    script.chmod(0o644)
+    undo(run_folder)
+    assert script.read_bytes() == BEFORE
+
+
+def test_a_run_folder_that_is_gone_is_told(script, run_folder):
+    write_patch(patch_of(script), run_folder)
+    for path in sorted(run_folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    run_folder.rmdir()
+    with pytest.raises(AdvisorError, match="where the backup of the last change was"):
+        undo(script)
+
+
+CHILD = """
+    import os, sys, time
+    from pathlib import Path
+    from advisor.errors import AdvisorError
+    from advisor.fixes.patch import Patch
+    from advisor.fixes.write import undo, write_patch
+
+    folder, run, action = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    before, after = {before!r}, {after!r}
+    patch = Patch({{path: (before, after) for path in sorted(folder.glob("*.py"))}})
+    {setup}
+    try:
+        write_patch(patch, run, folder / "a.py") if action == "write" else undo(run)
+    except AdvisorError as error:
+        sys.exit(f"AdvisorError: {{error}}")
+"""
+
+PAUSE_AFTER = """
+    left = [int(sys.argv[4])]
+    def pause(event, args):
+        if event == "os.rename" and os.fspath(args[1]).endswith(".py"):
+            left[0] -= 1
+            if left[0] < 0:
+                print("paused", flush=True)
+                time.sleep(60)
+    sys.addaudithook(pause)
+"""
+"""Stops the process before the n-th file takes its new bytes."""
+
+PAUSE_ON_OPEN = """
+    left = [int(sys.argv[4])]
+    def pause(event, args):
+        if event == "open" and str(folder) in str(args[0]) and args[2] & os.O_CREAT:
+            left[0] -= 1
+            if left[0] < 0:
+                print("paused", flush=True)
+                time.sleep(60)
+    sys.addaudithook(pause)
+"""
+"""Stops the process before it writes the n-th temporary file."""
+
+
+def child(setup: str, folder: Path, run: Path, action: str, *arguments: str, **kwargs) -> subprocess.Popen[str]:
+    code = textwrap.dedent(CHILD).format(before=BEFORE, after=AFTER, setup=textwrap.dedent(setup).strip())
+    command = [sys.executable, "-c", code, str(folder), str(run), action, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+
+
+def wait_for_pause(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "paused\n", process.communicate()[1]
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.py").write_bytes(BEFORE)
+    return folder
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [(folder / f"{name}.py").read_bytes() for name in "abc"]
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("recovery", ["undo", "undo by name", "write again", "write to another folder"])
+def test_killed_between_two_files(project, run_folder, tmp_path, number, recovery):
+    process = child(PAUSE_AFTER, project, run_folder, "write", str(number))
+    wait_for_pause(process)
+    process.kill()
+    process.communicate()
+    assert contents(project) == [AFTER] * number + [BEFORE] * (3 - number)  # each whole
+    if recovery == "undo":
+        undo(run_folder)
+    elif recovery == "undo by name":
+        undo(project / "a.py")
+    else:
+        target = run_folder if recovery == "write again" else tmp_path / "other"
+        write_patch(patch_of(*sorted(project.glob("*.py"))), target)
+        assert contents(project) == [AFTER] * 3
+        undo(target)
+    assert contents(project) == [BEFORE] * 3
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_killed_while_new_bytes_are_written(project, run_folder, number):
+    process = child(PAUSE_ON_OPEN, project, run_folder, "write", str(number))
+    wait_for_pause(process)
+    process.kill()
+    process.communicate()
+    assert contents(project) == [BEFORE] * 3
+    undo(run_folder)
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+
+
+def test_killed_while_undoing(project, run_folder):
+    write_patch(patch_of(*sorted(project.glob("*.py"))), run_folder)
+    process = child(PAUSE_AFTER, project, run_folder, "undo", "1")
+    wait_for_pause(process)
+    process.kill()
+    process.communicate()
+    assert contents(project) == [BEFORE, AFTER, AFTER]
+    undo(run_folder)
+    assert contents(project) == [BEFORE] * 3
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+
+
+def test_another_process_at_work_is_not_disturbed(project, run_folder, tmp_path):
+    process = child(PAUSE_AFTER, project, run_folder, "write", "1")
+    wait_for_pause(process)
+    try:
+        with pytest.raises(AdvisorError, match=f"process {process.pid}"):
+            write_patch(patch_of(project / "b.py"), tmp_path / "other")
+    finally:
+        process.kill()
+        process.communicate()
+    undo(run_folder)
+    assert contents(project) == [BEFORE] * 3
+
+
+@pytest.mark.parametrize(
+    ("setup", "number"), [(PAUSE_ON_OPEN, 1), (PAUSE_AFTER, 0), (PAUSE_AFTER, 1), (PAUSE_AFTER, 2)]
+)
+def test_ctrl_c_leaves_all_or_none_changed(project, run_folder, setup, number):
+    setup = setup.replace("time.sleep(60)", "time.sleep(0.5)")
+    process = child(setup, project, run_folder, "write", str(number))
+    wait_for_pause(process)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in error
+    assert process.returncode == -signal.SIGINT
+    is_swapping = setup.startswith(PAUSE_AFTER[:20]) and "os.rename" in setup
+    assert contents(project) == [AFTER if is_swapping else BEFORE] * 3
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+    if is_swapping:
+        undo(run_folder)
+    else:
+        assert not (run_folder / "source").exists()
+    assert contents(project) == [BEFORE] * 3
+
+
+FAIL = """
+    import errno
+    left = [int(sys.argv[4])]
+    def fail(event, args):
+        if event == "os.rename" and os.fspath(args[1]).endswith(".py"):
+            left[0] -= 1
+            if left[0] == -1:
+                raise OSError(errno.EIO, "Input/output error", os.fspath(args[1]))
+    sys.addaudithook(fail)
+"""
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_failure_between_two_files_gives_the_first_ones_back(project, run_folder, number):
+    numbers = [path.stat().st_ino for path in sorted(project.glob("*.py"))]
+    process = child(FAIL, project, run_folder, "write", str(number))
+    _, error = process.communicate(timeout=20)
+    assert "input/output error; no file was changed" in error
+    assert contents(project) == [BEFORE] * 3
+    assert [path.stat().st_ino for path in sorted(project.glob("*.py"))] == numbers  # the very same files
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+    assert not (run_folder / "source").exists()
+
+
+LIMIT = """
+    import resource, signal
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limit = int(sys.argv[4])
+    def restrict(event, args):
+        if event == "open" and str(folder) in str(args[0]) and args[2] & os.O_CREAT:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    sys.addaudithook(restrict)
+"""
+
+
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no such limit")
+def test_new_bytes_that_cannot_be_written_whole_change_nothing(project, run_folder):
+    process = child(LIMIT, project, run_folder, "write", "5")
+    _, error = process.communicate(timeout=20)
+    assert "cannot be written: file too large; no file was changed" in error
+    assert "Traceback" not in error
+    assert contents(project) == [BEFORE] * 3
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+    assert not (run_folder / "source").exists()
+
+
+def mounted(folder: Path, options: str) -> bool:
+    folder.mkdir(exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    if not mounted(folder, "size=64k"):
+        pytest.skip("mounting is not allowed")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    filler = disk / "filler"
+    with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    return filler
+
+
+def test_a_full_disk_under_the_script(small_disk, run_folder):
+    paths = [small_disk / "a.py", small_disk / "b.py"]
+    for path in paths:
+        path.write_bytes(BEFORE)
+    filler = fill(small_disk)
+    with pytest.raises(AdvisorError, match="the disk is full; no file was changed"):
+        write_patch(patch_of(*paths), run_folder)
+    assert [path.read_bytes() for path in paths] == [BEFORE, BEFORE]
+    assert names_in(small_disk) == {"a.py", "b.py", "filler"}
+    filler.unlink()
+    write_patch(patch_of(*paths), run_folder)
+    filler = fill(small_disk)
+    with pytest.raises(AdvisorError, match="the disk is full; no file was changed"):
+        undo(run_folder)
+    assert [path.read_bytes() for path in paths] == [AFTER, AFTER]
+    filler.unlink()
+    undo(run_folder)
+    assert [path.read_bytes() for path in paths] == [BEFORE, BEFORE]
+    assert names_in(small_disk) == {"a.py", "b.py"}
+
+
+def test_a_full_disk_under_the_run_folder(small_disk, script):
+    fill(small_disk)
+    with pytest.raises(AdvisorError, match="No backup can be written"):
+        write_patch(patch_of(script), small_disk / "run")
+    assert script.read_bytes() == BEFORE
+
+
+def test_a_disk_that_fills_up_after_the_backup_still_undoes(small_disk, script):
+    run = small_disk / "run"
+    write_patch(patch_of(script), run)
+    fill(small_disk)
+    undo(run)
+    assert script.read_bytes() == BEFORE
+
+
+def test_a_read_only_file_system(tmp_path, run_folder):
+    folder = tmp_path / "disk"
+    if not mounted(folder, "size=64k"):
+        pytest.skip("mounting is not allowed")
+    try:
+        script = folder / "train.py"
+        script.write_bytes(BEFORE)
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        with pytest.raises(AdvisorError, match="read-only"):
+            write_patch(patch_of(script), run_folder)
+        assert script.read_bytes() == BEFORE
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
