@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar, cast
 
 import msgspec
 
-from advisor.model.statistics import AllocatorMemory, HostSteps, KernelRow, OpRow, Statistics
+from advisor.model.statistics import AllocatorMemory, HostSteps, KernelRow, MemoryPoint, OpRow, Statistics
 
 Json = dict[str, object]
 T = TypeVar("T")
 
-MAX_OPS = 150
+MAX_OPS = 120
 """Per side. XProf shows 500; the last hundreds are microseconds each."""
-MAX_OP_TYPES = 80
-MAX_KERNELS = 150
-MAX_INPUT_OPS = 100
-MAX_STEPS = 600
+MAX_OP_TYPES = 60
+MAX_KERNELS = 120
+MAX_INPUT_OPS = 80
+MAX_STEPS = 320
 """Over all hosts, evenly taken; every host keeps a few."""
 MIN_STEPS_PER_HOST = 10
-MAX_POINTS = 200
-"""Of a memory timeline; the highest of each stretch is kept."""
-MAX_MEMORY_USERS = 60
-MAX_ALLOCATORS = 8
-MAX_TEXT = 300
+MAX_POINTS = 640
+"""Of all memory timelines; of each stretch the highest is kept."""
+MAX_MEMORY_USERS = 192
+"""Of all allocators."""
+MAX_ALLOCATORS = 16
+MAX_PIPELINES = 50
+MAX_TEXT = 200
 """Characters of a name: kernel names can be kilobytes long."""
 
 
@@ -67,9 +70,9 @@ def _input(statistics: Statistics, left_out: dict[str, int]) -> Json | None:
     if statistics.input is None:
         return None
     ops = _capped("input.ops", statistics.input.ops, MAX_INPUT_OPS, left_out)
-    pipelines = _capped("input.pipelines", statistics.input.pipelines, MAX_INPUT_OPS, left_out)
+    pipelines = _capped("input.pipelines", statistics.input.pipelines, MAX_PIPELINES, left_out)
     return {
-        **_fields(statistics.input),
+        **_fields(replace(statistics.input, ops=(), pipelines=())),
         "ops": [_plain(row) for row in ops],
         "pipelines": [_plain(row) for row in pipelines],
     }
@@ -79,17 +82,24 @@ def _memory(statistics: Statistics, left_out: dict[str, int]) -> Json | None:
     if statistics.memory is None:
         return None
     allocators = _capped("memory.allocators", statistics.memory.allocators, MAX_ALLOCATORS, left_out)
-    return {"allocators": [_allocator(one) for one in allocators]}
+    return {"allocators": [_allocator(one, len(allocators)) for one in allocators]}
 
 
-def _allocator(one: AllocatorMemory) -> Json:
-    users = one.users[:MAX_MEMORY_USERS]
+def _allocator(one: AllocatorMemory, num_allocators: int) -> Json:
+    users = one.users[: MAX_MEMORY_USERS // num_allocators]
     return {
-        **_fields(one),
-        "timeline": [_plain(point) for point in one.timeline[:MAX_POINTS]],
+        **_fields(replace(one, timeline=(), users=())),
+        "timeline": [_plain(point) for point in _highest(one.timeline, MAX_POINTS // num_allocators)],
         "users": [_plain(user) for user in users],
         "left_out_users": one.left_out_users + len(one.users) - len(users),
     }
+
+
+def _highest(points: Sequence[MemoryPoint], most: int) -> list[MemoryPoint]:
+    """At most so many points: of each stretch the one with most memory in use."""
+    size = math.ceil(len(points) / most) or 1
+    stretches = [points[first : first + size] for first in range(0, len(points), size)]
+    return [max(stretch, key=lambda point: point.heap_bytes + point.stack_bytes) for stretch in stretches]
 
 
 def _hosts(hosts: tuple[HostSteps, ...] | None, left_out: dict[str, int]) -> list[Json] | None:
@@ -102,7 +112,7 @@ def _hosts(hosts: tuple[HostSteps, ...] | None, left_out: dict[str, int]) -> lis
         stride = math.ceil(len(host.steps) / most) or 1
         steps = host.steps[::stride]
         left_out["hosts.steps"] = left_out.get("hosts.steps", 0) + host.num_steps - len(steps)
-        rows.append({**_fields(host), "steps": [_plain(step) for step in steps]})
+        rows.append({**_fields(replace(host, steps=())), "steps": [_plain(step) for step in steps]})
     return rows
 
 

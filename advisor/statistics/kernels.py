@@ -28,7 +28,6 @@ _ELIGIBLE_OP = re.compile(
     r"|DepthwiseConv2dNativeBackpropInput|/MatMul|FusedMatMul|/CudnnRNN|XlaDot|XlaDotV2)|.*(BatchMatMul|CudnnRNNV"
     r"|CudnnRNNForward|CudnnRNNBackprop).*"
 )
-_DETAIL = re.compile(r"(\w+):(\S+)")
 
 Key = tuple[str, str, str]
 """Kernel, launch configuration as it stands in the file, op."""
@@ -109,7 +108,7 @@ def kernel_rows(sums: KernelSums) -> tuple[KernelRow, ...]:
 
 def _row(key: Key, values: list[int]) -> KernelRow:
     name, details, op = key
-    said = dict(_DETAIL.findall(details))
+    said = {field: value for field, colon, value in (word.partition(":") for word in details.split()) if colon}
     shared = [
         _number(said[field]) for field in ("shm", "static_shared", "dynamic_shared", "group_mem") if field in said
     ]

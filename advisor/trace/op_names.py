@@ -13,7 +13,7 @@ import re
 _NODE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>\-]*")
 _TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*")
 _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?", re.DOTALL)
-_XLA_NUMBER = re.compile(r"(\.\d+)+(\.(remat|clone)\d*)*$")
+_XLA_SUFFIX = re.compile(r"\d+|(remat|clone)\d*")
 
 
 def is_op_name(name: str) -> bool:
@@ -35,4 +35,9 @@ def parse_op_name(name: str) -> tuple[str, str] | None:
 
 def xla_type(name: str) -> str:
     """`fusion` of `fusion.12`, `%copy-start` without its number: what stands for the type of an op of XLA."""
-    return _XLA_NUMBER.sub("", name.lstrip("%")) or name
+    name = name.lstrip("%")
+    head, dot, tail = name.rpartition(".")
+    while dot and head and _XLA_SUFFIX.fullmatch(tail):
+        name = head
+        head, dot, tail = name.rpartition(".")
+    return name
