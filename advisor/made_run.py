@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from advisor.made_script import FILE, Machine, Script, Stage
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Site, Usage
+from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Recording, Scalar, ScriptExit, Site, Usage
 
 MS = 1_000_000
 """Nanoseconds."""
@@ -45,7 +45,7 @@ class _Node:
     cpu_ms: float = 0.0
     python_ms: float = 0.0
     function_ms: float = 0.0
-    op_ms: float = 0.0
+    op_ms: dict[str, float] = field(default_factory=dict)
     elements: float = 1.0
     """Produced per step."""
     bytes: int | None = None
@@ -54,7 +54,8 @@ class _Node:
     injected: bool = False
     group: int = 0
     width: int = 1
-    parameters: dict[str, str | int | float | bool] = field(default_factory=dict)
+    instances: int = 1
+    parameters: dict[str, Scalar] = field(default_factory=dict)
 
 
 def measure(stages: Sequence[Stage], machine: Machine) -> MadePipeline:
@@ -68,11 +69,12 @@ def measure(stages: Sequence[Stage], machine: Machine) -> MadePipeline:
 def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[_Node]:
     """The executed graph after tf.data's rewrites, root first."""
     set_options = dict(option for stage in stages for option in stage.options)
-    is_tuned = set_options.get("autotune.enabled", True)
-    is_optimized = set_options.get("experimental_optimization.apply_default_optimizations", True)
-    nodes = [_Node("Root", None, injected=True, parameters={"cpu_budget": machine.cores})]
+    is_tuned = set_options.get("autotune.enabled", True) is True
+    is_optimized = set_options.get("experimental_optimization.apply_default_optimizations", True) is True
+    is_prefetched = set_options.get("experimental_optimization.inject_prefetch", True)
+    nodes = [_Node("Root", None, injected=True, parameters={"cpu_budget": machine.cores, **dict(machine.root)})]
     written = [i for i, stage in enumerate(stages) if stage.type != "Options"]
-    if is_tuned and is_optimized and stages[written[-1]].type != "Prefetch":
+    if is_tuned and is_optimized and is_prefetched and stages[written[-1]].type != "Prefetch":
         nodes.append(_Node("Prefetch", nodes[-1], injected=True, is_autotuned=True))
     rate = 1.0
     for i in reversed(written):
@@ -90,6 +92,8 @@ def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[
         for each in reversed(stage.inner):
             inner = _Node(each.type, nodes[-1], calls=(script.of_stage[id(each)],), elements=rate)
             inner.bytes = inner.calls[0].element_bytes
+            inner.instances = max(1, round(rate * stage.consumes * machine.steps))
+            _parallelise(inner, each, machine, is_rewritten=False)
             _charge(inner, each, rate)
             nodes.append(inner)
         rate *= stage.consumes
@@ -127,8 +131,9 @@ def _fusion(stage: Stage, below: _Node, is_optimized: bool) -> str | None:
 def _parallelise(node: _Node, stage: Stage, machine: Machine, is_rewritten: bool) -> None:
     written = dict(stage.arguments).get("num_parallel_calls")
     is_stateful = stage.function is not None and stage.function.is_stateful
-    if written is None and is_rewritten and ((stage.type == "Map" and not is_stateful) or stage.type == "Batch"):
+    if written is None and is_rewritten and stage.type == "Map" and not is_stateful:
         written = AUTOTUNE
+    node.parameters |= dict(stage.parameters)
     if node.type == "MapAndBatch" and stage.type == "Map":
         node.parallelism, node.is_autotuned = 1, False
     if written is not None:
@@ -147,7 +152,8 @@ def _charge(node: _Node, stage: Stage, rate: float) -> None:
     node.cpu_ms += 0.0 if stage.sleeps else work
     if stage.function is not None:
         node.function_ms += work
-        node.op_ms += work * stage.op_share
+        for op, share in stage.op_shares or (("Op", stage.op_share),):
+            node.op_ms[op] = node.op_ms.get(op, 0.0) + work * share
 
 
 def _assign_threads(nodes: list[_Node]) -> None:
@@ -207,7 +213,8 @@ def _analysis(
         above = long_names[id(node.parent)] if node.parent else "Iterator"
         long_names[id(node)] = f"{above}::{name}"
         busy = round(node.ms * machine.steps * MS)
-        ops = (OpCost("Op", 1, round(node.op_ms * machine.steps * MS)),) if node.function_ms else ()
+        ops = tuple(OpCost(op, 1, round(ms * machine.steps * MS)) for op, ms in node.op_ms.items() if node.function_ms)
+        sizes = [call.arguments.get("buffer_size") for call in node.calls]
         iterators.append(
             Iterator(
                 id=ids[id(node)],
@@ -227,7 +234,9 @@ def _analysis(
                 is_autotuned=node.is_autotuned,
                 element_bytes=node.bytes,
                 elements=round(node.elements * machine.steps),
-                parameters=node.parameters,
+                instances=node.instances,
+                buffer_size=next((size for size in sizes if isinstance(size, int) and size > 0), None),
+                parameters={name: value for name, value in node.parameters.items() if value is not None},
                 is_async=is_async(node.type),
                 injected_by_tensorflow=node.injected,
                 has_saturated_calls=any(node.group == each.group for each in slowest)
@@ -271,9 +280,19 @@ def _analysis(
     wall = round(step_ms * machine.steps * MS)
     work = machine.consumer_ms + sum(node.cpu_ms for node in nodes)
     busy_cores = min(machine.cores, work / step_ms + machine.busy_cores)
-    host = Host("made-up", machine.cores, int(machine.cores), machine.memory_bytes, machine.memory_bytes)
+    host = Host(
+        "made-up",
+        machine.cores,
+        int(machine.cores),
+        machine.memory_bytes,
+        machine.memory_bytes,
+        disk_free_bytes=machine.disk_bytes,
+    )
     usage = Usage(wall, round(wall * busy_cores))
-    return Analysis(FILE, verdict, (made,), tuple(script.calls), host, usage)
+    calls = tuple(script.calls)
+    end = ScriptExit("finished")
+    recording = Recording(FILE, host, end, calls=calls, consumers=(consumer,)) if machine.is_finished else None
+    return Analysis(FILE, verdict, (made,), calls, host, usage, recording=recording)
 
 
 def _steps(machine: Machine, step_ms: float, wait_ms: float) -> StepStats:

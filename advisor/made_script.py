@@ -43,13 +43,19 @@ class Stage:
     """Sources: elements of an epoch (UNKNOWN_CARDINALITY: TensorFlow cannot know)."""
     inner: tuple[Stage, ...] = ()
     """Stages in its function (interleave)."""
-    options: tuple[tuple[str, bool], ...] = ()
+    options: tuple[tuple[str, Scalar], ...] = ()
     python_share: float = 0.0
     """Share of its work that is in Python."""
     sleeps: bool = False
     """Its work is waiting for something: it uses no core and does not hold Python's lock."""
     op_share: float = 1.0
     """Share of its function's time inside ops; the rest is the cost of calling it."""
+    op_shares: tuple[tuple[str, float], ...] = ()
+    """Of which ops that is made, if it matters: (op type, share of the function's time)."""
+    described: tuple[tuple[str, Scalar], ...] = ()
+    """Arguments as a recorder describes them, where that does not follow from the text."""
+    parameters: tuple[tuple[str, Scalar], ...] = ()
+    """What the profile says of its iterator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,24 @@ class Machine:
     memory_bytes: int = 16 << 30
     epochs: int = 1
     steps: int = 100
+    disk_bytes: int | None = None
+    """Free space where the script runs."""
+    root: tuple[tuple[str, Scalar], ...] = ()
+    """What the profile says of the root iterator (`cpu_budget`, ...)."""
+    is_finished: bool = False
+    """The script came to its end, so that all its epochs were seen."""
 
 
 _FIRST_PARAMETER = {
     "map": "map_func",
     "filter": "predicate",
     "batch": "batch_size",
+    "cache": "filename",
+    "flat_map": "map_func",
+    "padded_batch": "batch_size",
+    "rebatch": "batch_size",
+    "shard": "num_shards",
+    "skip": "count",
     "shuffle": "buffer_size",
     "prefetch": "buffer_size",
     "repeat": "count",
@@ -154,14 +172,16 @@ class Script:
         line = len(self.lines) + 1
         name = column + text.index(stage.method) + 1
         arguments = {_FIRST_PARAMETER.get(stage.method, "arg0"): _scalar(value) for value in stage.positional}
-        arguments |= dict(stage.arguments)
+        arguments |= dict(stage.arguments) | dict(stage.described)
+        if stage.method == "cache":
+            arguments.setdefault("filename", "")
         call = Call(
             id=call_id,
             method=stage.method,
             site=Site(FILE, line, name, line, column + len(text) + 1),
             inputs=inputs,
             arguments=arguments,
-            explicit=tuple(arguments),
+            explicit=tuple(name for name in arguments if stage.positional or name in dict(stage.arguments)),
             function=stage.function,
             nested_in=nested_in,
             cardinality=elements,
@@ -181,7 +201,7 @@ def _flow(stage: Stage, elements: int, size: int) -> tuple[int, int]:
         elements = INFINITE_CARDINALITY
     elif stage.type == "FiniteTake":
         elements = int(stage.positional[0])
-    elif stage.method in ("filter", "interleave"):
+    elif stage.method in ("filter", "flat_map", "interleave"):
         elements = UNKNOWN_CARDINALITY
     elif elements > 0:
         elements = int(elements / stage.consumes)
@@ -189,7 +209,7 @@ def _flow(stage: Stage, elements: int, size: int) -> tuple[int, int]:
         elements *= int(stage.positional[0])
     if stage.bytes is not None:
         return elements, stage.bytes
-    return elements, int(size * stage.consumes) if stage.method == "batch" else size
+    return elements, int(size * stage.consumes) if stage.method in ("batch", "unbatch") else size
 
 
 def _text(stage: Stage, inner: str = "") -> str:
@@ -202,7 +222,7 @@ def _text(stage: Stage, inner: str = "") -> str:
 
 
 def _literal(name: str, value: Scalar) -> str:
-    return "tf.data.AUTOTUNE" if name == "num_parallel_calls" and value == AUTOTUNE else str(value)
+    return "tf.data.AUTOTUNE" if name == "num_parallel_calls" and value == AUTOTUNE else repr(value)
 
 
 def _scalar(text: str) -> Scalar:

@@ -29,21 +29,40 @@ from advisor.model.finding import (
     SetOption,
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import Call, Consumer, FunctionFacts, Host, Site, Usage
+from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
 from advisor.predict import (
     CachePlace,
     CoreUse,
     Obstacle,
     asynchronous,
+    batch_behind,
+    cache_bytes,
+    cache_obstacles,
     cache_places,
+    calls_behind,
     consumed_call,
     core_use,
+    element_bytes,
+    elements_per_epoch,
+    file_count,
+    forbidding_options,
+    is_read_again,
+    is_repeated_behind,
+    is_rewrite_forbidden,
+    is_sequential_stateless_map,
     iterators_inside,
+    iterators_of_call,
+    linear_chain,
+    movable_shuffles,
     nested_calls,
     overlap_factors,
     parallel_safety,
     predict_speedup,
     python_share,
+    saved_work,
+    serial_maps,
+    steps_per_epoch,
+    top_iterator,
     upstream_calls,
 )
 
@@ -115,6 +134,12 @@ def label(call: Call) -> str:
     return f"{call.method}({name})" if name else call.method
 
 
+def last_editable_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
+    """The last call of the user's own code before the consumer; None where there is none."""
+    call = consumed_call(analysis, pipeline)
+    return next((each for each in upstream_calls(analysis, call) if is_editable(each)), None) if call else None
+
+
 def place(call: Call) -> str:
     """`train.py:17`, or `` where the call has no place in the user's code."""
     return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else ""
@@ -122,6 +147,7 @@ def place(call: Call) -> str:
 
 __all__ = [
     "AUTOTUNE",
+    "INFINITE_CARDINALITY",
     "Analysis",
     "CachePlace",
     "Call",
@@ -153,18 +179,38 @@ __all__ = [
     "Usage",
     "Verdict",
     "asynchronous",
+    "batch_behind",
+    "cache_bytes",
+    "cache_obstacles",
     "cache_places",
+    "calls_behind",
     "catalog",
     "consumed_call",
     "core_use",
+    "element_bytes",
+    "elements_per_epoch",
+    "file_count",
+    "forbidding_options",
     "is_editable",
+    "is_read_again",
+    "is_repeated_behind",
+    "is_rewrite_forbidden",
+    "is_sequential_stateless_map",
     "iterators_inside",
+    "iterators_of_call",
     "label",
+    "last_editable_call",
+    "linear_chain",
+    "movable_shuffles",
     "nested_calls",
     "overlap_factors",
     "parallel_safety",
     "place",
     "predict_speedup",
     "python_share",
+    "saved_work",
+    "serial_maps",
+    "steps_per_epoch",
+    "top_iterator",
     "upstream_calls",
 ]

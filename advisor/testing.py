@@ -12,12 +12,15 @@ contradict itself. `fires` and `silent` say what a rule must make of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from advisor.made_run import MadePipeline, measure
 from advisor.made_script import Machine, Stage
 from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
+
+_NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,19 @@ def silent(made: MadePipeline, because: str, note: str | None = None) -> Example
 
 
 def source(
-    kind: str = "TFRecord", elements: int = 10_000, bytes: int = 1_000, ms: float = 0.0, shuffle: bool | None = None
+    kind: str = "TFRecord",
+    elements: int = 10_000,
+    bytes: int = 1_000,
+    ms: float = 0.0,
+    *,
+    shuffle: bool | None = None,
+    files: int | None = None,
+    **arguments: Scalar,
 ) -> Stage:
-    """`TFRecord`, `TextLine`, `TensorSlice`, `Range`, `Generator`, `Random` or `ListFiles` (with its `shuffle=`)."""
+    """`TFRecord`, `TextLine`, `TensorSlice`, `Range`, `Generator`, `Random` or `ListFiles` (with its `shuffle=`).
+
+    `files`: how many files a record or text source is given. `arguments`: others of its call (`compression_type="GZIP"`).
+    """
     method, text = {
         "TFRecord": ("TFRecordDataset", "files"),
         "TextLine": ("TextLineDataset", "files"),
@@ -57,7 +70,8 @@ def source(
         "Random": ("random", ""),
         "ListFiles": ("list_files", '"images/*.jpg"'),
     }[kind]
-    arguments = () if shuffle is None else (("shuffle", shuffle),)
+    if shuffle is not None:
+        arguments["shuffle"] = shuffle
     is_python = kind == "Generator"
     return Stage(
         method,
@@ -67,8 +81,9 @@ def source(
         consumes=0,
         bytes=bytes,
         elements=elements,
-        arguments=arguments,
+        arguments=tuple(arguments.items()),
         python_share=1.0 if is_python else 0.0,
+        described=() if files is None else (("filenames", f"<list of {files}>"),),
     )
 
 
@@ -84,12 +99,21 @@ def map_(
     captured: Sequence[str] = (),
     ops: Sequence[str] = (),
     op_share: float = 1.0,
+    op_shares: Mapping[str, float] = _NOTHING,
     bytes: int | None = None,
+    elementwise: bool | None = None,
+    fixed: Sequence[str] = (),
+    flow: Sequence[tuple[str, str]] = (),
+    unchanged: Sequence[tuple[int, int]] = (),
+    **arguments: Scalar,
 ) -> Stage:
     """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful.
 
-    `sleeps`: it waits for something outside (a server) and uses no core. `op_share`: share of its time inside its ops.
+    `sleeps`: it waits for something outside (a server) and uses no core. `op_share`: share of its time inside its ops;
+    `op_shares`: of which ops. `elementwise`, `fixed` (ops that depend on no random number), `flow`, `unchanged`: what the graph
+    of the function shows, as `FunctionFacts` has it.
     """
+    ops = (*ops, *op_shares, *fixed)
     facts = FunctionFacts(
         name=name,
         site=None,
@@ -98,24 +122,51 @@ def map_(
         python_ops=("EagerPyFunc",) if python else (),
         ops=dict.fromkeys((*ops, *(("RandomUniform",) if random else ()), *(("EagerPyFunc",) if python else ())), 1),
         captured=tuple(captured),
+        is_elementwise=elementwise,
+        flow=tuple(flow),
+        fixed_ops=dict.fromkeys(fixed, 1),
+        unchanged=tuple(unchanged),
     )
     return Stage(
         "map",
         "Map",
         ms,
         facts,
-        _parallel(calls),
+        (*_parallel(calls), *arguments.items()),
         (name,),
         bytes=bytes,
         python_share=1.0 if python else 0.0,
         op_share=op_share,
+        op_shares=tuple(op_shares.items()),
         sleeps=sleeps,
     )
 
 
-def filter_(name: str, ms: float, keep: float = 0.5) -> Stage:
-    """`filter(name)`; `ms` per element that passes, of which there are `keep` of 1."""
-    return Stage("filter", "Filter", ms, FunctionFacts(name, None, False), positional=(name,), consumes=1 / keep)
+def filter_(name: str, ms: float, keep: float = 0.5, reads: Sequence[int] | None = None) -> Stage:
+    """`filter(name)`; `ms` per element that passes, of which there are `keep` of 1. `reads`: the components it looks at."""
+    facts = FunctionFacts(name, None, False, used_inputs=None if reads is None else tuple(reads))
+    counts = (("passed", round(1000 * keep)), ("filtered", round(1000 * (1 - keep))))
+    return Stage("filter", "Filter", ms, facts, positional=(name,), consumes=1 / keep, parameters=counts)
+
+
+def shard(num_shards: int) -> Stage:
+    """`shard(num_shards, index=0)`."""
+    return Stage("shard", "Shard", arguments=(("index", 0),), positional=(str(num_shards),), consumes=num_shards)
+
+
+def unbatch(rows: int, ms: float = 0.0) -> Stage:
+    """`unbatch()` of elements with so many rows; `ms` per row."""
+    return Stage("unbatch", "Unbatch", ms, consumes=1 / rows)
+
+
+def padded_batch(size: int, bytes: int, ms: float = 0.0) -> Stage:
+    """`padded_batch(size)` that gives batches of so many bytes, padding included; `ms` per batch."""
+    return Stage("padded_batch", "PaddedBatchV2", ms, positional=(str(size),), consumes=size, bytes=bytes)
+
+
+def flat_map(*inner: Stage, per_input: float = 1_000) -> Stage:
+    """`flat_map(lambda file: ...)` over an input of which each element opens `inner` (source first)."""
+    return Stage("flat_map", "FlatMap", inner=inner, consumes=1 / per_input)
 
 
 def interleave(
@@ -132,9 +183,9 @@ def interleave(
     return Stage("interleave", "Interleave", arguments=arguments, inner=inner, consumes=1 / per_input)
 
 
-def batch(size: int, ms: float = 0.0) -> Stage:
+def batch(size: int, ms: float = 0.0, *, calls: int | None = None) -> Stage:
     """`batch(size)`; `ms` per batch."""
-    return Stage("batch", "Batch", ms, positional=(str(size),), consumes=size)
+    return Stage("batch", "Batch", ms, arguments=_parallel(calls), positional=(str(size),), consumes=size)
 
 
 def shuffle(size: int = 1_000, *, reshuffle_each_iteration: bool | None = None) -> Stage:
@@ -150,9 +201,9 @@ def repeat(count: int | None = None) -> Stage:
     )
 
 
-def cache() -> Stage:
+def cache(filename: str | None = None) -> Stage:
     """`cache()`, in its first epoch: what is upstream of it still runs."""
-    return Stage("cache", "MemoryCache")
+    return Stage("cache", "MemoryCache", positional=() if filename is None else (f'"{filename}"',))
 
 
 def take(count: int) -> Stage:
@@ -165,7 +216,7 @@ def prefetch(size: int = AUTOTUNE) -> Stage:
     return Stage("prefetch", "Prefetch", positional=("tf.data.AUTOTUNE" if size == AUTOTUNE else str(size),))
 
 
-def options(**values: bool) -> Stage:
+def options(**values: Scalar) -> Stage:
     """`with_options(options)`; dots are written as two underscores: `options(autotune__enabled=False)`."""
     return Stage(
         "with_options",
@@ -181,14 +232,27 @@ def pipeline(
     cores: float = 8,
     busy_cores: float = 0.0,
     memory_gib: float = 16,
+    disk_gib: float | None = None,
     epochs: int = 1,
+    is_finished: bool = False,
+    **root: Scalar,
 ) -> MadePipeline:
     """The run of a script made of `stages`, source first.
 
     `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores that
-    others than the pipeline and its consumer take. `epochs`: how often the script reads the data.
+    others than the pipeline and its consumer take. `epochs`: how often the script reads the data. `is_finished`: it was seen to
+    its end. `root`: what the profile says of the root iterator (`cpu_budget=64`).
     """
-    machine = Machine(consumer_ms, cores, busy_cores, int(memory_gib * (1 << 30)), epochs)
+    machine = Machine(
+        consumer_ms,
+        cores,
+        busy_cores,
+        int(memory_gib * (1 << 30)),
+        epochs,
+        disk_bytes=None if disk_gib is None else int(disk_gib * (1 << 30)),
+        root=tuple(root.items()),
+        is_finished=is_finished,
+    )
     return measure(stages, machine)
 
 
@@ -209,15 +273,19 @@ __all__ = [
     "cache",
     "filter_",
     "fires",
+    "flat_map",
     "interleave",
     "map_",
     "options",
+    "padded_batch",
     "pipeline",
     "prefetch",
     "repeat",
+    "shard",
     "shuffle",
     "silent",
     "source",
     "take",
+    "unbatch",
     "unknown_size",
 ]

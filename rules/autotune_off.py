@@ -6,30 +6,24 @@ from dataclasses import dataclass
 
 from advisor.rule import (
     Analysis,
-    Call,
     Evidence,
     Finding,
     Fix,
     Iter,
-    Iterator,
     Note,
-    Pipeline,
     Rule,
     Safety,
     SetOption,
-    catalog,
-    consumed_call,
     core_use,
+    forbidding_options,
     is_editable,
+    is_sequential_stateless_map,
     overlap_factors,
     place,
     predict_speedup,
-    upstream_calls,
+    top_iterator,
 )
 from advisor.testing import AUTOTUNE, batch, fires, map_, options, pipeline, prefetch, shuffle, silent, source
-
-AUTOTUNE_OPTIONS = ("autotune.enabled", "experimental_optimization.autotune")
-REWRITE_OPTIONS = ("experimental_optimization.apply_default_optimizations",)
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class AutotuneOff(Rule):
             width = max(1.0, use.usable) if use else 1.0
             factors = {it.id: 1 / width for it in pipeline.iterators if is_sequential_stateless_map(it)}
             names = [f"keeps {', '.join(pipeline.iterator(i).name for i in factors)} sequential"] if factors else []
-            top = next((it for it in pipeline.iterators if it.name not in ("Root", "Model", "Options")), None)
+            top = top_iterator(pipeline)
             if top is not None and not top.is_async:
                 names.append("puts no prefetch at the end")
             if not names:
@@ -77,32 +71,6 @@ class AutotuneOff(Rule):
                 fix=Fix((SetOption(call.id, option, None),), Safety.EXACT, is_auto=True) if is_editable(call) else None,
                 evidence=(Evidence("sequential_maps", len(factors), "maps"),),
             )
-
-
-def forbidding_options(analysis: Analysis, pipeline: Pipeline) -> Iter[tuple[Call, str]]:
-    """The calls of the pipeline that switch autotuning or the default optimizations off."""
-    consumed = consumed_call(analysis, pipeline)
-    for call in upstream_calls(analysis, consumed) if consumed else ():
-        for option in (*AUTOTUNE_OPTIONS, *REWRITE_OPTIONS):
-            if call.options.get(option) is False:
-                yield call, option
-
-
-def is_sequential_stateless_map(iterator: Iterator) -> bool:
-    """Whether tf.data would run this map in parallel if it might."""
-    kind = catalog.base_type(iterator.name)
-    maps = [call for call in iterator.calls if call.method == "map" and call.nested_in is None]
-    is_sequential = kind == "Map" or (kind == "MapAndBatch" and iterator.parallelism == 1)
-    return (
-        is_sequential
-        and bool(maps)
-        and all(
-            call.arguments.get("num_parallel_calls") is None
-            and call.function is not None
-            and not call.function.is_stateful
-            for call in maps
-        )
-    )
 
 
 EXAMPLES = (

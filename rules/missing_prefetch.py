@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from advisor.rule import (
     AUTOTUNE,
     Analysis,
-    Call,
     Evidence,
     Finding,
     Fix,
     InsertAfter,
     Iter,
     Note,
-    Pipeline,
     Rule,
     Safety,
     asynchronous,
-    catalog,
-    consumed_call,
-    is_editable,
+    is_rewrite_forbidden,
+    last_editable_call,
     overlap_factors,
     place,
     predict_speedup,
-    upstream_calls,
+    top_iterator,
 )
 from advisor.testing import batch, fires, map_, options, pipeline, prefetch, shuffle, silent, source
 from advisor.units import format_share
@@ -47,7 +44,8 @@ class MissingPrefetch(Rule):
     When one element is so large that a second one does not fit in memory.
 
     ## What tf.data already does
-    It puts a prefetch at the end by itself (`inject_prefetch`), unless autotuning or the default optimizations are switched off.
+    It puts a prefetch at the end by itself (`inject_prefetch`), unless that rewrite is switched off (if autotuning or all
+    default optimizations are, see `autotune-off`).
     `MapAndBatch`, `ParallelMap` and `ParallelBatch` at the end work ahead too; the rule is silent about those.
     """
 
@@ -59,11 +57,11 @@ class MissingPrefetch(Rule):
         pipeline = analysis.main
         if pipeline is None or 1 - pipeline.wait_share < self.min_consumer_share:
             return
-        top = next(
-            (it for it in pipeline.iterators if catalog.base_type(it.name) not in ("Root", "Model", "Options")), None
-        )
-        if top is None or top.is_async:
-            return
+        top = top_iterator(pipeline)
+        if top is None or top.is_async or is_rewrite_forbidden(analysis, pipeline):
+            return  # where an option forbids tf.data to put one there, that option is the cause: `autotune-off`
+        if any(call.method == "prefetch" for it in pipeline.iterators for call in it.calls):
+            return  # there is one, in the wrong place: `misplaced-prefetch`
         call = last_editable_call(analysis, pipeline)
         behind = asynchronous(pipeline)
         share = sum(it.blame_share for it in pipeline.iterators if it.id not in behind)
@@ -90,19 +88,11 @@ class MissingPrefetch(Rule):
         )
 
 
-def last_editable_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
-    """The last call of the user's own code before the consumer; None if the end is a library's with several inputs."""
-    call = consumed_call(analysis, pipeline)
-    if call is None:
-        return None
-    return next((each for each in upstream_calls(analysis, call) if is_editable(each)), None)
-
-
 EXAMPLES = (
     fires(
         pipeline(
             source(ms=1),
-            options(experimental_optimization__inject_prefetch=False, autotune__enabled=False),
+            options(experimental_optimization__inject_prefetch=False),
             shuffle(),
             batch(8),
             consumer_ms=10,
@@ -115,8 +105,8 @@ EXAMPLES = (
             source(),
             map_("decode", ms=1),
             batch(8),
-            options(autotune__enabled=False),
-            map_("normalize", ms=8),
+            options(experimental_optimization__inject_prefetch=False),
+            map_("normalize", ms=8, random=True),
             consumer_ms=10,
         ),
         fixed="ds.map(normalize).prefetch(tf.data.AUTOTUNE)",
@@ -126,15 +116,27 @@ EXAMPLES = (
         because="tf.data has injected a prefetch",
     ),
     silent(
-        pipeline(source(ms=1), batch(8), options(autotune__enabled=False), prefetch(1), consumer_ms=4),
+        pipeline(
+            source(ms=1),
+            batch(8),
+            options(experimental_optimization__inject_prefetch=False),
+            prefetch(1),
+            consumer_ms=4,
+        ),
         because="the script prefetches",
     ),
     silent(
-        pipeline(source(), options(autotune__enabled=False), map_("decode", ms=1), batch(8), consumer_ms=4),
+        pipeline(
+            source(),
+            options(experimental_optimization__inject_prefetch=False),
+            map_("decode", ms=1),
+            batch(8),
+            consumer_ms=4,
+        ),
         because="MapAndBatch works ahead on its own threads",
     ),
     silent(
-        pipeline(source(ms=10), batch(8), options(autotune__enabled=False), consumer_ms=0.5),
+        pipeline(source(ms=10), batch(8), options(experimental_optimization__inject_prefetch=False), consumer_ms=0.5),
         because="the consumer does next to nothing, so that there is nothing to overlap with",
     ),
 )

@@ -17,12 +17,12 @@ from advisor.rule import (
     Iter,
     MoveAfter,
     Note,
-    Pipeline,
     Rule,
     Safety,
     SetArgument,
     cache_places,
     is_editable,
+    is_read_again,
     label,
     place,
 )
@@ -93,7 +93,7 @@ class RepeatedWork(Rule):
         yield from forbidden(places, chosen, self.equal_gain)
         if chosen is None:
             yield from self._too_large(analysis, places)
-        elif chosen.is_repeated_below or has_several_epochs(analysis, pipeline):
+        elif chosen.is_repeated_below or is_read_again(analysis, pipeline):
             yield self._advice(analysis, chosen)
         else:
             yield Note(
@@ -197,17 +197,6 @@ def order_of(chosen: CachePlace) -> str:
         names = " and ".join(dict.fromkeys(obstacle.call.method for obstacle in chosen.obstacles))
         return f" The order that {names} gave in the first epoch stays."
     return ""
-
-
-def has_several_epochs(analysis: Analysis, pipeline: Pipeline) -> bool:
-    """Whether the consumer reads the data more than once: seen, or said by Keras."""
-    consumer = pipeline.consumer
-    if consumer is None:
-        return False
-    if consumer.kind.startswith("keras"):  # it makes iterators for its own purposes too
-        epochs = analysis.keras.get("epochs")
-        return isinstance(epochs, int) and epochs > 1
-    return consumer.iterators > 1
 
 
 def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:

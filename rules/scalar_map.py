@@ -9,13 +9,17 @@ from advisor.rule import (
     Call,
     Evidence,
     Finding,
+    Fix,
     Iter,
     Iterator,
+    MoveAfter,
     Note,
     Pipeline,
-    Prediction,
     Rule,
+    Safety,
+    batch_behind,
     catalog,
+    is_editable,
     label,
     place,
     predict_speedup,
@@ -33,9 +37,10 @@ class ScalarMap(Rule):
     batch of a thousand elements pays that a thousand times.
 
     ## What the fix does
-    The rule advises, it changes nothing yet: put the `batch` before the `map`. The function then runs once per batch, on tensors
-    with one more dimension in front. The rule speaks only of functions whose ops all work element by element, which give the
-    same values either way.
+    The `map` moves behind the `batch`. The function then runs once per batch, on tensors with one more dimension in front. The
+    rule speaks only of functions of whose graph it is certain that they give the same values either way: every op works element
+    by element, all tensors that stem from the element have the same number of dimensions, and no constant has more. `advisor fix`
+    compares real elements, bit for bit, before it keeps the change.
 
     ## When not to
     When the function looks at the shape of its element, or elements have different shapes (`padded_batch`, ragged tensors).
@@ -61,16 +66,19 @@ class ScalarMap(Rule):
             call = next((each for each in iterator.calls if each.method == "map"), None)
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_elementwise(call):
                 continue
-            size = batch_size_below(pipeline, iterator)
-            is_fused = any(each.method == "batch" for each in iterator.calls)
-            calls = (iterator.elements or 0) * (size if is_fused and size else 1)
+            batched = batch_behind(pipeline, iterator)
+            size = batched.arguments.get("batch_size") if batched else None
+            if batched is None or not isinstance(size, int):
+                continue
+            is_fused = any(each.id == batched.id for each in iterator.calls)
+            calls = (iterator.elements or 0) * (size if is_fused else 1)
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
-            if not size or not calls or size < self.min_batch_size or op_share > self.max_op_share:
+            if not calls or size < self.min_batch_size or op_share > self.max_op_share:
                 continue
             call_ns = iterator.busy_ns / calls
             if call_ns > self.max_call_us * 1_000:
                 continue
-            yield self._advice(analysis, pipeline, iterator, call, size, call_ns, op_share)
+            yield self._advice(analysis, pipeline, iterator, call, batched, size, call_ns, op_share)
 
     def _advice(
         self,
@@ -78,6 +86,7 @@ class ScalarMap(Rule):
         pipeline: Pipeline,
         iterator: Iterator,
         call: Call,
+        batched: Call,
         size: int,
         call_ns: float,
         op_share: float,
@@ -99,7 +108,10 @@ class ScalarMap(Rule):
             because,
             call=call,
             iterator=iterator,
-            prediction=prediction and Prediction(prediction.value, 1.0, prediction.high),
+            prediction=prediction,
+            fix=Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=True)
+            if call.function and call.function.is_elementwise and is_editable(call) and is_editable(batched)
+            else None,
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("time_per_call", call_ns, "ns"),
@@ -110,38 +122,63 @@ class ScalarMap(Rule):
 
 
 def is_elementwise(call: Call) -> bool:
-    """Whether all ops of the function give the same on a batch as on its elements."""
-    return call.function is not None and bool(call.function.ops) and catalog.ELEMENTWISE_OPS.issuperset(call.function.ops)
-
-
-def batch_size_below(pipeline: Pipeline, iterator: Iterator) -> int | None:
-    """Size of the batch that the map's elements go into; None if there is no plain `batch` on the way to the root."""
-    node: Iterator | None = iterator
-    while node is not None:
-        for call in node.calls:
-            size = call.arguments.get("batch_size")
-            if call.method == "batch" and isinstance(size, int):
-                return size
-        node = pipeline.parent(node)
-    return None
+    """Whether the function gives the same on a batch as on its elements. Recordings made before the graph was looked at say
+    nothing of its shapes: then its ops decide, and nothing is changed.
+    """
+    function = call.function
+    if function is None or not function.ops or not catalog.ELEMENTWISE_OPS.issuperset(function.ops):
+        return False
+    return function.is_elementwise is not False
 
 
 _SCALE = ("Cast", "RealDiv", "Sub")
 
 EXAMPLES = (
     fires(
-        pipeline(source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.1), batch(1024), consumer_ms=1, cores=2)
+        pipeline(
+            source("Range"),
+            map_("scale", ms=0.02, ops=_SCALE, op_share=0.1, elementwise=True),
+            batch(1024),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.batch(1024)\nds = ds.map(scale)",
     ),
     fires(
         pipeline(
             source(),
-            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2),
+            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True),
             shuffle(),
             batch(256),
             prefetch(),
             consumer_ms=0.5,
             cores=4,
-        )
+        ),
+        fixed="ds = ds.batch(256)\nds = ds.map(scale)",
+    ),
+    fires(
+        pipeline(source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.1), batch(1024), consumer_ms=1, cores=2)
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("scale", ms=0.02, ops=_SCALE, op_share=0.1, elementwise=False),
+            batch(1024),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="its shapes make it something else on a batch",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("scale", ms=0.02, ops=_SCALE, op_share=0.1, elementwise=True),
+            map_("make_image", ms=0.001, bytes=5_000, calls=1),
+            batch(1024),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="another map takes its single elements",
     ),
     silent(
         pipeline(source("Range"), batch(1024), map_("scale", ms=5, ops=_SCALE, op_share=0.9), consumer_ms=1, cores=2),

@@ -19,16 +19,18 @@ from advisor.rule import (
     Rule,
     Safety,
     SetArgument,
-    catalog,
     core_use,
     is_editable,
+    is_rewrite_forbidden,
+    is_sequential_stateless_map,
     label,
     parallel_safety,
     place,
     predict_speedup,
     python_share,
+    serial_maps,
 )
-from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, silent, source
+from advisor.testing import batch, fires, interleave, map_, options, pipeline, prefetch, silent, source
 from advisor.units import format_share
 
 
@@ -51,9 +53,10 @@ class SerialMap(Rule):
 
     ## What tf.data already does
     It runs stateless top-level maps in parallel by itself (`map_parallelization`). It never does so for stateful functions
-    (`tf.random.*`, lookup tables, `py_function`), nor inside the function of an `interleave` or `flat_map`. A stateful map
-    before a `batch` runs fused, as `MapAndBatch` with parallelism 1. The rule reads the executed iterators, so what runs in
-    parallel already is not reported.
+    (`tf.random.*`, lookup tables, `py_function`), nor inside the function of an `interleave` or `flat_map` (for those see
+    `map-inside-interleave`), nor where an option forbids it (`autotune-off`). A stateful map before a `batch`
+    runs fused, as `MapAndBatch` with parallelism 1. The rule reads the executed iterators, so what runs in parallel already is
+    not reported.
     """
 
     min_free_cores: float = 0.25
@@ -68,8 +71,13 @@ class SerialMap(Rule):
         use = core_use(analysis, pipeline)
         if use is None or use.free < self.min_free_cores:
             return
+        is_forbidden = is_rewrite_forbidden(analysis, pipeline)
         for iterator in pipeline.iterators:
             calls = serial_maps(iterator)
+            if any(each.nested_in for each in calls):
+                continue  # `map-inside-interleave` speaks of those
+            if is_forbidden and is_sequential_stateless_map(iterator):
+                continue  # an option is the cause: `autotune-off` speaks of it
             if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
                 yield self._advice(analysis, pipeline, iterator, calls, use)
 
@@ -109,15 +117,6 @@ class SerialMap(Rule):
         )
 
 
-def serial_maps(iterator: Iterator) -> tuple[Call, ...]:
-    """The map calls that run one at a time in this iterator, none of which was told a number of parallel calls."""
-    kind = catalog.base_type(iterator.name)
-    if kind != "Map" and not (kind == "MapAndBatch" and iterator.parallelism == 1 and not iterator.is_autotuned):
-        return ()
-    calls = tuple(call for call in iterator.calls if call.method == "map")
-    return calls if all(call.arguments.get("num_parallel_calls") is None for call in calls) else ()
-
-
 EXAMPLES = (
     fires(
         pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8),
@@ -126,16 +125,6 @@ EXAMPLES = (
     fires(
         pipeline(source(), map_("look_up", ms=2, captured=["HashTableV2"]), prefetch(), consumer_ms=1, cores=4),
         fixed="ds.map(look_up, num_parallel_calls=tf.data.AUTOTUNE)",
-    ),
-    fires(
-        pipeline(
-            source("ListFiles", elements=8),
-            interleave(source(), map_("decode", ms=1)),
-            batch(32),
-            consumer_ms=5,
-            cores=4,
-        ),
-        fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
     ),
     fires(
         pipeline(source(), map_("fetch", ms=5, python=True, sleeps=True), batch(32), consumer_ms=20, cores=8),
@@ -156,6 +145,20 @@ EXAMPLES = (
     silent(
         pipeline(source(), map_("tokenize", ms=5, python=True), batch(32), consumer_ms=20, cores=8),
         because="its Python code holds the lock, so that parallel calls would take turns",
+    ),
+    silent(
+        pipeline(
+            source("ListFiles", elements=8),
+            interleave(source(), map_("decode", ms=1)),
+            batch(32),
+            consumer_ms=5,
+            cores=4,
+        ),
+        because="inside the function of an interleave it is map-inside-interleave",
+    ),
+    silent(
+        pipeline(source(), map_("decode", ms=5), prefetch(), options(autotune__enabled=False), consumer_ms=1, cores=4),
+        because="an option forbids tf.data to parallelise it: that is autotune-off",
     ),
     silent(
         pipeline(source(), map_("augment", ms=0.5, random=True), batch(32), consumer_ms=20, cores=8),

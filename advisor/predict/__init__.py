@@ -1,32 +1,72 @@
 """What a change would give, hold in memory and do to the data, before anybody has tried it.
 
 In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model), cores and
-Python's lock (capacity), bytes (memory), safety (legality), places for a cache (caching).
+Python's lock (capacity), bytes (memory), safety (legality), places for a cache (caching), what tf.data would do (rewrites).
 """
 
-from advisor.predict.caching import CachePlace, cache_places
+from advisor.predict.caching import (
+    CachePlace,
+    cache_places,
+    calls_behind,
+    is_read_again,
+    is_repeated_behind,
+    movable_shuffles,
+    saved_work,
+)
 from advisor.predict.capacity import CoreUse, core_use, python_share
 from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
-from advisor.predict.memory import cache_bytes, elements_per_epoch
+from advisor.predict.memory import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
-from advisor.predict.structure import consumed_call, iterators_inside, nested_calls, upstream_calls
+from advisor.predict.rewrites import (
+    forbidding_options,
+    is_rewrite_forbidden,
+    is_sequential_stateless_map,
+    serial_maps,
+    top_iterator,
+)
+from advisor.predict.structure import (
+    batch_behind,
+    consumed_call,
+    file_count,
+    iterators_inside,
+    iterators_of_call,
+    linear_chain,
+    nested_calls,
+    upstream_calls,
+)
 
 __all__ = [
     "CachePlace",
     "CoreUse",
     "Obstacle",
     "asynchronous",
+    "batch_behind",
     "cache_bytes",
     "cache_obstacles",
     "cache_places",
+    "calls_behind",
     "consumed_call",
     "core_use",
+    "element_bytes",
     "elements_per_epoch",
+    "file_count",
+    "forbidding_options",
+    "is_read_again",
+    "is_repeated_behind",
+    "is_rewrite_forbidden",
+    "is_sequential_stateless_map",
     "iterators_inside",
+    "iterators_of_call",
+    "linear_chain",
+    "movable_shuffles",
     "nested_calls",
     "overlap_factors",
     "parallel_safety",
     "predict_speedup",
     "python_share",
+    "saved_work",
+    "serial_maps",
+    "steps_per_epoch",
+    "top_iterator",
     "upstream_calls",
 ]

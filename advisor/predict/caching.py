@@ -87,6 +87,51 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     return places
 
 
+def is_read_again(analysis: Analysis, pipeline: Pipeline) -> bool:
+    """Whether the consumer reads the data more than once: seen, or said by Keras."""
+    consumer = pipeline.consumer
+    if consumer is None:
+        return False
+    if consumer.kind.startswith("keras"):  # it makes iterators for its own purposes too
+        epochs = analysis.keras.get("epochs")
+        return isinstance(epochs, int) and epochs > 1
+    return consumer.iterators > 1
+
+
+def is_repeated_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
+    """Whether a `repeat` between `call` and the consumer takes more than one epoch out of it."""
+    return any(
+        each.method == "repeat" and each.arguments.get("count") != 1 for each in calls_behind(analysis, pipeline, call)
+    )
+
+
+def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Call, ...]:
+    """The calls between `call` (not among them) and the consumer, nearest to the consumer first."""
+    consumed = consumed_call(analysis, pipeline)
+    chain = upstream_calls(analysis, consumed) if consumed else ()
+    return tuple(
+        each
+        for each in chain
+        if each.id != call.id and any(feeding.id == call.id for feeding in upstream_calls(analysis, each))
+    )
+
+
+def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:
+    """Iterator id -> share of its work that would no longer be done if what comes out of `call` were kept.
+
+    Whatever caches are upstream: this is for caches that are there and do not work.
+    """
+    feeding = upstream_calls(analysis, call)
+    ids = {inner.id for each in feeding for inner in (each, *nested_calls(analysis, each))}
+    return _shares(pipeline, ids)
+
+
+def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
+    """If nothing but shuffles keeps epochs behind `call` from being alike, and each could stand behind it as well: those."""
+    feeding = upstream_calls(analysis, call)
+    return _movable(feeding, call, {each.call.id for each in cache_obstacles(analysis, call)})
+
+
 def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
     """Whether the consumer leaves its epochs before their end: an unfinished cache is thrown away each time."""
     steps, whole = steps_per_epoch(analysis, pipeline), consumed.cardinality or 0
@@ -143,6 +188,11 @@ def _saved(analysis: Analysis, pipeline: Pipeline, cached: list[Call]) -> dict[s
     """
     stored = {each.id for call in cached if call.method in _STORES for each in upstream_calls(analysis, call)}
     ids = {inner.id for call in cached if call.id not in stored for inner in (call, *nested_calls(analysis, call))}
+    return _shares(pipeline, ids)
+
+
+def _shares(pipeline: Pipeline, ids: Collection[str]) -> dict[str, float]:
+    """Iterator id -> share of its work that is done for these calls."""
     saved: dict[str, float] = {}
     for it in pipeline.iterators:
         mine = [call for call in it.calls if call.id in ids]

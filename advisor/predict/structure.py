@@ -5,8 +5,13 @@ In: an `Analysis`.  Out: calls and iterators, nearest first.
 
 from __future__ import annotations
 
+import re
+
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
+
+_BLIND = frozenset({"shuffle", "repeat", "prefetch", "take", "skip", "shard", "with_options"})
+"""Transformations that do not look at their elements: a map does the same before and behind them."""
 
 
 def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
@@ -40,6 +45,52 @@ def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
         found |= {each.id: each for each in level}
         level = [by_id[i] for each in level for i in each.inputs if i in by_id and i not in found]
     return tuple(found.values())
+
+
+def linear_chain(analysis: Analysis, call: Call) -> tuple[Call, ...]:
+    """`call` and what feeds it, one after the other, until one has no input or several; nearest first."""
+    by_id = {each.id: each for each in analysis.calls}
+    found = [call]
+    while len(found[-1].inputs) == 1 and found[-1].inputs[0] in by_id:
+        found.append(by_id[found[-1].inputs[0]])
+    return tuple(found)
+
+
+def iterators_of_call(pipeline: Pipeline, call: Call) -> tuple[Iterator, ...]:
+    """The executed iterators that stand for `call`, alone or fused; nearest to the root first."""
+    return tuple(it for it in pipeline.iterators if any(each.id == call.id for each in it.calls))
+
+
+def file_count(analysis: Analysis, call: Call) -> int | None:
+    """How many files a reader (`TFRecordDataset`, `TextLineDataset`, ...) is given; None: unknown."""
+    files = call.arguments.get("filenames")
+    if not isinstance(files, str):
+        return None
+    if files == "<dataset>":
+        counts = [each.cardinality for each in analysis.calls if each.id in call.inputs]
+        return counts[0] if len(counts) == 1 and counts[0] is not None and counts[0] >= 0 else None
+    listed = re.fullmatch(r"<(?:list|tuple) of (\d+)>", files) or re.fullmatch(
+        r"<(?:tensor|array) \w+ \((\d+),\)>", files
+    )
+    if listed:
+        return int(listed[1])
+    return None if files.startswith("<") else 1
+
+
+def batch_behind(pipeline: Pipeline, iterator: Iterator) -> Call | None:
+    """The `batch` that the elements of a map go into, if nothing in between looks at single elements; else None."""
+    node: Iterator | None = iterator
+    own = next((i for i, call in enumerate(iterator.calls) if call.method == "map"), 0)
+    calls = list(iterator.calls[own + 1 :])
+    while node is not None:
+        for call in calls:
+            if call.method == "batch":
+                return call
+            if call.method not in _BLIND:
+                return None
+        node = pipeline.parent(node)
+        calls = list(node.calls) if node is not None else []
+    return None
 
 
 def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:

@@ -1,0 +1,59 @@
+"""cache-without-reuse: a cache inside the function of an interleave is made anew for every file, and never read again.
+
+Each epoch calls the function again, and with it makes new, empty caches: all they do is hold on to every record. The marked
+call can go.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import sample_data
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=20)
+args = parser.parse_args()
+
+
+def write_records(folder: Path):
+    """16 files of raw images."""
+    draw = np.random.default_rng(0)
+    for number in range(16):
+        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "") as writer:
+            for _ in range(100):
+                writer.write(draw.integers(0, 64, 128 * 128 * 3).astype(np.uint8).tobytes())
+
+
+folder = sample_data.make_once(sample_data.cache_folder() / "records-of-raw-images", write_records)
+files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+
+
+def decode(record):
+    return tf.cast(tf.reshape(tf.io.decode_raw(record, tf.uint8), (128, 128, 3)), tf.float32) / 255.0
+
+
+dataset = tf.data.Dataset.from_tensor_slices(files)
+dataset = dataset.interleave(
+    lambda file: tf.data.TFRecordDataset(file).map(decode).cache(),  # <- cache-without-reuse
+    num_parallel_calls=tf.data.AUTOTUNE,
+)
+dataset = dataset.batch(8)
+dataset = dataset.prefetch(tf.data.AUTOTUNE)
+
+weights = tf.Variable(tf.random.normal((32 * 32 * 3, 16), stddev=0.01))
+
+
+@tf.function
+def train_step(images):
+    pixels = tf.reshape(images[:, ::4, ::4], (-1, 32 * 32 * 3))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(pixels @ weights - 1.0))
+    weights.assign_sub(0.001 * tape.gradient(loss, weights))
+    return loss
+
+
+for _ in range(args.epochs):
+    for images in dataset:
+        loss = train_step(images)
+print(f"loss {loss:.4f}")

@@ -1,0 +1,56 @@
+"""misplaced-prefetch: the only prefetch stands before the costly work, and nothing is buffered behind it.
+
+File names are fetched ahead, which costs nothing; inflating the records and training never happen at the same time. The
+options forbid tf.data to put a prefetch at the end. One belongs behind the call after the marked one.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import sample_data
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=20)
+args = parser.parse_args()
+
+
+def write_records(folder: Path):
+    """Eight GZIP files of raw images."""
+    draw = np.random.default_rng(0)
+    for number in range(8):
+        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "GZIP") as writer:
+            for _ in range(80):
+                writer.write(draw.integers(0, 64, 128 * 128 * 3).astype(np.uint8).tobytes())
+
+
+folder = sample_data.make_once(sample_data.cache_folder() / "gzip-records-of-large-images", write_records)
+files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+
+options = tf.data.Options()
+options.experimental_optimization.inject_prefetch = False
+options.experimental_optimization.parallel_batch = False
+dataset = tf.data.Dataset.from_tensor_slices(files)
+dataset = dataset.prefetch(tf.data.AUTOTUNE)  # <- misplaced-prefetch
+dataset = dataset.flat_map(lambda file: tf.data.TFRecordDataset(file, compression_type="GZIP"))
+dataset = dataset.with_options(options)
+dataset = dataset.batch(16)
+
+weights = tf.Variable(tf.random.normal((32 * 32 * 3, 512), stddev=0.01))
+
+
+@tf.function
+def train_step(records):
+    images = tf.reshape(tf.io.decode_raw(records, tf.uint8), (-1, 128, 128, 3))[:, ::4, ::4]
+    pixels = tf.reshape(tf.cast(images, tf.float32) / 255.0, (-1, 32 * 32 * 3))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(pixels @ weights - 1.0))
+    weights.assign_sub(0.001 * tape.gradient(loss, weights))
+    return loss
+
+
+for _ in range(args.epochs):
+    for records in dataset:
+        loss = train_step(records)
+print(f"loss {loss:.4f}")

@@ -1,0 +1,50 @@
+"""small-reads: the reader's buffer is so small that every record takes many calls of the file system.
+
+A buffer of 1 kB was meant to save memory; each record of 12 kB costs a dozen reads. The marked call's `buffer_size` can go,
+or become a few hundred kilobytes.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import sample_data
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=20)
+args = parser.parse_args()
+
+
+def write_records(folder: Path):
+    """Four files of raw images."""
+    draw = np.random.default_rng(0)
+    for number in range(4):
+        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "") as writer:
+            for _ in range(1500):
+                writer.write(draw.integers(0, 64, 64 * 64 * 3).astype(np.uint8).tobytes())
+
+
+folder = sample_data.make_once(sample_data.cache_folder() / "raw-records-of-images", write_records)
+files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+
+dataset = tf.data.TFRecordDataset(files, buffer_size=1024)  # <- small-reads
+dataset = dataset.batch(64, drop_remainder=True)
+dataset = dataset.prefetch(tf.data.AUTOTUNE)
+
+weights = tf.Variable(tf.random.normal((64, 16), stddev=0.01))
+
+
+@tf.function
+def train_step(records):
+    beginnings = tf.cast(tf.io.decode_raw(tf.strings.substr(records, 0, 64), tf.uint8), tf.float32) / 255.0
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(beginnings @ weights - 1.0))
+    weights.assign_sub(0.001 * tape.gradient(loss, weights))
+    return loss
+
+
+for _ in range(args.epochs):
+    for records in dataset:
+        loss = train_step(records)
+print(f"loss {loss:.4f}")

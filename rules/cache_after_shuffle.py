@@ -1,0 +1,124 @@
+"""cache-after-shuffle: a cache keeps the order of the first epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Edit,
+    Evidence,
+    Finding,
+    Fix,
+    InsertAfter,
+    Iter,
+    MoveAfter,
+    Note,
+    Rule,
+    Safety,
+    SetArgument,
+    cache_obstacles,
+    calls_behind,
+    consumed_call,
+    is_editable,
+    is_read_again,
+    is_repeated_behind,
+    linear_chain,
+    movable_shuffles,
+    place,
+    upstream_calls,
+)
+from advisor.testing import batch, cache, fires, map_, pipeline, repeat, shuffle, silent, source
+
+
+@dataclass(frozen=True)
+class CacheAfterShuffle(Rule):
+    """A cache stands behind the shuffle: every epoch has the order of the first.
+
+    ## Why it is slow
+    It is not slow, it is not what was meant: the data is shuffled once and never again, and the model sees the same batches in
+    every epoch.
+
+    ## What the fix does
+    The shuffle moves behind the cache, where it shuffles anew in every epoch. The elements stay the same, in another order. It
+    makes nothing faster, so it is applied only when asked for.
+
+    ## When not to
+    When one order for all epochs is wanted: say so with `reshuffle_each_iteration=False`, then the rule is silent.
+
+    ## What tf.data already does
+    Nothing here.
+    """
+
+    needs_input_bound: ClassVar[bool] = False
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each cache of shuffled elements that is read in several epochs and not shuffled again."""
+        pipeline = analysis.main
+        consumed = consumed_call(analysis, pipeline) if pipeline else None
+        if pipeline is None or consumed is None:
+            return
+        for call in upstream_calls(analysis, consumed):
+            if call.method != "cache":
+                continue
+            obstacles = cache_obstacles(analysis, call)
+            shuffles = [each.call for each in obstacles if each.call.method in ("shuffle", "list_files")]
+            behind = calls_behind(analysis, pipeline, call)
+            is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
+            is_mixed = any(each.method in ("shuffle", "sample_from_datasets") for each in behind)
+            if not shuffles or len(shuffles) < len(obstacles) or not is_again or is_mixed:
+                continue
+            edits = edits_of(analysis, call)
+            is_written = all(is_editable(each) for each in (call, *shuffles))
+            yield self.finding(
+                "Put the cache before the shuffle",
+                f"The cache at {place(call)} keeps the order that {shuffles[0].method} at {place(shuffles[0])} gave the first "
+                "epoch, and nothing behind it shuffles: every later epoch has the same order.",
+                call=call,
+                fix=Fix(edits, Safety.REORDERED, is_auto=False) if edits and is_written else None,
+                evidence=(Evidence("shuffles", len(shuffles), "calls"),),
+            )
+
+
+def edits_of(analysis: Analysis, cache_call: Call) -> tuple[Edit, ...]:
+    """The shuffles, moved behind the cache; none where one cannot stand there (its elements were batched meanwhile)."""
+    chain = linear_chain(analysis, cache_call)
+    edits: list[Edit] = []
+    for call in movable_shuffles(analysis, chain[1]) if len(chain) > 1 else ():
+        if call.method != "list_files":
+            edits.append(MoveAfter(call.id, cache_call.id))
+        else:
+            edits.append(SetArgument(call.id, "shuffle", False))
+            edits.append(InsertAfter(cache_call.id, "shuffle", (("", call.cardinality),)))
+    return tuple(edits)
+
+
+EXAMPLES = (
+    fires(
+        pipeline(source(), map_("decode", ms=1), shuffle(500), cache(), batch(32), consumer_ms=5, epochs=3),
+        fixed="ds = ds.cache()\nds = ds.shuffle(500)\nds = ds.batch(32)",
+    ),
+    fires(
+        pipeline(source("ListFiles", elements=900), map_("load", ms=1), cache(), batch(32), repeat(), consumer_ms=50),
+        fixed='list_files("images/*.jpg", shuffle=False)\nds = ds.map(load)\nds = ds.cache().shuffle(900)',
+    ),
+    fires(pipeline(source(), shuffle(500), batch(32), cache(), consumer_ms=5, epochs=3)),
+    silent(
+        pipeline(source(), shuffle(500), cache(), shuffle(500), batch(32), consumer_ms=5, epochs=3),
+        because="the cached elements are shuffled again",
+    ),
+    silent(
+        pipeline(source(), shuffle(500, reshuffle_each_iteration=False), cache(), batch(32), consumer_ms=5, epochs=3),
+        because="one order for all epochs is what the script asks for",
+    ),
+    silent(
+        pipeline(source(), shuffle(500), cache(), batch(32), consumer_ms=5, epochs=1),
+        because="the data is read once",
+    ),
+    silent(
+        pipeline(source(), cache(), shuffle(500), batch(32), consumer_ms=5, epochs=3),
+        because="the shuffle stands behind the cache",
+    ),
+)

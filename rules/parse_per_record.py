@@ -1,0 +1,173 @@
+"""parse-per-record: records are parsed one at a time, though the parser takes a whole batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Fix,
+    Iter,
+    MoveAfter,
+    Note,
+    Prediction,
+    Rule,
+    Safety,
+    batch_behind,
+    catalog,
+    is_editable,
+    label,
+    place,
+    predict_speedup,
+)
+from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
+from advisor.units import format_ns, format_share
+
+PARSERS = {
+    "ParseExample": "tf.io.parse_example",
+    "ParseExampleV2": "tf.io.parse_example",
+    "ParseSingleExample": "tf.io.parse_example",
+    "DecodeCSV": "tf.io.decode_csv",
+}
+"""Op type -> the function that parses a whole batch of records in one call."""
+
+COSTLIER = frozenset(
+    {"DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP"}
+)
+"""Decoders that take one element only: a function with one of these cannot stand behind the batch."""
+
+
+@dataclass(frozen=True)
+class ParsePerRecord(Rule):
+    """A `map` before the `batch` parses each record by a call of its own.
+
+    ## Why it is slow
+    Calling a function costs some tens of microseconds, a parser sets up its list of features at each call, and every feature
+    becomes a tensor that the batch must copy. `tf.io.parse_example` and `tf.io.decode_csv` take a batch of records and fill the
+    batch's tensors directly.
+
+    ## What the fix does
+    The `batch` goes before the `map`. Where the function holds nothing but `decode_csv` and element-wise ops, the edit is made
+    and proved on real elements, when asked for: what is done with the columns afterwards may depend on their shape. For
+    tf.Examples the function must be changed too (`parse_single_example` takes one record, `parse_example` many), so the rule only advises.
+
+    ## When not to
+    When the function goes on with ops that work on one element only, such as `decode_jpeg`: the rule is silent then. Parse behind
+    the batch and decode afterwards with a second map, or leave it.
+
+    ## What tf.data already does
+    It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`), which spreads the calls over threads but makes
+    them no fewer.
+    """
+
+    min_batch_size: int = 8
+    """Records per batch. With fewer, there are few calls to save."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each map that parses single records and does nothing that needs single ones."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for iterator in pipeline.iterators:
+            call = next((each for each in iterator.calls if each.method == "map"), None)
+            parser = parser_of(call) if call else None
+            batched = batch_behind(pipeline, iterator)
+            size = batched.arguments.get("batch_size") if batched else None
+            if (
+                call is None
+                or parser is None
+                or batched is None
+                or not isinstance(size, int)
+                or size < self.min_batch_size
+            ):
+                continue
+            is_fused = any(each.id == batched.id for each in iterator.calls)
+            calls = (iterator.elements or 0) * (size if is_fused else 1)
+            if not calls:
+                continue
+            # The calls become fewer by the batch size; by how much the parsing itself gets cheaper is not known.
+            ops = min(1.0, sum(op.total_ns for op in iterator.ops) / max(1, iterator.busy_ns))
+            likely = predict_speedup(analysis, pipeline, {iterator.id: ops}, {iterator.id: ops})
+            most = predict_speedup(analysis, pipeline, {iterator.id: 1 / size}, {iterator.id: 1 / size})
+            if likely is None or most is None:
+                continue
+            yield self.finding(
+                f"Batch before {label(call)} and parse with {PARSERS[parser]}",
+                f"{label(call)} at {place(call)} parses one record per call, {format_ns(iterator.busy_ns / calls)} "
+                "each, and causes "
+                f"{format_share(iterator.blame_share)} of the wait for input. {PARSERS[parser]} parses the {size} records of a "
+                "batch in one call.",
+                call=call,
+                iterator=iterator,
+                prediction=Prediction(max(likely.value, (1 + most.value) / 2), 1.0, most.high),
+                fix=fix_of(call, batched),
+                evidence=(
+                    Evidence("blame_share", iterator.blame_share, "share"),
+                    Evidence("time_per_record", iterator.busy_ns / calls, "ns"),
+                    Evidence("op_share", ops, "share"),
+                    Evidence("batch_size", size, "records"),
+                ),
+            )
+
+
+def parser_of(call: Call) -> str | None:
+    """The parser's op type; None where there is none, or ops that need single elements."""
+    ops = call.function.ops if call.function else {}
+    if COSTLIER.intersection(ops) or (call.function and (call.function.python_ops or call.function.random_ops)):
+        return None
+    return next((op for op in PARSERS if op in ops), None)
+
+
+def fix_of(call: Call, batched: Call) -> Fix | None:
+    """The map behind the batch, where its function stays as it is."""
+    ops = set(call.function.ops) if call.function else set()
+    is_plain = "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}
+    is_written = is_editable(call) and is_editable(batched)
+    return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False) if is_plain and is_written else None
+
+
+_PARSE = {"ParseExampleV2": 0.6, "Pack": 0.05}
+
+EXAMPLES = (
+    fires(
+        pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), batch(256), prefetch(), consumer_ms=1, cores=4),
+    ),
+    fires(
+        pipeline(
+            source("TextLine"),
+            map_("parse", ms=0.08, op_shares={"DecodeCSV": 0.5, "Sub": 0.05}),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.batch(128)\nds = ds.map(parse)",
+    ),
+    fires(
+        pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), shuffle(), batch(256), consumer_ms=1, cores=4),
+    ),
+    silent(
+        pipeline(source(), batch(256), map_("parse", ms=20, op_shares=_PARSE), consumer_ms=1, cores=4),
+        because="it parses batches already",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("parse", ms=5, op_shares={"ParseExampleV2": 0.01, "DecodeJpeg": 0.9}),
+            batch(32),
+            consumer_ms=1,
+            cores=4,
+        ),
+        because="decoding an image takes one element",
+    ),
+    silent(
+        pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), batch(4), consumer_ms=0.1, cores=2),
+        because="a batch of four saves few calls",
+    ),
+    silent(
+        pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), batch(256), prefetch(), consumer_ms=50, cores=4),
+        because="the consumer does not wait",
+    ),
+)

@@ -1,0 +1,172 @@
+"""serial-files: many files are read one after the other while cores are idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    AUTOTUNE,
+    Analysis,
+    Call,
+    CoreUse,
+    Evidence,
+    Finding,
+    Fix,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Rule,
+    Safety,
+    SetArgument,
+    catalog,
+    core_use,
+    file_count,
+    is_editable,
+    iterators_inside,
+    iterators_of_call,
+    label,
+    place,
+    predict_speedup,
+    python_share,
+)
+from advisor.testing import AUTOTUNE as TUNED
+from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, shuffle, silent, source
+from advisor.units import format_share
+
+READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
+
+
+@dataclass(frozen=True)
+class SerialFiles(Rule):
+    """Several files are read one after the other, by one thread, while cores are idle.
+
+    ## Why it is slow
+    `TFRecordDataset([...])` opens the next file when the last one ends; `flat_map` over file names does the same. One thread
+    reads, inflates and checks every record. A parallel `interleave` does no better if its `cycle_length` is 1, which is what
+    tf.data chooses by itself on a machine of two cores.
+
+    ## What the fix does
+    `num_parallel_reads=tf.data.AUTOTUNE` on the reader, or a larger `cycle_length` on the `interleave`, works on several files at
+    once. The records are the same, in another order: one of each file in turn. So it is applied only when asked for. A
+    `flat_map` is replaced by hand: `.interleave(read, cycle_length=..., num_parallel_calls=tf.data.AUTOTUNE)`.
+
+    ## When not to
+    When the order of the records matters, or when all files are on one spinning disk, which loses time by jumping between them.
+
+    ## What tf.data already does
+    Nothing here: it never reads files in parallel unless told to.
+    """
+
+    min_free_cores: float = 0.25
+    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
+    processes use. With less, more readers have nowhere to run; how much more is worth is for the prediction to say."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each reader of several files that the consumer waits for."""
+        pipeline = analysis.main
+        use = core_use(analysis, pipeline) if pipeline else None
+        if pipeline is None or use is None or use.free < self.min_free_cores:
+            return
+        for call in analysis.calls:
+            if call.method in READERS and call.nested_in is None:
+                yield from self._reader(analysis, pipeline, call, use)
+        for iterator in pipeline.iterators:
+            call = next((each for each in iterator.calls if each.method in ("flat_map", "interleave")), None)
+            if call is not None:
+                yield from self._outer(analysis, pipeline, iterator, call, use)
+
+    def _reader(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:
+        """A reader that was given a list of files."""
+        files, inside = file_count(analysis, call), list(iterators_of_call(pipeline, call))
+        if not inside or files is None or files < 2 or call.arguments.get("num_parallel_reads") is not None:
+            return
+        edit = SetArgument(call.id, "num_parallel_reads", AUTOTUNE)
+        fix = Fix((edit,), Safety.REORDERED, is_auto=False) if is_editable(call) else None
+        yield self._finding(analysis, pipeline, call, inside, files, use, fix)
+
+    def _outer(
+        self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, use: CoreUse
+    ) -> Iter[Finding]:
+        """A `flat_map` over files, or a parallel `interleave` that has one open at a time."""
+        files = next((each.cardinality for each in analysis.calls if each.id in call.inputs), None)
+        inside = iterators_inside(analysis, pipeline, iterator, call)
+        reads = any(catalog.base_type(it.name) in catalog.FILE_SOURCES for it in inside)
+        is_flat = catalog.base_type(iterator.name) == "FlatMap" and call.method == "flat_map"
+        is_narrow = iterator.is_async and iterator.parameters.get("cycle_length") == 1 and call.method == "interleave"
+        if files is None or files < 2 or not reads or not (is_flat or is_narrow):
+            return
+        if any(it.python_ns for it in inside) and python_share(analysis, pipeline):
+            return
+        if any(each.method == "map" for it in inside for each in it.calls) and is_flat:
+            inside = [
+                it for it in inside if not any(each.method == "map" for each in it.calls)
+            ]  # map-inside-interleave
+        width = min(files, max(2, round(use.usable)))
+        fix = None
+        if is_narrow and is_editable(call) and call.arguments.get("cycle_length") in (None, TUNED, 1):
+            fix = Fix((SetArgument(call.id, "cycle_length", width),), Safety.REORDERED, is_auto=False)
+        yield self._finding(analysis, pipeline, call, inside, files, use, fix)
+
+    def _finding(
+        self,
+        analysis: Analysis,
+        pipeline: Pipeline,
+        call: Call,
+        inside: list[Iterator],
+        files: int,
+        use: CoreUse,
+        fix: Fix | None,
+    ) -> Finding:
+        share = sum(it.blame_share for it in inside)
+        width = max(1.0, min(files, use.usable))
+        size = next((it.element_bytes for it in inside if it.element_bytes), None)
+        return self.finding(
+            f"Read the files of {label(call)} in parallel",
+            f"{label(call)} at {place(call)} reads its {files} files one after the other, which causes "
+            f"{format_share(share)} of the wait for input, while {use.sentence}.",
+            call=call,
+            iterator=inside[0],
+            prediction=predict_speedup(analysis, pipeline, {it.id: 1 / width for it in inside}),
+            memory_bytes=None if size is None else round(2 * width) * size,
+            fix=fix,
+            evidence=(
+                Evidence("blame_share", share, "share"),
+                Evidence("files", files, "files"),
+                Evidence("free_cores", use.free, "cores"),
+            ),
+        )
+
+
+EXAMPLES = (
+    fires(
+        pipeline(source(ms=1, files=8), shuffle(), batch(16), consumer_ms=2, cores=4),
+        fixed="tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)",
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=16), flat_map(source("TextLine", ms=0.5)), batch(16), consumer_ms=2, cores=4
+        )
+    ),
+    silent(
+        pipeline(source(ms=1, files=1), shuffle(), batch(16), consumer_ms=2, cores=4),
+        because="there is one file only",
+    ),
+    silent(
+        pipeline(source(ms=1, files=8), shuffle(), batch(16), consumer_ms=2, cores=4, busy_cores=3),
+        because="the cores are busy",
+    ),
+    silent(
+        pipeline(source(ms=0.05, files=8), map_("augment", ms=1, random=True), batch(16), consumer_ms=2, cores=4),
+        because="the consumer waits for the map",
+    ),
+    silent(
+        pipeline(
+            source("ListFiles", elements=16),
+            interleave(source(ms=1), calls=TUNED, cycle_length=4),
+            batch(16),
+            consumer_ms=2,
+        ),
+        because="the files are read in parallel",
+    ),
+)

@@ -1,0 +1,186 @@
+"""splittable-map: one function does costly work that is always the same and cheap work that is random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Rule,
+    cache_obstacles,
+    calls_behind,
+    is_read_again,
+    is_repeated_behind,
+    label,
+    linear_chain,
+    place,
+    predict_speedup,
+    saved_work,
+)
+from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source
+from advisor.units import format_share
+
+
+@dataclass(frozen=True)
+class SplittableMap(Rule):
+    """One `map` does the same costly work in every epoch and then something random, so that nothing of it can be cached.
+
+    ## Why it is slow
+    A cache behind a function that draws random numbers would freeze them: every epoch would see the augmentation of the first.
+    So the whole function runs again in every epoch, and with it the decoding and resizing that always give the same.
+
+    ## What the fix does
+    The rule advises, it changes nothing: a function can only be split by its author. As two maps, the first with all that
+    depends on no random number and the second with the rest, the cache goes between them: `.map(decode).cache().map(augment)`.
+    The rule names the first line that draws a random number, and the share of the time that is spent in ops that do not depend
+    on any, found in the graph that TensorFlow traced of the function.
+
+    ## When not to
+    When the elements between the two do not fit in memory (decoded images are larger than the files they come from), or when
+    the random numbers choose what is decoded (`decode_and_crop_jpeg` at a random place is cheaper than decoding it all, once).
+
+    ## What tf.data already does
+    Nothing here: it neither caches nor splits functions by itself.
+    """
+
+    min_fixed_share: float = 0.5
+    """Share of the function's time in ops that depend on no random number. Below a half, most of the work is random and stays."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each random map whose time goes into work that is not random."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for iterator in pipeline.iterators:
+            call = next((each for each in iterator.calls if each.method == "map" and each.nested_in is None), None)
+            if call is None or call.function is None or not call.function.random_ops or call.function.python_ops:
+                continue
+            share = fixed_share(iterator, call)
+            if share < self.min_fixed_share or not is_splittable(analysis, pipeline, call):
+                continue
+            yield self._advice(analysis, pipeline, iterator, call, share)
+
+    def _advice(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, share: float) -> Finding:
+        ops = costly_fixed_ops(iterator, call)
+        line = call.function.random_site if call.function else None
+        where = f" from line {line.line} on" if line else ""
+        before = linear_chain(analysis, call)[1]
+        left = {each: 1 - part for each, part in saved_work(analysis, pipeline, before).items()}
+        left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
+        return self.finding(
+            f"Split {label(call)} in two and cache between them",
+            f"{label(call)} at {place(call)} draws random numbers{where}, so a cache behind it would freeze the augmentation of "
+            f"the first epoch. But {format_share(share)} of the time of its ops is in {ops}, which depend on none: as a map "
+            "of their own, with .cache() behind it, they run in the first epoch only. How large the elements there are "
+            "is not known.",
+            call=call,
+            iterator=iterator,
+            prediction=predict_speedup(analysis, pipeline, left, left),
+            memory_bytes=None,
+            evidence=(
+                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("fixed_share", share, "share"),
+            ),
+        )
+
+
+def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
+    """Whether a cache before the random part would be read again, with nothing random before it and no cache yet."""
+    chain = linear_chain(analysis, call)
+    behind = calls_behind(analysis, pipeline, call)
+    if len(chain) < 2 or any(each.method in ("cache", "snapshot", "take") for each in (*chain, *behind)):
+        return False
+    is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
+    return is_again and all(each.kind == "order" for each in cache_obstacles(analysis, chain[1]))
+
+
+def fixed_share(iterator: Iterator, call: Call) -> float:
+    """Share of the measured time of the function's ops that is in ops which depend on no random number."""
+    total = sum(op.total_ns for op in iterator.ops)
+    facts = call.function
+    if facts is None or total <= 0:
+        return 0.0
+    fixed = sum(
+        op.total_ns * min(1.0, facts.fixed_ops.get(op.op, 0) / max(1, facts.ops.get(op.op, 0))) for op in iterator.ops
+    )
+    return fixed / total
+
+
+def costly_fixed_ops(iterator: Iterator, call: Call) -> str:
+    """`DecodeJpeg and ResizeBilinear`: the two costliest of them."""
+    fixed = call.function.fixed_ops if call.function else {}
+    return " and ".join([op.op for op in iterator.ops if op.op in fixed][:2])
+
+
+_DECODE = {"DecodeJpeg": 0.8, "RandomUniform": 0.05, "Mul": 0.1}
+
+EXAMPLES = (
+    fires(
+        pipeline(
+            source(),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        )
+    ),
+    fires(
+        pipeline(
+            source(),
+            shuffle(),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=2,
+        )
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=1,
+        ),
+        because="the data is read once",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("augment", ms=5, random=True, calls=8, op_shares={"RandomUniform": 0.7, "Mul": 0.2}, fixed=["Cast"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        ),
+        because="its cost is the random part",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("decode", ms=5),
+            cache(),
+            map_("augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        ),
+        because="there is a cache before it: its author has split the work already",
+    ),
+    silent(
+        pipeline(
+            source("Generator", ms=0.01),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        ),
+        because="what comes before it may differ from epoch to epoch",
+    ),
+)

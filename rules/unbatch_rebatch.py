@@ -1,0 +1,150 @@
+"""unbatch-rebatch: blocks are taken apart element by element and put together again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Code,
+    Edit,
+    Evidence,
+    Finding,
+    Fix,
+    InsertAfter,
+    Iter,
+    Note,
+    Prediction,
+    Remove,
+    Rule,
+    Safety,
+    is_editable,
+    iterators_of_call,
+    linear_chain,
+    nested_calls,
+    place,
+    predict_speedup,
+)
+from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source, unbatch
+from advisor.units import format_ns, format_share
+
+
+@dataclass(frozen=True)
+class UnbatchRebatch(Rule):
+    """`unbatch` is followed by `batch`: every row passes alone between two blocks.
+
+    ## Why it is slow
+    Each row becomes a tensor of its own, goes through an iterator, and is copied into the next batch. For small rows this costs
+    far more than the bytes that move.
+
+    ## What the fix does
+    `.rebatch(n)` in place of the two cuts and joins whole blocks. Elements and order stay the same. It is applied when asked for:
+    `rebatch` asks that all blocks have one structure, which is proved on real elements.
+
+    ## When not to
+    When something between the two works on single rows (a `map`, a `filter`, a `shuffle`): the rule is silent then.
+
+    ## What tf.data already does
+    Nothing here.
+    """
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each `unbatch`, or `flat_map` of slices, with a `batch` directly behind it."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for batched in analysis.calls:
+            chain = linear_chain(analysis, batched)
+            size = batched.arguments.get("batch_size")
+            if batched.method != "batch" or not isinstance(size, int) or len(chain) < 3:
+                continue
+            apart = chain[1]
+            is_apart = apart.method == "unbatch" or is_slices(analysis, apart)
+            costs = [*iterators_of_call(pipeline, batched), *iterators_of_call(pipeline, apart)]
+            if not is_apart or len(costs) < 2:
+                continue
+            share = sum(it.blame_share for it in costs)
+            rows = max((it.elements or 0 for it in costs), default=0)
+            none = {it.id: 0.0 for it in costs}
+            limit = predict_speedup(analysis, pipeline, none, none)
+            if not rows or limit is None:
+                continue
+            yield self.finding(
+                f"Replace {apart.method} and batch by rebatch({size})",
+                f"{apart.method} at {place(apart)} takes blocks apart and batch at {place(batched)} puts the rows "
+                "together again, "
+                f"{format_ns(sum(it.busy_ns for it in costs) / rows)} for each row, which causes {format_share(share)} "
+                "of the wait for input.",
+                call=apart,
+                iterator=costs[-1],
+                # What rebatch costs instead is not known: it copies the same bytes, in blocks.
+                prediction=Prediction(limit.value, 1.0, limit.high),
+                fix=self._fix(chain[2], apart, batched),
+                evidence=(
+                    Evidence("blame_share", share, "share"),
+                    Evidence("rows", rows, "rows"),
+                ),
+            )
+
+    def _fix(self, before: Call, apart: Call, batched: Call) -> Fix | None:
+        if not all(is_editable(each) for each in (before, apart, batched)) or batched.arguments.get(
+            "num_parallel_calls"
+        ):
+            return None
+        arguments: tuple[tuple[str, int | Code], ...] = (("", int(str(batched.arguments["batch_size"]))),)
+        if batched.arguments.get("drop_remainder") is True:
+            arguments += (("drop_remainder", Code("True")),)
+        edits: tuple[Edit, ...] = (InsertAfter(before.id, "rebatch", arguments), Remove(apart.id), Remove(batched.id))
+        return Fix(edits, Safety.EXACT, is_auto=False)
+
+
+def is_slices(analysis: Analysis, call: Call) -> bool:
+    """Whether a `flat_map` does nothing but cut its element into rows."""
+    inner = nested_calls(analysis, call)
+    ops = set(call.function.ops) if call.function else set()
+    return (
+        call.method == "flat_map"
+        and [each.method for each in inner] == ["from_tensor_slices"]
+        and ops <= {"TensorSliceDataset"}
+    )
+
+
+EXAMPLES = (
+    fires(
+        pipeline(
+            source(),
+            map_("read_block", ms=0.1),
+            unbatch(500, ms=0.002),
+            batch(1024, ms=2),
+            prefetch(),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.map(read_block).rebatch(1024)\nds = ds.prefetch(tf.data.AUTOTUNE)",
+    ),
+    fires(
+        pipeline(source(), unbatch(64, ms=0.01), batch(256, ms=1), consumer_ms=1, cores=2),
+        fixed="ds = tf.data.TFRecordDataset(files).rebatch(256)\nfor batch in ds",
+    ),
+    silent(
+        pipeline(source(), unbatch(500, ms=0.002), shuffle(), batch(1024, ms=2), prefetch(), consumer_ms=1, cores=2),
+        because="the rows are shuffled between",
+    ),
+    silent(
+        pipeline(
+            source(),
+            unbatch(500, ms=0.002),
+            map_("scale", ms=0.01),
+            batch(1024, ms=2),
+            prefetch(),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="a map works on the rows between",
+    ),
+    silent(
+        pipeline(source(), unbatch(500, ms=0.0002), batch(1024, ms=0.1), prefetch(), consumer_ms=5, cores=2),
+        because="the consumer does not wait",
+    ),
+)
