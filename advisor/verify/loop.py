@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from advisor.capture.request import Progress
+from advisor.errors import AdvisorError, ScriptFailed
 from advisor.fixes.plan import combine
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
@@ -122,7 +123,15 @@ def prove_fixes(
         if len(state.attempts) >= MAX_ATTEMPTS:
             stopped = f"{MAX_ATTEMPTS} fixes were tried; not tried: {_titles(proposed, state)}."
             break
-        attempt = _try(session, finding, state, on_progress)
+        try:
+            attempt = _try(session, finding, state, on_progress)
+        except ScriptFailed:
+            raise
+        except AdvisorError as error:
+            if not state.attempts:
+                raise
+            stopped = str(error)
+            break
         if not attempt.is_kept:
             continue
         if is_enough(attempt.trial):
@@ -131,7 +140,11 @@ def prove_fixes(
             )
             break
         on_progress(Progress("analysing", text="the pipeline as it is now"))
-        proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
+        try:
+            proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
+        except AdvisorError as error:
+            stopped = f"The pipeline could not be analysed again with what is kept: {error}"
+            break
     return _conclude(session, state, stopped, on_progress)
 
 
@@ -164,7 +177,10 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
             total = alone  # it was measured against the original already
             break
         on_progress(Progress("proving", text="all of them together"))
-        total = session.total(state.edits, safety_of(state.kept))
+        try:
+            total = session.total(state.edits, safety_of(state.kept))
+        except AdvisorError as error:
+            return LoopResult(tuple(state.attempts), tuple(state.kept), None, f"{stopped} {error}".strip())
         if total.verdict == FASTER:
             break
         dropped = state.kept.pop()

@@ -17,19 +17,24 @@ from advisor.model.finding import Edit, MoveAfter
 from advisor.model.recording import Call
 
 _Key = tuple[str, str, int, int]
+_PEEKS = (0, 1, 2)
+"""Elements of a dataset that a script looks at (`for x in dataset.take(1)`) and does not train on."""
 
 
 class Numbering:
     """Translates ids."""
 
-    def __init__(self, consumer: dict[str, Any], calls: Sequence[dict[str, Any]]) -> None:
-        """Both as `as_message` wrote them; `calls` may be empty, then ids must be the same in both runs."""
-        self._consumer_id, self._consumer_key = consumer["id"], _key_of(consumer)
+    def __init__(self, consumer: dict[str, Any] | None, calls: Sequence[dict[str, Any]]) -> None:
+        """Both as `as_message` wrote them; `calls` may be empty, then ids must be the same in both runs. `consumer` None: any."""
+        self.is_consumer_known = consumer is not None
+        self._consumer_id, self._consumer_key = ("", None) if consumer is None else (consumer["id"], _key_of(consumer))
         self._first = {each["id"]: _key_of(each) for each in calls}
         self._now: dict[str, str] = {}
 
     def is_consumer(self, call: Call) -> bool:
         """Whether this is the call whose dataset the training consumes."""
+        if self._consumer_key is None:
+            return call.cardinality not in _PEEKS
         key = _key_of(as_message(call))
         return key == self._consumer_key and (call.id == self._consumer_id or key[1] != "")
 

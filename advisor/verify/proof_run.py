@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from advisor.capture.keras_steps import KerasSteps
 from advisor.capture.recorder import call_id_of
 from advisor.capture.script import StopScript, one_line
 from advisor.capture.session import Session
+from advisor.capture.tracks import SIDE_KINDS
 from advisor.model.finding import Safety
 from advisor.model.recording import ScriptExit
 from advisor.verify.messages import edits_from_json, trial_to_json
@@ -75,7 +77,7 @@ class ProofRun(Session):
         if self._is_over or not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
             return dataset
         call = self._recorder.call(call_id_of(dataset))
-        if call is None or not self._numbering.is_consumer(call):
+        if call is None or not self._numbering.is_consumer(call) or self._is_side_loop():
             return dataset
         self._is_over = True
         self._recorder.is_open = False
@@ -83,6 +85,15 @@ class ProofRun(Session):
         with contextlib.suppress(BrokenPipeError):
             self._serve(call.id)
         raise StopScript
+
+    def _is_side_loop(self) -> bool:
+        """Where the consumer is not known: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
+        if self._numbering.is_consumer_known:
+            return False
+        track = self._consumption.current_track()
+        if track is not None:
+            return track.kind in SIDE_KINDS
+        return self._recorder.finder.place(sys._getframe(2)).library is not None
 
     def _serve(self, call_id: str) -> None:
         import tensorflow as tf

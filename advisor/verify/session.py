@@ -55,7 +55,7 @@ class ProofSession:
     def __init__(
         self,
         request: CaptureRequest,
-        consumer_call: Call,
+        consumer_call: Call | None,
         budget_s: float,
         on_progress: Callable[[Progress], None],
         calls: tuple[Call, ...] = (),
@@ -63,6 +63,8 @@ class ProofSession:
     ) -> None:
         """`request.out` is where the run folders of `profile` go (and the script's output); `budget_s` bounds everything.
 
+        `consumer_call`: the call whose dataset the training consumes; None: not known, the first dataset that the script's own
+        code (or Keras' `fit`) begins to consume counts, but for a look at an element or two.
         `calls`: those of the first run; with them the calls of this run are told apart even if they are numbered otherwise.
         `silence_s`: a pipeline that gives no sign of life for so long is taken to hang.
         """
@@ -163,7 +165,7 @@ class ProofSession:
         message = {
             **request_message(self._request, reply_write),
             "request_fd": request_read,
-            "consumer": as_message(self._consumer_call),
+            "consumer": None if self._consumer_call is None else as_message(self._consumer_call),
             "calls": [as_message(call) for call in self._calls],
             "files": str(self._files),
         }
@@ -265,6 +267,8 @@ class ProofSession:
                 f"{name} failed before its first element: {ended.get('exception') or f'exit code {code}'}."
             )
         call = self._consumer_call
+        if call is None:
+            return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to try alone.")
         where = f" (line {call.site.line})" if call.site is not None else ""
         return AdvisorError(
             f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
