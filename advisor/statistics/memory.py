@@ -20,7 +20,7 @@ from advisor.statistics.intervals import Ints
 
 MAX_POINTS = 200
 """Of a timeline: of each stretch the moment with most memory in use is kept, so that no peak is lost."""
-MAX_USERS = 60
+MAX_USERS = 500
 
 DATA_TYPES = {
     0: "unknown",
