@@ -26,6 +26,7 @@ COMMANDS = (
     "capture",
     "compare",
     "explain",
+    "export",
     "fix",
     "rules",
 )

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from advisor.errors import AdvisorError
 from advisor.locations import reading
@@ -81,15 +82,26 @@ def write_whole(path: Path, data: bytes) -> None:
 
     Raises AdvisorError when it cannot be written.
     """
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write in that takes the place of `path` when the block ends; if the block raises, `path` stays as it was.
+
+    Raises AdvisorError when it cannot be written.
+    """
     try:
         if path.exists() and not path.is_file():  # /dev/stdout, a named pipe: nothing to replace
-            path.write_bytes(data)
+            with path.open("wb") as file:
+                yield file
             return
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         part = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                yield file
             part.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
             part.replace(path)
         except BaseException:

@@ -1,0 +1,147 @@
+"""`advisor export`: runs in other programs' formats.
+
+In: run folders, logdirs, profiles, report.json files or TF1 timelines, and a format.  Out: a file, a folder of tables, or stdout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import click
+
+from advisor.errors import AdvisorError
+from advisor.run_folder import whole_file
+
+FORMATS = ("perfetto", "csv", "sarif", "markdown")
+
+
+@click.command("export", short_help="Write runs for other programs: timeline, tables, code scanning, Markdown.")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.option("--to", "kind", required=True, type=click.Choice(FORMATS), help="What to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="PATH", help="Where to (csv: a folder); default: stdout."
+)
+@click.option("--table", metavar="NAME", help="csv: this table alone.")
+@click.option("--align", type=click.Choice(["start", "clock"]), default="start", help="perfetto: where runs begin.",
+              show_default=True)  # fmt: skip
+def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | None, align: str) -> None:
+    """Write each RUN in the format of another program; several runs become one document.
+
+    \b
+    perfetto  one timeline of all events (Chrome trace JSON) for ui.perfetto.dev, each run on tracks of
+              its own; RUN may be a TF1 timeline*.json too; --out NAME.gz packs it
+    csv       tables with full precision: all into the folder --out, or one (--table) to stdout
+    sarif     findings as code-scanning results at their lines (SARIF 2.1.0)
+    markdown  a summary for a pull request or an issue
+    """
+    if table is not None and kind != "csv":
+        raise click.UsageError("--table is for --to csv.")
+    if kind == "perfetto":
+        from advisor.export.timeline import merge_runs
+
+        if out is None and sys.stdout.isatty():
+            raise click.UsageError("A timeline is megabytes of JSON: give a file with --out.")
+        _write(merge_runs(runs, align), out, runs)
+    elif kind == "csv":
+        _write_tables(runs, out, table)
+    elif kind == "sarif":
+        _write([_sarif([report for _, report in _reports(runs)])], out, runs)
+    else:
+        from advisor.export.markdown import report_to_markdown
+
+        texts = [report_to_markdown(report) for _, report in _reports(runs)]
+        _write(["\n".join(texts).encode("utf-8", "backslashreplace")], out, runs)
+
+
+def _sarif(reports: Sequence[dict[str, Any]]) -> bytes:
+    import json
+
+    from advisor.commands.rules import rules_here
+    from advisor.export.sarif import report_to_sarif
+
+    pages = {loaded.id: loaded.page for loaded in rules_here(())}
+    text = json.dumps(report_to_sarif(reports, pages), indent=2, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> None:
+    from advisor.export.tables import TABLES, table_to_csv
+
+    if table is not None and table not in TABLES:
+        raise click.UsageError(f"--table {table}: there is none; choose from {', '.join(TABLES)}.")
+    if table is None and out is None:
+        raise click.UsageError("CSV is several tables: give a folder with --out, or one of them with --table.")
+    reports = _reports(runs)
+    if table is not None:
+        _write([table_to_csv(table, reports).encode("utf-8", "backslashreplace")], out, runs)
+        return
+    assert out is not None
+    out.mkdir(parents=True, exist_ok=True)
+    for name in TABLES:
+        text = table_to_csv(name, reports)
+        if text:
+            _write([text.encode("utf-8", "backslashreplace")], out / f"{name}.csv", runs)
+
+
+def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
+    """Name and report of each run: its report.json where it has one (with what `advisor fix` proved), else made now."""
+    return [(run.resolve().name, _report(run)) for run in runs]
+
+
+def _report(run: Path) -> dict[str, Any]:
+    import json
+
+    from advisor import phases
+    from advisor.report.json import REPORT_NAME, SCHEMA_VERSION, report_to_bytes
+
+    file = run / REPORT_NAME if run.is_dir() else run
+    if file.name.endswith(".json") and file.is_file():
+        try:
+            report = json.loads(file.read_bytes())
+        except (ValueError, RecursionError):
+            report = None
+        if isinstance(report, dict) and report.get("schema_version") == SCHEMA_VERSION and _is_current(report):
+            return report
+        if not run.is_dir():
+            raise AdvisorError(f"{run} is no report.json of this version: give its run folder.")
+    rules, settings = phases.load(phases.Request(path=run))
+    made: dict[str, Any] = json.loads(report_to_bytes(phases.analyze_run(run, rules, settings)))
+    return made
+
+
+def _is_current(report: dict[str, Any]) -> bool:
+    """Whether the report has all that this version writes; an older one of the same schema is made anew."""
+    from advisor.report.json import load_schema
+
+    required = load_schema()["required"]
+    return isinstance(required, list) and set(required) <= set(report)
+
+
+def _write(pieces: Iterable[bytes], out: Path | None, runs: Sequence[Path]) -> None:
+    """The pieces to `out`, whole or not at all, packed if its name says so; None: stdout."""
+    if out is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.flush()
+        return
+    if any(out.resolve() == run.resolve() for run in runs):
+        raise AdvisorError(f"{out} is one of the runs themselves: choose another place with --out.")
+    with whole_file(out) as file, _packed(file, out) as target:
+        for piece in pieces:
+            target.write(piece)
+
+
+@contextlib.contextmanager
+def _packed(file: BinaryIO, out: Path) -> Iterator[BinaryIO]:
+    """The file itself, or what packs into it where the name ends with `.gz`."""
+    if not out.name.endswith(".gz"):
+        yield file
+        return
+    import gzip
+
+    with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6) as packed:
+        yield cast(BinaryIO, packed)

@@ -1,0 +1,129 @@
+"""The report as Markdown for a pull request or an issue.
+
+In: the dictionary of report.json.  Out: GitHub-flavoured Markdown. Texts of the run stay text: no heading, link, mention, table
+or HTML of theirs takes effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from advisor import units
+from advisor.report.html.wording import call_name, harmless, ratio_range, site_text
+
+Json = dict[str, Any]
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@])")
+_TICKS = re.compile(r"`+")
+MAX_FINDINGS = 20
+
+
+def report_to_markdown(report: Json) -> str:
+    """The verdict, before and after, and what to change; details folded."""
+    safe = harmless(report)
+    assert isinstance(safe, dict)
+    return "\n".join(_lines(safe)).rstrip() + "\n"
+
+
+def _lines(report: Json) -> Iterator[str]:
+    verdict = report["verdict"]
+    yield f"### tf.data: {plain(verdict['sentence'])}"
+    yield ""
+    yield from _comparison(report)
+    main = next((pipeline for pipeline in report["pipelines"] if pipeline["is_main"]), None)
+    if main and main["bottleneck"] and verdict["input_bound"]:
+        yield f"**Bottleneck:** {_bottleneck(main)}"
+        yield ""
+    findings = report["findings"][:MAX_FINDINGS]
+    if findings:
+        yield "| | what to change | where | predicted | measured | data |"
+        yield "|---|---|---|---|---|---|"
+        for rank, finding in enumerate(findings, 1):
+            yield (
+                f"| {rank} | {plain(finding['title'])} | {code(site_text(finding['site']))} "
+                f"| {ratio_range(finding['predicted_speedup'])} | {_measured(finding, report['fixes'])} "
+                f"| {finding['safety'] or 'advice only'} |"
+            )
+        yield ""
+    for rank, finding in enumerate(findings, 1):
+        yield f"<details><summary>{rank}. {plain(finding['title'])}</summary>"
+        yield ""
+        yield plain(finding["because"])
+        yield ""
+        if finding["diff"]:
+            yield fenced(finding["diff"], "diff")
+            yield ""
+        yield f"Rule {code(finding['rule'])}: {code(finding['docs'])}"
+        yield ""
+        yield "</details>"
+        yield ""
+    yield _footer(report)
+
+
+def _comparison(report: Json) -> Iterator[str]:
+    if not report["comparison"]:
+        return
+    pipeline, whole = report["comparison"]["pipeline"], report["comparison"]["end_to_end"]
+    yield "| | before | after | speedup (95 % interval) |"
+    yield "|---|---|---|---|"
+    rates = [units.format_rate(pipeline[side]) if pipeline[side] is not None else "" for side in ("before", "after")]
+    gain = {"value": pipeline["speedup"], "low": pipeline["low"], "high": pipeline["high"]}
+    yield f"| input pipeline | {rates[0]} | {rates[1]} | {ratio_range(gain)} |"
+    if whole:
+        yield f"| end to end | | | {ratio_range(whole)} |"
+    yield ""
+
+
+def _bottleneck(pipeline: Json) -> str:
+    bottleneck = pipeline["bottleneck"]
+    iterator = next((one for one in pipeline["iterators"] if one["id"] == bottleneck["iterator_id"]), None)
+    site = bottleneck["site"]
+    calls = [call for call in (iterator["calls"] if iterator else ()) if site and call["line"] == site["line"]]
+    what = f"{code(site_text(site))} {code(call_name(calls[-1]))}" if calls else plain(bottleneck["name"])
+    share = bottleneck["blame_share"]
+    return f"{what}" + (f", {units.format_share(share)} of the wait" if share is not None else "")
+
+
+def _measured(finding: Json, fixes: list[Json]) -> str:
+    tried = next((fix for fix in fixes if (fix["rule"], fix["site"]) == (finding["rule"], finding["site"])), None)
+    if tried is None:
+        return ""
+    measured = tried["measured"]
+    if not measured:
+        return str(tried["verdict"])
+    gain = {"value": measured["speedup"], "low": measured["low"], "high": measured["high"]}
+    return f"{ratio_range(gain)}, {tried['verdict']}"
+
+
+def _footer(report: Json) -> str:
+    step = report["verdict"]["step_time_ms"]
+    measured = (
+        f"{units.format_many(step['count'], 'step')} of {units.format_ns(step['median'] * 1e6)} (median). "
+        if step
+        else ""
+    )
+    return f"<sub>{measured}Target {code(report['target'])}, tfdata-advisor {plain(report['advisor_version'])}.</sub>"
+
+
+def plain(text: str) -> str:
+    """`text` on one line with every character that Markdown, GitHub or HTML would act on made inert."""
+    line = " ".join(text.split())
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", line)
+
+
+def code(text: str) -> str:
+    """`text` as code, in a cell too; empty stays empty."""
+    line = " ".join(text.split()).replace("|", "\\|")
+    if not line:
+        return ""
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def fenced(text: str, language: str) -> str:
+    """`text` as a block of code that no line of it can end."""
+    ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"

@@ -1,0 +1,122 @@
+"""The report as CSV tables, with full precision.
+
+In: (name of the run, dictionary of report.json) pairs.  Out: CSV text of a table; every row begins with its run.
+
+Spreadsheets run text that begins with `=`, `+`, `-` or `@` as a formula; such text gets an apostrophe in front, as they do.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+Runs = Sequence[tuple[str, Json]]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _verdicts(report: Json) -> Iterator[Json]:
+    yield {"target": report["target"], **_flat(report["verdict"])}
+
+
+def _pipelines(report: Json) -> Iterator[Json]:
+    left_out = ("iterators", "already_done", "notes", "slowest_calls")
+    for pipeline in report["pipelines"]:
+        yield _flat({key: value for key, value in pipeline.items() if key not in left_out})
+
+
+def _iterators(report: Json) -> Iterator[Json]:
+    for pipeline in report["pipelines"]:
+        for iterator in pipeline["iterators"]:
+            calls = " + ".join(call["text"] or call["method"] for call in iterator["calls"])
+            site = next((call for call in iterator["calls"] if call["file"]), {"file": None, "line": None})
+            plain = {key: value for key, value in iterator.items() if key not in ("calls", "ops")}
+            yield {"pipeline": pipeline["id"], **plain, "calls": calls, "file": site["file"], "line": site["line"]}
+
+
+def _findings(report: Json) -> Iterator[Json]:
+    for rank, finding in enumerate(report["findings"], 1):
+        yield {"rank": rank, **_flat({key: value for key, value in finding.items() if key not in ("evidence", "diff")})}
+
+
+def _fixes(report: Json) -> Iterator[Json]:
+    yield from map(_flat, report["fixes"])
+
+
+def _rows_of(section: str) -> Callable[[Json], Iterator[Json]]:
+    """The rows of one table of the statistics, `input.ops` reaching inside."""
+
+    def rows(report: Json) -> Iterator[Json]:
+        found: Any = report.get("statistics")
+        for key in section.split("."):
+            found = (found or {}).get(key)
+        yield from map(_flat, found or ())
+
+    return rows
+
+
+def _steps(report: Json) -> Iterator[Json]:
+    for host in (report.get("statistics") or {}).get("hosts") or ():
+        for step in host["steps"]:
+            yield {"host": host["host"], **_flat(step)}
+
+
+def _memory(report: Json) -> Iterator[Json]:
+    for one in ((report.get("statistics") or {}).get("memory") or {}).get("allocators", ()):
+        for user in one["users"]:
+            yield {"host": one["host"], "allocator": one["allocator"], **_flat(user)}
+
+
+TABLES: dict[str, Callable[[Json], Iterator[Json]]] = {
+    "verdicts": _verdicts,
+    "pipelines": _pipelines,
+    "iterators": _iterators,
+    "findings": _findings,
+    "fixes": _fixes,
+    "steps": _steps,
+    "input_ops": _rows_of("input.ops"),
+    "ops": _rows_of("ops"),
+    "op_types": _rows_of("op_types"),
+    "kernels": _rows_of("kernels"),
+    "memory": _memory,
+}
+"""Name of a table -> its rows."""
+
+
+def table_to_csv(name: str, runs: Runs) -> str:
+    """One table of all runs; empty where no run has a row. Columns are those of all rows, in the order first seen."""
+    rows = [{"run": run, **row} for run, report in runs for row in TABLES[name](report)]
+    if not rows:
+        return ""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _flat(row: Json) -> Json:
+    """Inner objects as columns of their own (`site.line`), lists as text."""
+    flat: Json = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{inner}": entry for inner, entry in _flat(value).items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    if isinstance(value, list | tuple):
+        return _cell(" ".join(map(str, _scalars(value))))
+    return "" if value is None else value
+
+
+def _scalars(values: Iterable[object]) -> Iterator[object]:
+    return (value for value in values if isinstance(value, str | int | float))
