@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 MAX_NESTING = 500
-"""Events inside one another that are told apart. Real threads nest some dozen deep; a broken file can nest every event,
+"""Events inside one another that are told apart. A broken file can nest every event,
 and what is looked up through the levels grows with their number."""
 NOBODY = -1
 """Owner of what belongs to no node."""

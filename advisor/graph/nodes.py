@@ -257,12 +257,21 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
         forest.node_of_iterator[iterator_id] = node.index
     if left_out:
         warnings.append(
-            f"{len(left_out)} iterators are left out: a program has no {MAX_NODES:,} different ones, or {MAX_DEPTH} above one another"
+            f"{len(left_out)} iterators are left out: no program has {MAX_NODES:,} kinds, or {MAX_DEPTH} above one another"
         )
     for number, root in enumerate(forest.roots):
         for node in root.walk():
             node.pipeline = number
+            if node.base in BRANCHING:
+                node.children.sort(key=_branch)
     return forest
+
+
+def _branch(node: Node) -> int:
+    """Which input of its parent a node is; the window may have seen a later one first."""
+    parts = _parsed(node.facts[0].long_name).nodes
+    index = parts[-2].index if len(parts) > 1 else None
+    return -1 if index is None else index
 
 
 def is_device_pipeline(root: Node) -> bool:

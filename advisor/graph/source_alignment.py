@@ -1,17 +1,218 @@
 """Iterators of a profile without a recording joined to the calls in a script, by structure, without running it.
 
-In: an `Analysis` without calls, and the script.  Out: the same analysis with calls where only one alignment is possible.
+In: an `Analysis` without calls, and the script.  Out: the same analysis with calls on every iterator for which all ways to lay
+the script beside the profile agree; a sentence for what stays open.
 """
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.graph.align import already_done
+from advisor.graph.source_calls import OPAQUE, Script, SourceCall, read_script
+from advisor.graph.source_match import MAX_WAYS, Match, Way, constant
+from advisor.model.recording import Call, FunctionFacts, Scalar
+
 if TYPE_CHECKING:
-    from advisor.model.pipeline import Analysis
+    from advisor.model.pipeline import Analysis, Pipeline
+
+MAX_TEXT = 200
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "map": ("map_func", "num_parallel_calls", "deterministic"),
+    "batch": ("batch_size", "drop_remainder", "num_parallel_calls", "deterministic"),
+    "padded_batch": ("batch_size", "padded_shapes", "padding_values", "drop_remainder"),
+    "interleave": ("map_func", "cycle_length", "block_length", "num_parallel_calls", "deterministic"),
+    "flat_map": ("map_func",),
+    "filter": ("predicate",),
+    "shuffle": ("buffer_size", "seed", "reshuffle_each_iteration"),
+    "prefetch": ("buffer_size",),
+    "repeat": ("count",),
+    "take": ("count",),
+    "skip": ("count",),
+    "shard": ("num_shards", "index"),
+    "cache": ("filename",),
+    "from_generator": ("generator", "output_types", "output_shapes", "args", "output_signature"),
+    "list_files": ("file_pattern", "shuffle", "seed"),
+    "TFRecordDataset": ("filenames", "compression_type", "buffer_size", "num_parallel_reads"),
+    "TextLineDataset": ("filenames", "compression_type", "buffer_size", "num_parallel_reads"),
+}
+"""Which parameter an argument passed by position is. Source: the signatures of TensorFlow 2.3 to 2.21, where they agree."""
 
 
-def align_source(analysis: Analysis, script: Path) -> Analysis:
-    """`analysis` with the calls of `script` on its iterators."""
-    return analysis
+def align_source(analysis: Analysis, path: Path) -> Analysis:
+    """`analysis` with the calls of the script at `path` on its iterators. A recorded run keeps its own calls.
+
+    Raises AdvisorError where the script cannot be read.
+    """
+    script = read_script(path)
+    if analysis.recording is not None:
+        return replace(
+            analysis, warnings=(*analysis.warnings, "--source is not used: the run was recorded with its calls.")
+        )
+    calls = _Calls(script)
+    pipelines, said = [], []
+    for pipeline in analysis.pipelines:
+        aligned, sentence = _align(pipeline, script, calls)
+        pipelines.append(aligned)
+        said.append(sentence)
+    return replace(
+        analysis,
+        pipelines=tuple(pipelines),
+        calls=calls.used(),
+        warnings=(*analysis.warnings, *dict.fromkeys(filter(None, said))),
+    )
+
+
+def _align(pipeline: Pipeline, script: Script, calls: _Calls) -> tuple[Pipeline, str]:
+    ways = _ways(pipeline, script, calls)
+    if not ways:
+        return (
+            pipeline,
+            f"No dataset in {script.path.name} has the structure of {pipeline.root.long_name}: no calls are shown.",
+        )
+    agreed = {
+        it.id: ways[0].get(it.id, ())
+        for it in pipeline.iterators
+        if len({tuple(id(call.node) for call in way.get(it.id, ())) for way in ways}) == 1
+    }
+    iterators = tuple(
+        replace(it, calls=tuple(calls.call(each, ways[0], it.name) for each in agreed.get(it.id, ())))
+        for it in pipeline.iterators
+    )
+    open_ones = [it.name for it in pipeline.iterators if it.id not in agreed]
+    if open_ones and len(ways) > 1:
+        sentence = f"Several calls in {script.path.name} can be {', '.join(open_ones)}: those are shown without a line."
+    else:
+        sentence = f"Lines are those of {script.path.name}, found by its structure alone; the script was not run."
+    return replace(pipeline, iterators=iterators, already_done=already_done(iterators)), sentence
+
+
+def _ways(pipeline: Pipeline, script: Script, calls: _Calls) -> list[Way]:
+    """All ways over all datasets of the script: of those that nothing is made from, else of the others."""
+    match = Match(pipeline, calls.arguments)
+    consumed = {id(each) for call in script.calls for each in (*call.inputs, *call.nested)}
+    known = [call for call in script.calls if call.method != OPAQUE]
+    for group in (
+        [call for call in known if id(call) not in consumed],
+        [call for call in known if id(call) in consumed],
+    ):
+        ways = [way for call in group for way in match.ways(call) if way]
+        if ways:
+            return ways[: MAX_WAYS * 4]
+    return []
+
+
+class _Calls:
+    """The model's `Call`s of a script, made where they are needed; one per call that is written."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._numbers: dict[int, int] = {}
+        self._made: dict[int, Call] = {}
+        self._constants = _constants(ast.parse(script.text))
+        self._arguments: dict[int, dict[str, Scalar]] = {}
+        self._outer: dict[int, SourceCall] = {}
+        for call in script.calls:
+            self._numbers.setdefault(id(call.node), len(self._numbers) + 1)
+            for inner in _closure(call.nested):
+                self._outer.setdefault(id(inner.node), call)
+
+    def arguments(self, call: SourceCall) -> Mapping[str, Scalar]:
+        """Arguments by parameter name; None where what is written is no constant."""
+        if call.node is None:
+            return {}
+        if id(call) not in self._arguments:
+            names = _PARAMETERS.get(call.method, ())
+            given = [*zip(names, call.node.args, strict=False)]
+            given += [(word.arg, word.value) for word in call.node.keywords if word.arg is not None]
+            found: dict[str, Scalar] = {}
+            for name, node in given:
+                value = constant(node, self._constants)
+                found[name] = value if isinstance(value, bool | int | float | str) else _described(node)
+            self._arguments[id(call)] = found
+        return self._arguments[id(call)]
+
+    def call(self, source: SourceCall, way: Way, executed: str = "") -> Call:
+        """The call, with those that it was made from."""
+        known = self._made.get(id(source.node))
+        if known is not None or source.node is None:
+            return known or Call("source_0", source.method, None)
+        for each in (*source.inputs, *source.nested):
+            self.call(each, way)
+        outer = self._outer.get(id(source.node))
+        arguments = dict(self.arguments(source))
+        made = Call(
+            id=self._id(source),
+            method=source.method,
+            site=self._script.site(source.node),
+            inputs=tuple(self._id(each) for each in source.inputs),
+            arguments=arguments,
+            explicit=tuple(arguments),
+            function=self._function(source, executed),
+            nested_in=self._id(outer) if outer is not None else None,
+            text=self._text(source),
+        )
+        self._made[id(source.node)] = made
+        return made
+
+    def used(self) -> tuple[Call, ...]:
+        """Every call that was made so far, sources first."""
+        return tuple(self._made.values())
+
+    def _id(self, call: SourceCall) -> str:
+        return f"source_{self._numbers.get(id(call.node), 0)}"
+
+    def _function(self, call: SourceCall, executed: str) -> FunctionFacts | None:
+        if call.function is None:
+            return None
+        # TensorFlow parallelises by itself only what it holds for stateless
+        is_stateless = executed.startswith("ParallelMap") and "num_parallel_calls" not in self.arguments(call)
+        return FunctionFacts(_described(call.function), None, is_stateful=not is_stateless, is_traced=False)
+
+    @staticmethod
+    def _text(call: SourceCall) -> str:
+        if call.node is None:
+            return ""
+        arguments = [ast.unparse(each) for each in (*call.node.args, *call.node.keywords)]
+        dot = "." if isinstance(call.node.func, ast.Attribute) else ""
+        return f"{dot}{call.method}({', '.join(arguments)})"[:MAX_TEXT]
+
+
+def _closure(calls: Sequence[SourceCall]) -> Iterable[SourceCall]:
+    waiting, seen = list(calls), set()
+    while waiting:
+        call = waiting.pop()
+        if id(call) not in seen:
+            seen.add(id(call))
+            yield call
+            waiting += call.inputs
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """Names that are assigned once in the whole script, with what is assigned."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id].append(node.value)
+    stores = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return {
+        name: values[0]
+        for name, values in found.items()
+        if len(values) == 1 and stores.count(name) == 1 and name not in arguments
+    }
+
+
+def _described(node: ast.expr) -> str:
+    """What is no constant, in a few words."""
+    if isinstance(node, ast.Lambda):
+        return "<lambda>"
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -112,6 +112,8 @@ def _obstacle(call: Call, outer: Call) -> Obstacle | None:
 
 def _changes(function: FunctionFacts) -> str | None:
     """Why two runs of the function on one element may differ, or None."""
+    if not function.is_traced:
+        return "is not known to give the same every time: its script was not run"
     if function.random_ops:
         return "draws random numbers"
     if function.python_ops:

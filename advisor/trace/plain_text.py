@@ -1,6 +1,6 @@
 """Names in a profile as text that can harm nobody: strangers may have written them.
 
-In: bytes of a name.  Out: text without control, format or surrogate characters; they show as escapes (`\\x1b`).
+In: bytes of a name.  Out: printable text; every other character (control, format, surrogate, unassigned) shows as an escape.
 
 Everything that leaves the reader has passed here, so that no terminal, log or page downstream meets them. Markup such as
 `<b>` is ordinary text and stays: whoever writes HTML escapes it.
@@ -8,12 +8,8 @@ Everything that leaves the reader has passed here, so that no terminal, log or p
 
 from __future__ import annotations
 
-import unicodedata
-
 MAX_LENGTH = 4096
-"""Characters kept of one name; what TensorFlow writes stays far below (the longest seen: 1,600, a list of shapes)."""
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories that can move the cursor, hide or reverse text, or cannot be written."""
+"""Characters kept of one name; the longest in the real profiles seen has 2,065."""
 
 
 def text(name: bytes) -> str:
@@ -33,4 +29,4 @@ def one_line(message: bytes) -> str:
 
 
 def _visible(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii") if unicodedata.category(char) in _INVISIBLE else char
+    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,346 @@
+"""The tf.data calls in a script and how their datasets flow, read from its syntax; nothing is run.
+
+In: a script's text.  Out: `SourceCall`s that refer to their inputs; every value a variable may have is followed.
+
+Followed: chains, variables, tuples, the script's own functions (datasets passed in and returned), conditions (either branch)
+and the functions given to `interleave` and `flat_map`. What is not understood (a dataset out of a container, another module's
+function) is opaque: it may be any pipeline.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from advisor.errors import AdvisorError
+from advisor.model.catalog import EXPERIMENTAL_READERS, READERS, SOURCE_METHODS, TRANSFORMATIONS
+from advisor.model.recording import Site
+
+MAX_SOURCE_BYTES = 5_000_000
+"""Larger files are no source that a person wrote."""
+MAX_VALUES = 24
+"""Datasets that one variable may hold; more says that the flow is not understood."""
+MAX_DEPTH = 12
+"""Calls of the script's functions inside one another."""
+MAX_STEPS = 200_000
+"""Expressions looked at, each call of a function again: bounds scripts that are made to take for ever."""
+OPAQUE = "?"
+"""Method of a dataset that nobody knows the making of."""
+_READERS = frozenset((*READERS, *EXPERIMENTAL_READERS))
+_SOURCES = frozenset((*SOURCE_METHODS, "from_list"))
+_STEPS = frozenset(TRANSFORMATIONS)
+_SEVERAL_INPUTS = frozenset({"zip", "concatenate", "sample_from_datasets", "choose_from_datasets"})
+
+
+@dataclass(frozen=True, eq=False)
+class SourceCall:
+    """One call that makes a dataset, on one way through the script: its inputs are calls too."""
+
+    method: str
+    node: ast.Call | None
+    inputs: tuple[SourceCall, ...] = ()
+    function: ast.expr | None = None
+    """The function given to it, as written."""
+    nested: tuple[SourceCall, ...] = ()
+    """What that function may return, where it makes datasets."""
+
+
+Value = tuple["SourceCall | tuple[Value, ...]", ...]
+"""Everything a variable may hold: datasets, and tuples of values. Empty: no dataset."""
+_Environment = dict[str, "Value"]
+_NOTHING: Value = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script's calls, and where each of them stands."""
+
+    path: Path
+    text: str
+    calls: tuple[SourceCall, ...]
+    """Every dataset that is made anywhere, in the order in which the script makes them."""
+
+    def site(self, node: ast.Call) -> Site:
+        """Where the call's method name stands, to the end of the whole call; columns in characters from 1."""
+        lines = self.text.splitlines()
+        line, column = node.lineno, node.col_offset
+        if isinstance(node.func, ast.Attribute):  # a chain over several lines: the name stands at the end of the callee
+            line = node.func.end_lineno or line
+            column = (node.func.end_col_offset or 0) - len(node.func.attr.encode())
+        end_line = node.end_lineno or line
+
+        def characters(number: int, offset: int) -> int:
+            return len(lines[number - 1].encode()[:offset].decode(errors="replace")) + 1
+
+        return Site(
+            str(self.path), line, characters(line, column), end_line, characters(end_line, node.end_col_offset or 0)
+        )
+
+
+def read_script(path: Path) -> Script:
+    """The calls in the script at `path`. Raises AdvisorError where it cannot be read or is no Python."""
+    try:
+        if path.stat().st_size > MAX_SOURCE_BYTES:
+            raise AdvisorError(f"{path} is too large to be a script.")
+        text = path.read_text("utf-8")
+        tree = ast.parse(text)
+    except OSError as error:
+        raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise AdvisorError(f"{path} is no Python that can be read ({type(error).__name__}).") from None
+    reader = _Reader(tree)
+    try:
+        reader.read(tree.body)
+    except RecursionError:
+        raise AdvisorError(f"{path} is nested too deeply to be read.") from None
+    return Script(path.resolve(), text, tuple(reader.made))
+
+
+class _Reader:
+    """Walks statements in order and keeps what each variable may hold."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.made: list[SourceCall] = []
+        self._functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
+        self._called: set[str] = set()
+        self._steps = 0
+
+    def read(self, body: Sequence[ast.stmt]) -> None:
+        """The module, and then each function that nothing in it called."""
+        self._block(body, {}, 0)
+        for name, function in self._functions.items():
+            if name not in self._called:
+                self._call_function(function, [], {}, 0)
+
+    def _block(self, body: Iterable[ast.stmt], env: _Environment, depth: int) -> list[Value]:
+        """Run statements; the values of `return`s in them."""
+        returned: list[Value] = []
+        for statement in body:
+            returned += self._statement(statement, env, depth)
+        return returned
+
+    def _statement(self, statement: ast.stmt, env: _Environment, depth: int) -> list[Value]:
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return []
+            case ast.ClassDef():
+                self._block([s for s in statement.body if not isinstance(s, ast.FunctionDef)], env, depth)
+                return []
+            case ast.Assign():
+                value = self._value(statement.value, env, depth)
+                for target in statement.targets:
+                    self._assign(target, value, env)
+                return []
+            case ast.AnnAssign(value=ast.expr() as given):
+                self._assign(statement.target, self._value(given, env, depth), env)
+                return []
+            case ast.Return(value=ast.expr() as given):
+                return [self._value(given, env, depth)]
+            case ast.If():
+                self._value(statement.test, env, depth)
+                return self._branches([statement.body, statement.orelse], env, depth)
+            case ast.For() | ast.AsyncFor():
+                self._value(statement.iter, env, depth)
+                return self._branches([statement.body, []], env, depth) + self._block(statement.orelse, env, depth)
+            case ast.While():
+                return self._branches([statement.body, []], env, depth)
+            case ast.With() | ast.AsyncWith():
+                for item in statement.items:
+                    self._value(item.context_expr, env, depth)
+                return self._block(statement.body, env, depth)
+            case ast.Try():
+                handlers = [handler.body for handler in statement.handlers]
+                returned = self._branches([statement.body, *handlers], env, depth)
+                return returned + self._block([*statement.orelse, *statement.finalbody], env, depth)
+            case ast.Expr():
+                self._value(statement.value, env, depth)
+        return []
+
+    def _branches(self, bodies: Sequence[Sequence[ast.stmt]], env: _Environment, depth: int) -> list[Value]:
+        """Ways of which one is taken: afterwards a variable may hold what any of them left in it."""
+        returned: list[Value] = []
+        ends = []
+        for body in bodies:
+            copy = dict(env)
+            returned += self._block(body, copy, depth)
+            ends.append(copy)
+        for name in {name for end in ends for name in end}:
+            env[name] = _union(end.get(name, _NOTHING) for end in ends)
+        return returned
+
+    def _assign(self, target: ast.expr, value: Value, env: _Environment) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            for place, element in enumerate(target.elts):
+                parts = [each[place] for each in value if isinstance(each, tuple) and place < len(each)]
+                opaque = tuple(each for each in value if isinstance(each, SourceCall) and each.method == OPAQUE)
+                self._assign(element, _union([*parts, opaque]), env)
+        elif (name := _dotted(target)) is not None:
+            env[name] = value
+
+    def _value(self, node: ast.expr, env: _Environment, depth: int) -> Value:
+        """Everything the expression may be, as far as datasets are concerned."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            return _NOTHING
+        match node:
+            case ast.Name() | ast.Attribute():
+                return env.get(_dotted(node) or "", _NOTHING)
+            case ast.Call():
+                return self._call(node, env, depth)
+            case ast.IfExp():
+                self._value(node.test, env, depth)
+                return _union([self._value(node.body, env, depth), self._value(node.orelse, env, depth)])
+            case ast.Tuple() | ast.List():
+                return (tuple(self._value(each, env, depth) for each in node.elts),)
+            case ast.NamedExpr():
+                value = self._value(node.value, env, depth)
+                self._assign(node.target, value, env)
+                return value
+            case ast.Await() | ast.Starred():
+                return self._value(node.value, env, depth)
+            case ast.Lambda():
+                return _NOTHING
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._value(child, env, depth)
+        return _NOTHING
+
+    def _call(self, node: ast.Call, env: _Environment, depth: int) -> Value:
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else _dotted(function) or ""
+        receiver = self._value(function.value, env, depth) if isinstance(function, ast.Attribute) else _NOTHING
+        positional = [self._value(argument, env, depth) for argument in node.args]
+        named = {word.arg: self._value(word.value, env, depth) for word in node.keywords}
+        datasets = _datasets(receiver)
+        if datasets and name in _STEPS:
+            given = [*positional, *named.values()]
+            return self._step(node, name, datasets, given, env, depth)
+        if name in _READERS or (name in _SOURCES and _is_dataset_class(function)):
+            return self._source(node, name, [*positional, *named.values()])
+        if name in self._functions and depth < MAX_DEPTH:
+            return self._call_function(self._functions[name], positional, named, depth + 1)
+        if name == "experimental_distribute_dataset" and positional:
+            return positional[0]
+        return self._made([SourceCall(OPAQUE, node)]) if _makes_datasets_elsewhere(name) else _NOTHING
+
+    def _step(
+        self, node: ast.Call, name: str, datasets: list[SourceCall], given: list[Value], env: _Environment, depth: int
+    ) -> Value:
+        """A transformation of each of `datasets`."""
+        if name == "apply":
+            made = self._applied(node, datasets, depth)
+            return made or self._made([SourceCall(OPAQUE, node, (each,)) for each in datasets])
+        function = _function_argument(node)
+        nested = self._nested(function, env, depth) if function is not None else ()
+        others = [_datasets(value) for value in given]
+        calls = []
+        for each in datasets:
+            inputs: list[tuple[SourceCall, ...]] = [(each,)]
+            if name in _SEVERAL_INPUTS:
+                for other in others:
+                    inputs = [(*before, more) for before in inputs for more in other][:MAX_VALUES]
+            calls += [SourceCall(name, node, tuple(way), function, nested) for way in inputs]
+        return self._made(calls)
+
+    def _applied(self, node: ast.Call, datasets: list[SourceCall], depth: int) -> Value:
+        given = _dotted(node.args[0]) if node.args else None
+        function = self._functions.get(given or "")
+        if function is None or depth >= MAX_DEPTH:
+            return _NOTHING
+        return self._call_function(function, [tuple(datasets)], {}, depth + 1)
+
+    def _source(self, node: ast.Call, name: str, given: list[Value]) -> Value:
+        ways: list[tuple[SourceCall, ...]] = [()]
+        for value in given:
+            parts = [_datasets(part) for part in _flat(value)]
+            for part in parts:
+                if part:
+                    ways = [(*before, each) for before in ways for each in part][:MAX_VALUES]
+        return self._made([SourceCall(name, node, way, _function_argument(node)) for way in ways])
+
+    def _nested(self, function: ast.expr, env: _Environment, depth: int) -> tuple[SourceCall, ...]:
+        """What a function given to a transformation returns, if it makes datasets."""
+        if depth >= MAX_DEPTH:
+            return ()
+        if isinstance(function, ast.Lambda):
+            inner = {**env, **{argument.arg: _NOTHING for argument in function.args.args}}
+            return tuple(_datasets(self._value(function.body, inner, depth + 1)))
+        known = self._functions.get(_dotted(function) or "")
+        return tuple(_datasets(self._call_function(known, [], {}, depth + 1))) if known is not None else ()
+
+    def _call_function(
+        self,
+        function: ast.FunctionDef | ast.AsyncFunctionDef,
+        positional: Sequence[Value],
+        named: dict[str | None, Value],
+        depth: int,
+    ) -> Value:
+        self._called.add(function.name)
+        if depth >= MAX_DEPTH:
+            return _NOTHING
+        arguments = function.args
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+        if names[:1] == ["self"] or names[:1] == ["cls"]:
+            names = names[1:]
+        env: _Environment = dict(zip(names, positional, strict=False))
+        env.update({word: value for word, value in named.items() if word is not None})
+        return _union(self._block(function.body, env, depth))
+
+    def _made(self, calls: Sequence[SourceCall]) -> Value:
+        kept = list(calls)[:MAX_VALUES]
+        self.made += kept
+        return tuple(kept)
+
+
+def _union(values: Iterable[Value]) -> Value:
+    seen: dict[int, object] = {}
+    for value in values:
+        for each in value:
+            seen.setdefault(id(each), each)
+    return tuple(list(seen.values())[:MAX_VALUES])  # type: ignore[arg-type]
+
+
+def _datasets(value: Value) -> list[SourceCall]:
+    return [each for each in value if isinstance(each, SourceCall)]
+
+
+def _flat(value: Value) -> Iterator[Value]:
+    """The value, and the parts of the tuples in it: `zip((a, b))` takes both."""
+    yield tuple(each for each in value if isinstance(each, SourceCall))
+    for each in value:
+        if isinstance(each, tuple):
+            for part in each:
+                yield from _flat(part)
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """`ds`, `self.ds`; None for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := _dotted(node.value)) is not None:
+        return f"{before}.{node.attr}"
+    return None
+
+
+def _is_dataset_class(function: ast.expr) -> bool:
+    """Whether `function` is `tf.data.Dataset.range` or its like: the class stands before the method."""
+    if not isinstance(function, ast.Attribute):
+        return False
+    owner = _dotted(function.value) or ""
+    return owner.rpartition(".")[2] in ("Dataset", "data", "experimental")
+
+
+def _makes_datasets_elsewhere(name: str) -> bool:
+    """Whether a function of that name, in a library, is likely to make datasets: `tfds.load`, `image_dataset_from_directory`."""
+    return name in ("load", "as_dataset", "make_csv_dataset", "make_batched_features_dataset") or "dataset_from" in name
+
+
+def _function_argument(node: ast.Call) -> ast.expr | None:
+    """The function given to a transformation: its first argument, or the keyword that names one."""
+    for word in node.keywords:
+        if word.arg in ("map_func", "predicate", "generator", "reduce_func", "key_func", "scan_func"):
+            return word.value
+    first = node.args[0] if node.args else None
+    return first if isinstance(first, ast.Lambda | ast.Name | ast.Attribute) else None
