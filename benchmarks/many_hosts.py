@@ -1,0 +1,149 @@
+"""What analysing many hosts costs, and whether a planted straggler is found: one command, figures on stdout.
+
+In: real captures of one pipeline at two speeds (made here, or given).  Out: seconds, peak memory of this process and of its
+workers, and which host was named.
+
+    python benchmarks/many_hosts.py                              # 256 hosts
+    python benchmarks/many_hosts.py --hosts 16 64 256 --quick RUN --slow RUN
+
+Every host but one is the quick capture with its times stretched by up to 2 % and its own name, so that no two are alike; the
+straggler is the slow capture, in which each element takes `SLOWER` times as long to make, at a place in the middle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from advisor.trace.content import read_profile
+from advisor.trace.files import find_profiles
+from advisor.trace.xspace import message_class, parse_events, parse_xspace
+
+SLOWER = 4
+CAPTURE = """
+import sys, time
+import tensorflow as tf
+
+def work(x):
+    image = tf.ones((64, 64)) * tf.cast(x, tf.float32)
+    for _ in range(int(sys.argv[2])):
+        image = tf.matmul(image, image) * 0.001
+    return tf.reduce_sum(image)
+
+dataset = tf.data.Dataset.range(10**9).shuffle(256).map(work, num_parallel_calls=1).batch(8).prefetch(2)
+iterator = iter(dataset)
+for _ in range(20):
+    next(iterator)
+tf.profiler.experimental.start(
+    sys.argv[1],
+    tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=0),
+)
+for _ in range(100):
+    next(iterator)
+    time.sleep(0.004)
+tf.profiler.experimental.stop()
+"""
+TASK = """
+import json, resource, sys, time
+from pathlib import Path
+from advisor.hosts import analyse_path
+start = time.perf_counter()
+analysis = analyse_path(Path(sys.argv[1]), None, "hosts")
+seconds = time.perf_counter() - start
+unit = 1 if sys.platform == "darwin" else 1024
+peak = [resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(json.dumps({
+    "seconds": seconds, "peak_bytes": peak[0], "peak_worker_bytes": peak[1],
+    "first": analysis.hosts.hosts[0].hostname,
+    "stragglers": [host.hostname for host in analysis.hosts.hosts if host.is_straggler],
+    "sentences": analysis.hosts.stragglers, "warnings": analysis.warnings,
+}))
+"""
+
+
+def main() -> None:
+    """Make the hosts, analyse them, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", nargs="+", type=int, default=[256])
+    parser.add_argument("--quick", type=Path, help="capture for all hosts but one (default: capture one)")
+    parser.add_argument("--slow", type=Path, help="capture for the straggler")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    print(f"{platform.processor() or platform.machine()}, {platform.system()}; Python {platform.python_version()}, "
+          f"numpy {version('numpy')}, protobuf {version('protobuf')}\n")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        quick = options.quick or capture(Path(folder) / "quick", 1)
+        slow = options.slow or capture(Path(folder) / "slow", SLOWER)
+        for number in options.hosts:
+            logdir = Path(folder) / f"hosts{number}"
+            planted, sizes = make_hosts(logdir, quick, slow, number, random.Random(options.seed))
+            found = measure(logdir)
+            print(f"{number} hosts, {sum(sizes) / 1e6:.1f} MB, largest file {max(sizes) / 1e6:.2f} MB")
+            print(f"  {found['seconds']:.2f} s, {found['seconds'] / number * 1e3:.1f} ms per host")
+            print(f"  peak memory {found['peak_bytes'] / 1e6:.0f} MB here, {found['peak_worker_bytes'] / 1e6:.0f} MB in the "
+                  "largest worker (both with their imports)")  # fmt: skip
+            is_found = found["stragglers"] == [planted] and found["first"] == planted
+            print(f"  planted straggler {planted}: {'found, and no other' if is_found else 'NOT FOUND'}"
+                  f" {found['stragglers']}\n  {' '.join(found['sentences'])}", flush=True)  # fmt: skip
+            if not is_found or found["warnings"]:
+                sys.exit(f"this was not to be: {found['warnings']}")
+
+
+def capture(folder: Path, work: int) -> Path:
+    """Profile a small pipeline with the installed TensorFlow; `work`: matrix products per element."""
+    done = subprocess.run(
+        [sys.executable, "-c", CAPTURE, folder, str(40 * work)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"the capture failed; give --quick and --slow instead.\n{done.stderr[-2000:]}")
+    return folder
+
+
+def make_hosts(logdir: Path, quick: Path, slow: Path, number: int, dice: random.Random) -> tuple[str, list[int]]:
+    """Write the hosts' profiles; the straggler's name and the files' sizes in bytes."""
+    run = logdir / "plugins/profile/2026_01_01_00_00_00"
+    run.mkdir(parents=True)
+    sources = {name: read_profile(find_profiles(path).paths[0]) for name, path in (("quick", quick), ("slow", slow))}
+    straggler = number // 2
+    sizes = []
+    for place in range(number):
+        host = f"host-{place:03}"
+        data = stretched(sources["slow" if place == straggler else "quick"], host, 1 + dice.uniform(-0.02, 0.02))
+        sizes.append((run / f"{host}.xplane.pb").write_bytes(data))
+    return f"host-{straggler:03}", sizes
+
+
+def stretched(profile: bytes, host: str, factor: float) -> bytes:
+    """The profile of another host: its own name, all times multiplied."""
+    space = parse_xspace(profile)
+    del space.hostnames[:]
+    space.hostnames.append(host.encode())
+    for plane in space.planes:
+        for line in plane.lines:
+            events = parse_events(list(line.events))
+            for event in events:
+                event.offset_ps, event.duration_ps = round(event.offset_ps * factor), round(event.duration_ps * factor)
+            del line.events[:]
+            line.events.extend(event.SerializeToString() for event in events)
+    return message_class("XSpace")(
+        planes=space.planes, hostnames=space.hostnames, errors=space.errors, warnings=space.warnings
+    ).SerializeToString()
+
+
+def measure(logdir: Path) -> dict:
+    """Analyse in a process of its own, whose peak memory is its own too."""
+    done = subprocess.run([sys.executable, "-c", TASK, logdir], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"the analysis failed.\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    main()
