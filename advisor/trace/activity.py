@@ -54,6 +54,10 @@ _BY_NAME: Mapping[HostKind, re.Pattern[str]] = {
 }
 _MEMORY = -2
 _DROP = -1
+_EAGER, _LAUNCH = 1, 2
+"""Bits of an event's flags."""
+_STATS = {"group_id": 1, "is_eager": 2, "correlation_id": 3, "hlo_op": 4, "step_num": 5, "tf_function_call": 6}
+"""What `_read_stats` does with each stat."""
 
 
 def read_activity(path: Path) -> HostActivity | None:
@@ -121,8 +125,8 @@ class _HostDecoder:
             name=name,
             kind=kind,
             group=group,
-            is_eager=(flags & 1).astype(np.bool_),
-            is_launch=(flags & 2).astype(np.bool_),
+            is_eager=(flags & _EAGER).astype(np.bool_),
+            is_launch=(flags & _LAUNCH).astype(np.bool_),
             memory=self._memory.events(),
             devices=devices,
             start_unix_ns=start_unix_ns,
@@ -134,21 +138,7 @@ class _Columns:
 
     def __init__(self, stat_numbers: Mapping[str, int], judged: Mapping[int, int], labels: Mapping[int, int]) -> None:
         self._judged, self._labels = judged, labels
-        self._group_stat = stat_numbers.get("group_id")
-        self._eager_stat = stat_numbers.get("is_eager")
-        self._launch_stat = stat_numbers.get("correlation_id")
-        self._call_stat = stat_numbers.get("tf_function_call")
-        self._step_stat = stat_numbers.get("step_num")
-        self._xla_stat = stat_numbers.get("hlo_op")
-        wanted = (
-            self._group_stat,
-            self._eager_stat,
-            self._launch_stat,
-            self._call_stat,
-            self._step_stat,
-            self._xla_stat,
-        )
-        self._reads_stats = any(number is not None for number in wanted)
+        self._stats = {stat_numbers[name]: code for name, code in _STATS.items() if name in stat_numbers}
         self._stat_names = {number: name for name, number in stat_numbers.items()}
         self._offset, self._duration = array("q"), array("q")
         self._name, self._group = array("i"), array("i")
@@ -156,7 +146,7 @@ class _Columns:
 
     def add(self, events: Any, zero_ps: int, memory: Any) -> None:  # noqa: ANN401
         """Append a slice of decoded events; memory events go to `memory`."""
-        judged, labels, reads_stats = self._judged, self._labels, self._reads_stats
+        judged, labels, reads_stats = self._judged, self._labels, bool(self._stats)
         for event in events:
             number = event.metadata_id
             kind = judged.get(number, _DROP)
@@ -178,23 +168,27 @@ class _Columns:
             self._flags.append(flags)
 
     def _read_stats(self, stats: Any, kind: int) -> tuple[int, int, int]:  # noqa: ANN401
+        """(kind, group, flags) of an event, from its stats."""
         group, step, flags, is_xla = NO_GROUP, NO_GROUP, 0, False
+        wanted = self._stats
         for stat in stats:
-            number = stat.metadata_id
-            if number == self._group_stat:
-                group = _small(stat.int64_value or stat.uint64_value)
-            elif number == self._eager_stat:
-                flags |= 1 if (stat.int64_value or stat.uint64_value) else 0
-            elif number == self._launch_stat:
-                flags |= 2
-            elif number == self._xla_stat:
-                is_xla = True
-            elif number == self._step_stat:
-                kind, step = int(HostKind.STEP), _small(stat.int64_value or stat.uint64_value)
-            elif number == self._call_stat:
-                value = stat.str_value.decode(errors="replace") or self._stat_names.get(stat.ref_value, "")
-                kind = int(HostKind.TRACED_CALL if value.startswith("traced") else HostKind.FUNCTION_CALL)
-        if is_xla and kind == HostKind.OTHER and not flags & 2:  # launches of a GPU's kernels name their op too
+            match wanted.get(stat.metadata_id, 0):
+                case 0:
+                    continue
+                case 1:
+                    group = _small(stat.int64_value or stat.uint64_value)
+                case 2:
+                    flags |= _EAGER if (stat.int64_value or stat.uint64_value) else 0
+                case 3:
+                    flags |= _LAUNCH
+                case 4:
+                    is_xla = True
+                case 5:
+                    kind, step = int(HostKind.STEP), _small(stat.int64_value or stat.uint64_value)
+                case 6:
+                    value = self._stat_names.get(stat.ref_value, "") or text(stat.str_value)
+                    kind = int(HostKind.TRACED_CALL if value.startswith("traced") else HostKind.FUNCTION_CALL)
+        if is_xla and kind == HostKind.OTHER and not flags & _LAUNCH:  # launches of a GPU's kernels name their op too
             kind = int(HostKind.XLA_OP)
         return kind, step if group == NO_GROUP else group, flags
 

@@ -50,6 +50,7 @@ _HALF_NAME = re.compile(r"half|fp16|bf16|bfloat16|_h\d+(gemm|cudnn)|h884|h1688|h
 _HALF_HLO = re.compile(r"^%?[\w.\-]+ = \(?(bf16|f16)\[")
 """An op of XLA as the file has it, with the type of its result."""
 _HALF_SHAPE = re.compile(r"half|bfloat16")
+_NUMBERS = frozenset({"group_id", "is_eager"})
 _WANTED = (
     "tf_op",
     "level 0",
@@ -176,19 +177,16 @@ class _DeviceDecoder:
     def _read(self, stats: Any) -> dict[str, Any]:  # noqa: ANN401
         """The wanted stats of an event; texts as text, numbers as numbers."""
         found: dict[str, Any] = {}
+        wanted = self._wanted
         for stat in stats:
-            name = self._wanted.get(stat.metadata_id)
+            name = wanted.get(stat.metadata_id)
             if name is None:
                 continue
-            match stat.WhichOneof("value"):
-                case "ref_value":
-                    found[name] = self._stat_names.get(stat.ref_value, "")
-                case "str_value":
-                    found[name] = text(stat.str_value)
-                case "int64_value":
-                    found[name] = stat.int64_value
-                case "uint64_value":
-                    found[name] = stat.uint64_value
+            if name in _NUMBERS:
+                found[name] = stat.int64_value or stat.uint64_value
+            else:
+                reference = stat.ref_value
+                found[name] = self._stat_names.get(reference, "") if reference else text(stat.str_value)
         return found
 
     def _op(self, stats: Mapping[str, Any], name: str, is_xla_line: bool) -> int:

@@ -22,7 +22,12 @@ _INTEGERS = (
     "peak_bytes_in_use",
     "allocation_bytes",
     "requested_bytes",
+    "addr",
+    "data_type",
+    "device_ordinal",
 )
+_TEXTS = ("allocator_name", "tf_op", "region_type", "shape")
+_SIZES = _INTEGERS[:6]
 _UINT64 = 0xFFFF_FFFF_FFFF_FFFF
 _NO_OWNER = ("", "", 0, "")
 
@@ -34,50 +39,48 @@ class MemoryTable:
         self._allocators: dict[str, int] = {}
         self._owners: dict[tuple[str, str, int, str], int] = {}
         self._time, self._fragmentation = array("q"), array("d")
-        self._integers = {name: array("q") for name in _INTEGERS}
+        self._sizes = tuple(array("q") for _ in _SIZES)
         self._address = array("Q")
         self._allocator, self._owner = array("i"), array("i")
         self._is_allocation = array("B")
 
     def decoder(self, plane: Any) -> Callable[[Any, int], None]:  # noqa: ANN401
         """What to call with each memory event of `plane` and its line's start in ps."""
-        stat_names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
+        names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
+        numbers = {name: number for number, name in names.items()}
+        integers = {numbers[name]: place for place, name in enumerate(_INTEGERS) if name in numbers}
+        texts = {numbers[name]: place for place, name in enumerate(_TEXTS) if name in numbers}
+        fragmentation_stat = numbers.get("fragmentation")
         allocations = {number for number, meta in plane.event_metadata.items() if text(meta.name) == ALLOCATION}
 
         def add(event: Any, zero_ps: int) -> None:  # noqa: ANN401
-            self._add(event, event.metadata_id in allocations, zero_ps + event.offset_ps, stat_names)
+            values, words = [0] * len(_INTEGERS), [""] * len(_TEXTS)
+            fragmentation = 0.0
+            for stat in event.stats:
+                number = stat.metadata_id
+                if number in integers:
+                    values[integers[number]] = stat.int64_value or stat.uint64_value
+                elif number in texts:
+                    reference = stat.ref_value
+                    words[texts[number]] = names.get(reference, "") if reference else text(stat.str_value)
+                elif number == fragmentation_stat:
+                    fragmentation = stat.double_value
+            self._time.append(zero_ps + event.offset_ps)
+            self._fragmentation.append(fragmentation)
+            self._append(event.metadata_id in allocations, values, words)
 
         return add
 
-    def _add(self, event: Any, is_allocation: bool, time_ps: int, stat_names: dict[int, str]) -> None:  # noqa: ANN401
-        values: dict[str, int] = {}
-        texts: dict[str, str] = {}
-        fragmentation = 0.0
-        for stat in event.stats:
-            name = stat_names.get(stat.metadata_id, "")
-            match stat.WhichOneof("value"):
-                case "int64_value":
-                    values[name] = stat.int64_value
-                case "uint64_value":
-                    values[name] = stat.uint64_value
-                case "double_value":
-                    fragmentation = stat.double_value
-                case "str_value":
-                    texts[name] = text(stat.str_value)
-                case "ref_value":
-                    texts[name] = stat_names.get(stat.ref_value, "")
-        self._time.append(time_ps)
+    def _append(self, is_allocation: bool, values: list[int], words: list[str]) -> None:
+        *sizes, address, data_type, ordinal = values
+        for column, size in zip(self._sizes, sizes, strict=True):
+            column.append(_fitting(size))
+        self._address.append(address & _UINT64)
         self._is_allocation.append(is_allocation)
-        self._fragmentation.append(fragmentation)
-        for name, column in self._integers.items():
-            column.append(_fitting(values.get(name, 0)))
-        self._address.append(values.get("addr", 0) & _UINT64)
-        allocator = texts.get("allocator_name") or str(values.get("device_ordinal", values.get("index_on_host", "")))
+        allocator, op, region, shape = words
+        allocator = allocator or str(ordinal)
         self._allocator.append(self._allocators.setdefault(allocator, len(self._allocators)))
-        owner = _NO_OWNER
-        if is_allocation:
-            op, region, shape = texts.get("tf_op", ""), texts.get("region_type", ""), texts.get("shape", "")
-            owner = (op, region, _fitting(values.get("data_type", 0)), shape)
+        owner = (op, region, _fitting(data_type), shape) if is_allocation else _NO_OWNER
         self._owner.append(self._owners.setdefault(owner, len(self._owners)))
 
     def events(self) -> MemoryEvents | None:
@@ -86,18 +89,19 @@ class MemoryTable:
             return None
         time = np.frombuffer(self._time, np.int64)
         order = np.argsort(time, kind="stable")
-        integers = {name: np.frombuffer(column, np.int64)[order] for name, column in self._integers.items()}
+        sizes = (np.frombuffer(column, np.int64)[order] for column in self._sizes)
+        stack, heap, free, peak, size, requested = sizes
         return MemoryEvents(
             time_ps=time[order],
             allocator=np.frombuffer(self._allocator, np.int32)[order],
             is_allocation=np.frombuffer(self._is_allocation, np.uint8)[order].astype(np.bool_),
-            stack_bytes=integers["bytes_reserved"],
-            heap_bytes=integers["bytes_allocated"],
-            free_bytes=integers["bytes_available"],
-            peak_bytes=integers["peak_bytes_in_use"],
+            stack_bytes=stack,
+            heap_bytes=heap,
+            free_bytes=free,
+            peak_bytes=peak,
             fragmentation=np.frombuffer(self._fragmentation, np.float64)[order],
-            size_bytes=integers["allocation_bytes"],
-            requested_bytes=integers["requested_bytes"],
+            size_bytes=size,
+            requested_bytes=requested,
             address=np.frombuffer(self._address, np.uint64)[order],
             what=np.frombuffer(self._owner, np.int32)[order],
             allocators=tuple(self._allocators),
