@@ -178,7 +178,7 @@ class Session:
             models=() if capture is None else capture.models,
             keras=self._keras.facts,
             ceiling_step_ns=self._ceiling_steps(),
-            is_seeded=_is_seeded(),
+            is_seeded=is_seeded(),
             warnings=tuple(warnings),
         )
 
@@ -193,7 +193,7 @@ class Session:
         return tuple(track.durations(first)[: capture.window.steps])
 
 
-def _is_seeded() -> bool | None:
+def is_seeded() -> bool | None:
     """Whether TensorFlow's global seed is set (private attributes; None without them)."""
     try:
         return sys.modules["tensorflow.python.eager.context"].context()._seed is not None

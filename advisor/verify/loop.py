@@ -20,12 +20,17 @@ from advisor.errors import AdvisorError, ScriptFailed
 from advisor.fixes.plan import combine
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
+from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.verify.trial import BROKEN, FASTER, Trial
 
 SAFETY_ORDER = tuple(Safety)
 MAX_ATTEMPTS = 30
 """No script needs as many; a rule that proposes something new each time must not keep the loop going."""
+
+
+MIN_GAIN = 0.05
+"""What the rules call worth having (`Rule.min_speedup`)."""
 
 
 class Session(Protocol):
@@ -202,3 +207,13 @@ def _why_not(total: Trial) -> str:
     if total.verdict == BROKEN:
         return "with it the elements are not those that the script gives"
     return total.note.rstrip(".") or "with it all fixes together are not proved faster than the script as it is"
+
+
+def is_enough(analysis: Analysis, trial: Trial) -> bool:
+    """Whether the pipeline alone needs so little of the training's own time for an element that more speed gains nothing, even
+    if both shared every core."""
+    verdict = analysis.verdict
+    if verdict.steps is None or verdict.input_wait_share is None or not trial.rate_after:
+        return False
+    own_s = verdict.steps.mean_ns * (1 - verdict.input_wait_share) / 1e9
+    return own_s > 0 and 1 / trial.rate_after < MIN_GAIN * own_s

@@ -27,7 +27,8 @@ class Numbering:
     def __init__(self, consumer: dict[str, Any] | None, calls: Sequence[dict[str, Any]]) -> None:
         """Both as `as_message` wrote them; `calls` may be empty, then ids must be the same in both runs. `consumer` None: any."""
         self.is_consumer_known = consumer is not None
-        self._consumer_id, self._consumer_key = ("", None) if consumer is None else (consumer["id"], _key_of(consumer))
+        self._consumer_id: str = "" if consumer is None else consumer["id"]
+        self._consumer_key: _Key | None = None if consumer is None else _key_of(consumer)
         self._first = {each["id"]: _key_of(each) for each in calls}
         self._now: dict[str, str] = {}
 

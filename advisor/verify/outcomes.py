@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from advisor import units
-from advisor.model.outcome import Comparison, FixOutcome, Interval
-from advisor.model.proof import Side
+from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
+from advisor.model.proof import Proof, Side
 from advisor.verify.end_to_end import EndToEnd, median_of
 from advisor.verify.loop import Attempt, LoopResult
 from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
@@ -73,6 +74,61 @@ def comparison_of(total: Trial | None, whole: EndToEnd | None, before: Side, aft
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ProofFacts:
+    """What a report says of a proof beside its figures; as in `Proof`."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    diff: str = ""
+    is_applied: bool = False
+    """Whether what is kept is to be used."""
+    left_out: tuple[str, ...] = ()
+    written_files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
+    """The report with its fixes, comparison and proof."""
+    before, after = sides_of(loop.total, whole)
+    if whole is not None and before.wait_share is None:
+        before = replace(before, wait_share=report.analysis.verdict.input_wait_share)
+    verdict, sentence = sentence_of(loop, whole)
+    if not loop.attempts:
+        sentence = _why_nothing(report, about.left_out)
+    refused = [
+        f"{attempt.finding.title}: {attempt.trial.note}"
+        for attempt in loop.attempts
+        if attempt.trial.verdict == REFUSED
+    ]
+    proof = Proof(
+        verdict=verdict,
+        sentence=sentence,
+        before=before,
+        after=after,
+        runs=about.runs,
+        pipeline_turns=loop.total.turns if loop.total else 0,
+        end_to_end_turns=len(whole.after) if whole is not None and whole.speedup is not None else 0,
+        diff=about.diff,
+        left_out=tuple(dict.fromkeys((*about.left_out, *refused))),
+        written_files=about.written_files,
+        notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note)),
+        seconds=about.seconds,
+    )
+    outcomes = (outcome_of(each, about.is_applied and each.finding in loop.kept) for each in loop.attempts)
+    return replace(
+        report,
+        fixes=tuple(outcome for outcome in outcomes if outcome is not None),
+        comparison=comparison_of(loop.total, whole, before, after),
+        proof=proof,
+    )
+
+
+def is_proved(whole: EndToEnd | None) -> bool:
+    """Whether what the pipeline alone proves is to be applied: not if the whole script was run and gained nothing or failed."""
+    return whole is None or whole.verdict in (FASTER, REFUSED)
+
+
 def sentence_of(loop: LoopResult, whole: EndToEnd | None) -> tuple[str, str]:
     """(verdict, sentence) of everything together."""
     tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
@@ -90,6 +146,14 @@ def sentence_of(loop: LoopResult, whole: EndToEnd | None) -> tuple[str, str]:
         return FASTER, f"A training step is {_ratio(whole.speedup)} faster." + (f" {alone}." if alone else "")
     but = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
     return whole.verdict, f"{alone or 'Tried'}, but {but} ({_ratio(whole.speedup)}): nothing is applied."
+
+
+def _why_nothing(report: Report, left_out: Sequence[str]) -> str:
+    if report.findings and left_out:
+        return "Nothing to fix by itself: what was found is not tried, for the reasons below."
+    if report.findings:
+        return "Nothing to fix by itself: what was found is advice, which `advisor analyze` prints."
+    return "Nothing to fix."
 
 
 def _verdict_of_none(tried: Sequence[Attempt]) -> str:

@@ -21,7 +21,7 @@ from advisor.capture.kept import KeptCalls
 from advisor.capture.keras_steps import KerasSteps
 from advisor.capture.recorder import call_id_of
 from advisor.capture.script import StopScript, one_line
-from advisor.capture.session import Session
+from advisor.capture.session import Session, is_seeded
 from advisor.capture.tracks import SIDE_KINDS
 from advisor.model.finding import Safety
 from advisor.model.recording import ScriptExit
@@ -133,7 +133,12 @@ class ProofRun(Session):
         """What a run folder's recording says of the run as a whole."""
         request = self._request
         name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
-        return {"target": " ".join([*name, *request["args"]]), "argv": (*name, *request["args"]), "cwd": self._cwd}
+        return {
+            "target": " ".join([*name, *request["args"]]),
+            "argv": (*name, *request["args"]),
+            "cwd": self._cwd,
+            "is_seeded": is_seeded(),
+        }
 
     # -- messages
 

@@ -1,0 +1,155 @@
+"""The whole script with and without changes: whether there is time for it, when its window may open, and what it showed.
+
+In: the analysis of the script as it is, the changes, what is left of the budget.  Out: `EndToEnd`, or a note that says why not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.fixes.patch import NotPlain, Patch
+from advisor.model.finding import Finding
+from advisor.model.pipeline import Analysis
+from advisor.units import NS_PER_S, format_ns
+from advisor.verify.end_to_end import TURNS, EndToEnd, measure_end_to_end
+from advisor.verify.loop import Attempt, LoopResult, edits_of
+from advisor.verify.overlays import overlays
+from advisor.verify.proposals import Proposals
+from advisor.verify.steady import UnknownEpoch, steps_until_steady
+from advisor.verify.trial import FASTER, REFUSED, Trial
+
+MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
+"""A run's window: so many steps, but no shorter or longer than this."""
+BUDGET_SHARE = 0.7
+"""At most this share of what is left of the budget is set aside: without trials there is nothing to prove."""
+SHUTDOWN_S = 2.0
+"""How long a stopped script takes to end, for the estimate: TensorFlow's threads and Python's exit handlers."""
+SETTLE_S = 3.0
+"""Warm-up of a run without new caches (`capture.window`: ten steps and two seconds), for the estimate."""
+_UNKNOWN_STEP_S = 0.1
+
+
+class WholeScript:
+    """Runs of one script by turns; counts them and keeps the notes."""
+
+    def __init__(
+        self,
+        request: CaptureRequest,
+        analysis: Analysis,
+        proposals: Proposals,
+        startup_s: float,
+        deadline: float,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step."""
+        self._analysis, self._proposals = analysis, proposals
+        self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
+        seconds = request.seconds
+        if seconds is None and request.steps is None:
+            seconds = min(MAX_WINDOW_S, max(MIN_WINDOW_S, WINDOW_STEPS * self._step_s()))
+        self._request = replace(request, seconds=seconds)
+        self.runs = 0
+        self.notes: list[str] = []
+
+    def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
+        """The script with `base` against the script with `candidate`; None, with a note, if that cannot be done."""
+        patches = [self._proposals.patch(findings) if findings else Patch() for findings in (base, candidate)]
+        if isinstance(patches[0], NotPlain) or isinstance(patches[1], NotPlain):
+            return None
+        try:
+            warmup = self._warmup(candidate)
+        except UnknownEpoch:
+            self.notes.append(
+                "The whole script was not measured: a cache serves from the second epoch on, and how long the first one is "
+                "cannot be told."
+            )
+            return None
+        if not self._has_time(warmup):
+            return None
+        with overlays(patches[0].files, patches[1].files) as (before, after):
+            whole = measure_end_to_end(
+                replace(self._request, warmup=warmup, overlay=before),
+                replace(self._request, warmup=warmup, overlay=after),
+                TURNS,
+                lambda progress: self._on_progress(replace(progress, text=f"{title}: {progress.text}")),
+                self._deadline + self._run_s(warmup),
+            )
+        self.runs += whole.runs
+        if whole.speedup is None and whole.note:
+            self.notes.append(whole.note)
+        return whole
+
+    def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
+        """What proving any of these fixes will probably take, s; 0 where that would eat up the budget."""
+        warmups = []
+        for finding in findings:
+            with suppress(UnknownEpoch, ValueError):
+                warmups.append(self._warmup([finding]) or 0)
+        need_s = 2 * TURNS * self._run_s(max(warmups, default=0))
+        return need_s if need_s <= BUDGET_SHARE * (self._deadline - time.monotonic()) else 0.0
+
+    def _has_time(self, warmup: int | None) -> bool:
+        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - time.monotonic())
+        if need_s <= left_s:
+            return True
+        filling = f", {warmup} steps of each to fill the cache" if warmup and warmup * self._step_s() > SETTLE_S else ""
+        self.notes.append(
+            f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
+            f"{format_ns(left_s * NS_PER_S)} of the budget were left; a larger --budget allows it."
+        )
+        return False
+
+    def _warmup(self, findings: Sequence[Finding]) -> int | None:
+        """Steps before the window: what the user set, but never before new caches are full."""
+        steady = steps_until_steady(
+            self._analysis, edits_of(findings, {call.id: call for call in self._analysis.calls})
+        )
+        return self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
+
+    def _run_s(self, warmup: int | None) -> float:
+        """What one run probably takes, s."""
+        window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS) * self._step_s()
+        return self._startup_s + max(SETTLE_S, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S
+
+    def _step_s(self) -> float:
+        steps = self._analysis.verdict.steps
+        return steps.mean_ns / NS_PER_S if steps is not None else _UNKNOWN_STEP_S
+
+
+def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, EndToEnd | None]:
+    """What the dataset could not be rebuilt with, one after the other; then all that is kept against the script as it is.
+
+    Returns the loop's result with what this adds to it, and the proof of all that is kept (None: nothing is, or it was not
+    measured).
+    """
+    whole: EndToEnd | None = None
+    for number, attempt in enumerate(loop.attempts):
+        if attempt.trial.verdict != REFUSED or attempt.trial.is_replayable:
+            continue
+        alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
+        if alone is None or alone.verdict == REFUSED:
+            continue
+        tried = _attempt_of(attempt, alone)
+        attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
+        if tried.is_kept:
+            whole = alone if not loop.kept else None
+            loop = replace(loop, kept=(*loop.kept, tried.finding), total=None)
+        loop = replace(loop, attempts=attempts)
+    if loop.kept and whole is None:
+        whole = script.measure((), loop.kept, "all changes")
+    return loop, whole
+
+
+def _attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
+    trial = Trial(
+        alone.verdict,
+        alone.speedup,
+        turns=min(len(alone.before), len(alone.after)),
+        note=alone.note or "Proved by running the whole script; the elements were not compared.",
+        is_replayable=False,
+    )
+    return Attempt(attempt.finding, trial, alone.verdict == FASTER, is_end_to_end=True)
