@@ -20,12 +20,12 @@ def add_statistics(analysis: Analysis, paths: Sequence[Path]) -> Analysis:
     Unchanged where they hold no events. Figures are an extra: a damaged profile that breaks them still gets its verdict, and a
     warning.
     """
-    from advisor.statistics.collect import collect
+    from advisor.statistics.processes import collect_in_processes
     from advisor.statistics.tables import make_tables
 
     try:
-        found = collect(paths, analysis.recording)
-        if found is None:
+        found = collect_in_processes(paths, analysis.recording)
+        if not found.num_events and not found.devices:
             return analysis
         statistics = make_tables(found, analysis)
     except (ArithmeticError, LookupError, MemoryError, ValueError) as error:

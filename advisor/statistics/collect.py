@@ -8,7 +8,7 @@ Of each host only sums, steps and a bounded number of rows are kept, so that a r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,7 @@ from advisor.statistics.outliers import find_outliers
 from advisor.statistics.step_sums import StepSums, is_computing, sum_steps
 from advisor.statistics.steps import Steps, find_steps
 from advisor.trace.activity import read_activity
+from advisor.trace.files import host_of
 
 MAX_STEPS = 1_000
 """Steps kept per host, evenly taken; sums are over all of them."""
@@ -51,8 +52,8 @@ class Collected:
     """What the tables are made from."""
 
     hosts: list[HostSteps] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    """Host names."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Name of the host's file -> name of the host. Everything here is told apart by files, whose names are unique."""
     step_ps: list[Ints] = field(default_factory=list)
     cause_ps: list[Ints] = field(default_factory=list)
     """Per host: one row per step, one column per `Cause`."""
@@ -68,6 +69,31 @@ class Collected:
     has_xla_ops: bool = False
     """On the host; devices say it themselves."""
 
+    def merge(self, other: Collected) -> None:
+        """Add other hosts'."""
+        self.hosts += other.hosts
+        self.names.update(other.names)
+        self.step_ps += other.step_ps
+        self.cause_ps += other.cause_ps
+        self.ops.merge(other.ops)
+        self.kernels.merge(other.kernels)
+        self.memory += other.memory
+        self.devices += other.devices
+        self.step_sums += other.step_sums
+        self.enqueued_ps += other.enqueued_ps
+        self.compilation.merge(other.compilation)
+        self.outliers += other.outliers
+        self.num_events += other.num_events
+        self.has_xla_ops |= other.has_xla_ops
+
+    def call_hosts_by_name(self) -> None:
+        """Put the hosts' names in the place of their files', unless two hosts have one name (processes of one machine)."""
+        if len(set(self.names.values())) < len(self.names):
+            self.names = {file: file for file in self.names}
+        self.hosts = [replace(one, host=self.names[one.host]) for one in self.hosts]
+        self.memory = [replace(one, host=self.names[one.host]) for one in self.memory]
+        self.outliers = [replace(one, host=self.names[one.host]) for one in self.outliers]
+
     @property
     def all_step_ps(self) -> Ints:
         """Durations of the steps of all hosts."""
@@ -79,33 +105,33 @@ class Collected:
         return np.concatenate(self.cause_ps) if self.cause_ps else np.zeros((0, len(Cause)), np.int64)
 
 
-def collect(paths: Sequence[Path], recording: Recording | None) -> Collected | None:
-    """Everything from those profile files, one per host; None where they hold no event that statistics could use."""
+def collect(paths: Sequence[Path], recording: Recording | None) -> Collected:
+    """Everything from those profile files, one per host, in their order; what cannot be read is left out."""
     found = Collected()
     for path in paths:
         activity = read_activity(path)
         if activity is not None:
-            _add(found, activity, recording)
+            _add(found, activity, recording, host_of(path))
         del activity
-    return found if found.num_events or found.devices else None
+    return found
 
 
-def _add(found: Collected, activity: HostActivity, recording: Recording | None) -> None:
+def _add(found: Collected, activity: HostActivity, recording: Recording | None, host: str) -> None:
     steps = find_steps(activity, recording)
     causes = break_down(activity, steps)
-    found.names.append(activity.hostname)
+    found.names[host] = activity.hostname
     num_memory = 0 if activity.memory is None else len(activity.memory.time_ps)
     found.num_events += len(activity) + num_memory + sum(len(device) for device in activity.devices)
     if len(steps):
         found.step_ps.append(steps.end_ps - steps.start_ps)
         found.cause_ps.append(causes)
-        found.hosts.append(_host_steps(activity.hostname, steps, causes))
-        found.outliers += find_outliers(activity, steps)
+        found.hosts.append(_host_steps(host, steps, causes))
+        found.outliers += find_outliers(host, activity, steps)
         found.step_sums.append(sum_steps(activity, steps))
     found.ops.add(activity)
     found.kernels.add(activity.devices)
-    found.memory += describe_memory(activity.hostname, activity.memory)
-    found.devices += [_seen(activity.hostname, device) for device in activity.devices]
+    found.memory += describe_memory(host, activity.memory)
+    found.devices += [_seen(host, device) for device in activity.devices]
     found.enqueued_ps += enqueue_ps(activity)
     found.compilation.add(activity)
     found.has_xla_ops |= bool((activity.kind == HostKind.XLA_OP).any())

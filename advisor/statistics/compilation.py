@@ -44,6 +44,13 @@ class CompileSums:
         names = activity.name[np.concatenate([traced, np.setdiff1d(programs, traced)])].tolist()
         self.names.update(activity.names[name] for name in names)
 
+    def merge(self, other: CompileSums) -> None:
+        """Add another host's."""
+        self.num_tracings += other.num_tracings
+        self.num_compilations += other.num_compilations
+        self.compile_ns += other.compile_ns
+        self.names.update(other.names)
+
     @property
     def most_common(self) -> tuple[str, ...]:
         """What was traced or compiled, most often first."""

@@ -74,6 +74,18 @@ class KernelSums:
             found[2] = min(found[2], int(shortest[column]))
             found[3] = max(found[3], int(longest[column]))
 
+    def merge(self, other: KernelSums) -> None:
+        """Add another host's."""
+        for key, (occurrences, total, shortest, longest) in other.rows.items():
+            found = self.rows.setdefault(key, [0, 0, shortest, 0])
+            self.rows[key] = [
+                found[0] + occurrences,
+                found[1] + total,
+                min(found[2], shortest),
+                max(found[3], longest),
+            ]
+        self.durations_ns += other.durations_ns
+
     @property
     def total_ns(self) -> int:
         """Time of all kernels."""

@@ -59,6 +59,12 @@ class SideSums:
         """The sums of an op."""
         return self.ops.setdefault((name, kind), OpSum())
 
+    def merge(self, other: SideSums) -> None:
+        """Add another host's."""
+        for key, op in other.ops.items():
+            self.of(*key).add(op.occurrences, op.total, op.own, op.is_eager)
+        self.idle += other.idle
+
     @property
     def busy(self) -> int:
         """Self time of all ops, in ps."""
@@ -88,6 +94,11 @@ class OpSums:
         _add_host(self.host, activity)
         for device in activity.devices:
             _add_device(self.device, device)
+
+    def merge(self, other: OpSums) -> None:
+        """Add another host's."""
+        self.host.merge(other.host)
+        self.device.merge(other.device)
 
 
 def _add_host(side: SideSums, activity: HostActivity) -> None:

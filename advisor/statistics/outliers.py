@@ -24,7 +24,7 @@ MIN_PART = 0.2
 _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL)
 
 
-def find_outliers(activity: HostActivity, steps: Steps) -> list[OutlierStep]:
+def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[OutlierStep]:
     """Steps longer than the mean plus three standard deviations."""
     if len(steps) < MIN_STEPS:
         return []
@@ -44,7 +44,7 @@ def find_outliers(activity: HostActivity, steps: Steps) -> list[OutlierStep]:
         names = [number for number in np.argsort(-more)[:MAX_NAMES].tolist() if more[number] >= MIN_PART * extra]
         found.append(
             OutlierStep(
-                host=activity.hostname,
+                host=host,
                 number=int(steps.number[row]),
                 duration_ns=round(float(length[row]) / 1000),
                 ran_then=tuple(activity.names[number] for number in names),

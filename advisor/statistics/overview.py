@@ -78,7 +78,7 @@ def _environment(found: Collected, analysis: Analysis) -> RunEnvironment:
     major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
     return RunEnvironment(
         num_hosts=len(found.names),
-        hosts=tuple(found.names),
+        hosts=tuple(found.names.values()),
         device_type=kind,
         device_name=_device_name(facts, analysis, kind),
         num_devices=len(active) if kind != CPU else len(found.names),

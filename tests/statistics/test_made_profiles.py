@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor.model.pipeline import Analysis, Verdict
-from advisor.statistics import add_statistics
+from advisor.statistics import add_statistics, processes
 from tests.trace.made_profile import MadeProfile
 
 NOTHING_KNOWN = Analysis("x", Verdict(False, None, None, None, "unknown", ""))
@@ -260,6 +260,40 @@ def test_several_hosts(tmp_path):
     assert found.overview.step_ns == 200_000
     assert found.overview.environment.num_hosts == 2
     assert found.ops[0].occurrences + found.ops[1].occurrences == 8
+
+
+def two_hosts(tmp_path, names=("a", "b")):
+    return [
+        replace_host(gpu_training(), name).write(tmp_path / f"file{number}.xplane.pb")
+        for number, name in enumerate(names)
+    ]
+
+
+def replace_host(profile: MadeProfile, name: str) -> MadeProfile:
+    profile.message.hostnames[0] = name.encode()
+    return profile
+
+
+def test_hosts_of_one_name_go_by_their_files(tmp_path):
+    named = add_statistics(NOTHING_KNOWN, two_hosts(tmp_path / "x")).statistics
+    alike = add_statistics(NOTHING_KNOWN, two_hosts(tmp_path / "y", ("a", "a"))).statistics
+    assert named.overview.environment.hosts == ("a", "b")
+    assert [host.host for host in named.hosts] == ["a", "b"]
+    assert [host.host for host in alike.hosts] == ["file0", "file1"]
+
+
+def test_processes_find_what_one_process_finds(tmp_path, monkeypatch):
+    paths = two_hosts(tmp_path)
+    here = add_statistics(NOTHING_KNOWN, paths).statistics
+    monkeypatch.setattr(processes, "MIN_BYTES", 0)
+    monkeypatch.setattr(processes, "_cores", lambda: 2)
+    assert add_statistics(NOTHING_KNOWN, paths).statistics == here
+
+
+def test_a_damaged_host_is_left_out(tmp_path):
+    good, bad = two_hosts(tmp_path)
+    bad.write_bytes(b"no profile")
+    assert add_statistics(NOTHING_KNOWN, [bad, good]).statistics.overview.environment.hosts == ("a",)
 
 
 def test_a_profile_without_events_has_no_figures(tmp_path):
