@@ -1,0 +1,228 @@
+"""report.html in a browser, from file://: pages, graph, tables, theme, keyboard, phone, print; nothing said, nothing loaded."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+
+import pytest
+
+from advisor.report.html import report_to_html
+from tests.report.html.samples import GPU, MARKUP, PAGES, gpu_report, hostile, proved, real_report
+
+needs_gpu_profile = pytest.mark.skipif(not GPU.is_dir(), reason="the profiles of others are not beside this checkout")
+
+
+@pytest.fixture
+def show(tmp_path, open_file):
+    """Write a report and open it; returns what was opened, and its file."""
+
+    def shown(report, **options):
+        path = tmp_path / "report.html"
+        path.write_bytes(report_to_html(report))
+        return open_file(path, **options), path
+
+    return shown
+
+
+def go(page, name):
+    page.locator(f'nav a[href="#{name}"]').click()
+    page.wait_for_function(f"!document.getElementById('page-{name}').hidden")
+
+
+@pytest.mark.parametrize("report", [
+    pytest.param(lambda: real_report("zip_filter"), id="zip_filter"),
+    pytest.param(lambda: real_report("mirrored"), id="mirrored"),
+    pytest.param(proved, id="proved"),
+    pytest.param(hostile, id="hostile"),
+    pytest.param(lambda: hostile(real_report("keras_fit")), id="hostile-real"),
+    pytest.param(gpu_report, id="gpu", marks=needs_gpu_profile),
+])  # fmt: skip
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_shows_and_is_quiet(show, report, width):
+    opened, path = show(report(), viewport={"width": width, "height": 844})
+    for name in PAGES:
+        go(opened.page, name)
+        visible = opened.page.locator("section.page:visible")
+        assert visible.count() == 1
+        assert visible.get_attribute("data-page") == name
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.check(path)
+
+
+def test_hostile_texts_are_seen_as_text(show):
+    opened, path = show(hostile())
+    assert MARKUP.split("<img")[0] in opened.page.locator("#page-verdict .headline").inner_text()
+    assert opened.page.locator("img").count() == 0
+    go(opened.page, "pipelines")
+    opened.page.locator("#executed .node").first.click()
+    opened.check(path)
+
+
+def test_graph_node_shows_its_figures_and_rules(show):
+    opened, path = show(real_report("interleave_map"))
+    page = opened.page
+    go(page, "pipelines")
+    bottleneck = page.locator("#executed .node.bottleneck")
+    assert bottleneck.count() == 1
+    bottleneck.click()
+    details = page.locator("#node-details article:visible")
+    assert details.count() == 1
+    assert details.locator("h3").inner_text() == "Map"
+    assert ".map(heavy)" in details.inner_text()
+    assert page.locator("#executed .edge.path").count() >= 4
+    assert page.locator("#executed .group").count() == 2  # the consumer's thread, and those of Prefetch
+    assert page.locator("#written .node.related").text_content().startswith(".map(heavy)")
+    opened.check(path)
+
+
+def test_rank_shows_one_slow_call(show):
+    opened, _ = show(real_report("interleave_map"))
+    page = opened.page
+    go(page, "pipelines")
+    whole = page.locator("#executed .node").first.get_attribute("aria-label")
+    page.locator("#pick-rank").select_option("1")
+    one = page.locator("#executed .node").first.get_attribute("aria-label")
+    assert whole != one
+    assert page.locator("#pick-rank option").count() == 11
+    root = page.locator("#executed .node").filter(has_text="Root").get_attribute("aria-label")
+    assert "1 call" in root
+
+
+def test_pipeline_and_host_can_be_chosen(show):
+    report = real_report("interleave_map")
+    second = {**real_report("zip_filter")["pipelines"][0], "id": "p9", "host": "other", "is_main": False}
+    report["pipelines"].append(second)
+    opened, path = show(report)
+    page = opened.page
+    go(page, "pipelines")
+    page.locator("#pick-host").select_option("other")
+    names = page.locator("#executed .node .title").all_text_contents()
+    assert any("Zip" in name for name in names)
+    assert page.locator(".summary:visible").count() == 1
+    page.locator('[data-pick="0"]').click()
+    assert page.locator("#executed .node.bottleneck .title").text_content() == "Map"
+    opened.check(path)
+
+
+def test_graph_by_keyboard(show):
+    opened, path = show(real_report("interleave_map"))
+    page = opened.page
+    go(page, "pipelines")
+    root = page.locator('#executed [data-node="0"]')
+    root.focus()
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.dataset.node") == "1"
+    page.keyboard.press("Enter")
+    assert page.locator("#node-details article:visible h3").inner_text() == "Prefetch"
+    opened.check(path)
+
+
+def test_tables_sort_and_filter(show):
+    opened, path = show(real_report("zip_filter"))
+    page = opened.page
+    head = page.locator("#blame thead th").filter(has_text="Self time")
+    cells = page.locator(f"#blame tbody tr td:nth-child({7})")
+
+    def values():
+        return [float(cell.get_attribute("data-value")) for cell in cells.all()]
+
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert all(a >= b for a, b in itertools.pairwise(values()))
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert all(a <= b for a, b in itertools.pairwise(values()))
+    go(page, "input")
+    rows = page.locator("#input-ops tbody tr:visible")
+    before = rows.count()
+    page.locator('[data-filter="input-ops"]').fill("zip")
+    assert 0 < rows.count() <= before
+    assert all("zip" in text.lower() for text in rows.all_inner_texts())
+    opened.check(path)
+
+
+def test_table_is_saved_as_csv_with_full_precision(show, tmp_path):
+    report = real_report("zip_filter")
+    opened, path = show(report)
+    go(opened.page, "ops")
+    with opened.page.expect_download() as started:
+        opened.page.locator('[data-export="op-list"]').click()
+    started.value.save_as(tmp_path / "ops.csv")
+    rows = list(csv.DictReader((tmp_path / "ops.csv").open(newline="")))
+    assert len(rows) == len(report["statistics"]["ops"])
+    assert [int(row["Self time"]) for row in rows] == [op["self_ns"] for op in report["statistics"]["ops"]]
+    assert opened.said == []
+    assert {url for url in opened.asked if not url.startswith("blob:")} == {path.as_uri()}
+
+
+def test_theme_switches_and_follows_the_system(show):
+    opened, path = show(real_report("keras_fit"), color_scheme="dark")
+    page = opened.page
+
+    def ground():
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    dark, button = ground(), page.locator("#theme")
+    button.click()
+    assert button.inner_text() == "Theme: light"
+    light = ground()
+    assert light != dark
+    button.click()
+    assert ground() == dark
+    page.emulate_media(color_scheme="light")
+    assert ground() == dark  # chosen: the system has no say
+    button.click()
+    assert ground() == light
+    opened.check(path)
+
+
+def test_timeline_draws_lanes_and_zooms(show):
+    opened, path = show(real_report("mirrored"))
+    page = opened.page
+    go(page, "timeline")
+    rectangles = page.locator('#lanes svg g[aria-label="rect"] rect')
+    whole = rectangles.count()
+    assert whole > 500
+    page.locator('[data-lane="in"]').click()
+    assert 0 < rectangles.count() < whole
+    page.locator("#lanes").press("Home")
+    assert rectangles.count() == whole
+    opened.check(path)
+
+
+def test_link_to_a_finding_opens_its_page(show):
+    opened, path = show(proved())
+    page = opened.page
+    go(page, "pipelines")
+    page.evaluate("location.hash = 'finding-1'")
+    page.wait_for_function("!document.getElementById('page-verdict').hidden")
+    assert page.locator("#finding-1").is_visible()
+    opened.check(path)
+
+
+def test_focus_follows_the_page_and_landmarks_are_there(show):
+    opened, _ = show(real_report("keras_fit"))
+    page = opened.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    go(page, "overview")
+    assert page.evaluate("document.activeElement.id") == "title-overview"
+    assert page.locator('nav a[aria-current="page"]').inner_text() == "Overview"
+    for landmark in ("header", "nav[aria-label]", "main", "footer"):
+        assert page.locator(f"body > {landmark}").count() == 1
+    unnamed = page.evaluate("[...document.querySelectorAll('button, select, input')].filter(e => !e.textContent.trim() && "
+                            "!e.getAttribute('aria-label') && !(e.labels && e.labels.length)).length")  # fmt: skip
+    assert unnamed == 0
+
+
+def test_all_pages_are_on_paper(show):
+    opened, path = show(real_report("keras_fit"))
+    page = opened.page
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("section.page:visible").count() == len(PAGES)
+    assert page.locator("#lanes svg").is_visible()
+    assert not page.locator("nav").is_visible()
+    assert len(page.pdf()) > 20_000
+    opened.check(path)

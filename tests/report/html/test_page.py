@@ -1,0 +1,138 @@
+"""report.html without a browser: what the file is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import advisor.report.html.page as page
+from advisor.report.html import report_to_html, write_html
+from tests.report.html.samples import GPU, PAGES, gpu_report, hostile, proved, real_report
+
+ROOT = Path(__file__).parents[3]
+needs_gpu_profile = pytest.mark.skipif(not GPU.is_dir(), reason="the profiles of others are not beside this checkout")
+
+
+class Elements(HTMLParser):
+    """Names and attributes of all elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def elements(report):
+    return Elements(report_to_html(report).decode()).found
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    for tag, attributes in elements(real_report("keras_fit")):
+        assert "src" not in attributes
+        if tag != "a":
+            assert attributes.get("href", "data:,") == "data:,"
+        else:
+            assert attributes["href"].startswith("#")
+
+
+def test_policy_allows_only_what_is_in_the_file():
+    found = elements(real_report("keras_fit"))
+    (policy,) = (a["content"] for tag, a in found if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert len(re.findall(r"sha256-", policy)) == len(page.SCRIPTS) + 2
+    assert "require-trusted-types-for 'script'" in policy
+
+
+def test_no_markup_needs_an_inline_style_or_handler():
+    for report in (real_report("keras_fit"), proved()):
+        for _, attributes in elements(report):
+            assert "style" not in attributes
+            assert not any(name.startswith("on") for name in attributes)
+
+
+def test_every_table_has_a_caption_and_ids_are_unique():
+    text = report_to_html(real_report("zip_filter")).decode()
+    tables = re.findall(r"<table(?! class=\"code\").*?</table>", text, re.DOTALL)
+    assert tables
+    assert all("<caption" in table for table in tables)
+    ids = [attributes["id"] for _, attributes in Elements(text).found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_library_files_are_those_that_the_notice_names():
+    notice = (ROOT / "THIRD_PARTY.md").read_text()
+    vendor = Path(page.__file__).parent / "assets" / "vendor"
+    libraries = sorted(vendor.glob("*.js"))
+    assert len(libraries) == 3
+    for library in libraries:
+        assert hashlib.sha256(library.read_bytes()).hexdigest() in notice
+        text = library.read_text()
+        assert "</script" not in text.lower()
+        assert "<!--" not in text
+    licences = " ".join(path.read_text() for path in vendor.glob("*.LICENSE"))
+    assert licences.count("copyright notice") >= 3
+
+
+@pytest.mark.parametrize("name", ["keras_fit", "zip_filter", "mirrored", "model_bound"])
+def test_size_of_real_runs(name):
+    assert len(report_to_html(real_report(name))) < 3_000_000
+
+
+@needs_gpu_profile
+def test_size_of_a_profile_with_kernels():
+    assert len(report_to_html(gpu_report())) < 3_000_000
+
+
+def test_hostile_texts_stay_text_and_the_size_bounded():
+    data = report_to_html(hostile())
+    text = data.decode()
+    assert len(data) < 3_000_000
+    assert "\x1b" not in text
+    assert "alert(1)" in text
+    scripts = [a for tag, a in Elements(text).found if tag == "script"]
+    assert len(scripts) == len(page.SCRIPTS) + 1
+    assert not any(tag == "img" for tag, _ in Elements(text).found)
+
+
+def test_data_is_inert_json():
+    text = report_to_html(hostile()).decode()
+    (data,) = re.findall(r'<script type="application/json" id="report-data">(.*?)</script>', text, re.DOTALL)
+    assert "<" not in data
+    assert set(json.loads(data)) >= {"pipelines", "timeline", "hosts", "memory"}
+
+
+def test_page_without_data_says_what_to_capture():
+    report = proved()
+    report["statistics"] = None
+    report["timeline"] = []
+    text = report_to_html(report).decode()
+    for name in ("overview", "input", "ops", "kernels", "memory", "hosts", "timeline"):
+        section = text.split(f'id="page-{name}"')[1].split("</section>")[0]
+        assert "No data." in section
+        assert "advisor analyze" in section or "apture" in section
+
+
+def test_all_pages_are_there_in_order():
+    pages = [a["data-page"] for _, a in elements(real_report("keras_fit")) if "data-page" in a]
+    assert tuple(pages) == PAGES
+
+
+def test_proof_is_shown_with_its_intervals():
+    text = report_to_html(proved()).decode()
+    assert "Before and after" in text
+    assert "2.4x to 2.6x" in text
+    assert "Proved: faster, measured 2.5x (2.4x to 2.6x), applied" in re.sub(r"\s+", " ", text) or "broken" in text
+
+
+def test_file_is_written_whole(tmp_path):
+    write_html(real_report("keras_fit"), tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
