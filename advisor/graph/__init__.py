@@ -30,7 +30,7 @@ class HostPart:
     pipelines: tuple[Pipeline, ...] = ()
     """Numbered from `p0` on each host; none is the main one yet."""
     has_marks: bool = False
-    """Whether the program marked its steps."""
+    """Whether the program marked its steps, and took its batches inside them."""
     warnings: tuple[str, ...] = ()
 
 
@@ -46,7 +46,9 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
     """The pipelines of one host; nothing of the result refers to the trace, which may be freed."""
     from advisor.graph.align import index_calls
     from advisor.graph.assemble import Context, assemble, join_devices
+    from advisor.graph.markers import calls_outside_marks, tell_calls_outside
     from advisor.graph.nodes import fold
+    from advisor.graph.planes import missing_parts
     from advisor.graph.timeline import build_timeline
     from advisor.graph.verdict import explain_profiler_error
     from advisor.trace.steps import marked_steps
@@ -58,14 +60,18 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
     timeline = build_timeline(host, forest)
     join_devices(forest, timeline)
     marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
+    consumed = (calls for root, calls in timeline.root_calls.items() if root not in timeline.fed_roots)
+    unmarked = calls_outside_marks(consumed, marks)
     return HostPart(
         hostname=host.hostname,
         path=host.path,
         pipelines=tuple(assemble(Context(host, forest, timeline, recording, calls, marks))),
-        has_marks=bool(marks),
+        has_marks=bool(marks) and unmarked is None,
         warnings=(
+            *((f"{host.hostname}: {tell_calls_outside(unmarked, marks)}",) if unmarked is not None else ()),
             *(f"{host.hostname}: {text}" for text in (*host.warnings, *forest.warnings)),
             *(explain_profiler_error(text) for text in host.errors),
+            *(f"{host.hostname}: {text}" for text in missing_parts(host)),
         ),
     )
 
@@ -142,6 +148,8 @@ def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
     Of several hosts it is the most input-bound one's: the largest share of step time that a host's slowest pipeline costs.
     """
     candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
+    # a tf.data service worker always asks for the next element: it is no training that waits
+    candidates = [p for p in candidates if not p.serves_elements] or candidates
     if not candidates:
         return pipelines
     by_host: dict[str, list[Pipeline]] = {}

@@ -17,7 +17,7 @@ from advisor.graph.critical_path import find_bottleneck, mark_paths
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
-from advisor.graph.timeline import Timeline
+from advisor.graph.timeline import RootCalls, Timeline
 from advisor.model.catalog import is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
 from advisor.model.recording import Call, Consumer, IteratorModel, ModelNode, Recording
@@ -27,6 +27,9 @@ MOST_OPS = 20
 """Op types kept per iterator, costliest first: the rest never matters to a rule."""
 
 
+SERVICE_THREAD = "tf_data_service"
+"""Beginning of the names of the threads in which a tf.data service worker takes elements for its consumers
+(`tf_data_service_fcfs_prefetch_thread` with TensorFlow 2.21)."""
 UNSEEN_SHARE = 0.1
 """Steps without producers are left out when they are at least this share of all: fewer change no figure that matters."""
 UNSEEN_WAIT_SHARE = 0.05
@@ -114,6 +117,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         iterators=tuple(iterators),
         consumer=_consumer_of(context, iterators),
         is_device=is_device_pipeline(root) or root.index in context.timeline.fed_roots,
+        serves_elements=calls is not None and _is_called_by_service(context.host, calls),
         steps=describe(steps) if steps is not None else None,
         wait_ns=_wait_ns(steps, blame),
         span_ns=steps.span_ns if steps is not None else 0,
@@ -128,6 +132,11 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         model=model,
         notes=(*notes, *_notes(iterators)),
     )
+
+
+def _is_called_by_service(host: HostTrace, calls: RootCalls) -> bool:
+    """Whether only threads of a tf.data service worker ask for elements."""
+    return all(host.threads[number].name.startswith(SERVICE_THREAD) for number in np.unique(calls.thread).tolist())
 
 
 def _with_producers(context: Context, root: Node, steps: Steps) -> tuple[Steps, tuple[str, ...]]:

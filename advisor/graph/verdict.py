@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from advisor.graph import MIN_STEPS
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
-from advisor.units import format_ns, format_ratio, format_share
+from advisor.units import format_ns, format_rate, format_ratio, format_share
 
 MODERATE_WAIT_SHARE = 0.05
 """Source: XProf's thresholds for the share of step time spent waiting for input."""
@@ -25,6 +25,8 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
     main = next((p for p in pipelines if p.is_main), None)
     if main is None:
         return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
+    if main.serves_elements:
+        return Verdict(False, None, None, None, "unknown", _service_worker(main))
     if main.steps is None or main.steps.count < MIN_STEPS:
         return Verdict(False, None, None, main.steps, "unknown", _too_few_steps(main))
     share = main.wait_share
@@ -47,6 +49,17 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
             "Look at the model and the device side."
         )
     return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level)
+
+
+def _service_worker(main: Pipeline) -> str:
+    rate = f" of {format_rate(main.elements_per_s)}" if main.span_ns else ""
+    slowest = (
+        f", most of whose time goes to {main.iterator(main.bottleneck.iterator_id).name}" if main.bottleneck else ""
+    )
+    return (
+        f"This is a tf.data service worker with a pipeline{rate}{slowest}. Whether anybody waits for it stands in the "
+        "consumers' profiles: put all of them into one run to see both."
+    )
 
 
 def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | None) -> str:

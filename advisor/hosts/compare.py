@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from advisor.graph import MIN_STEPS, HostPart
 from advisor.graph.verdict import MODERATE_WAIT_SHARE
+from advisor.model.catalog import base_type
 from advisor.model.hosts import HostComparison, HostSummary
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.trace.files import few
-from advisor.units import format_ns, format_share
+from advisor.units import format_ns, format_rate, format_share
 
 OUTLIER = 3.5
 """Robust deviations from the median. Source: Iglewicz and Hoaglin, the usual cut for the modified z-score."""
@@ -37,6 +38,7 @@ def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
     for pipeline in analysis.pipelines:
         by_host.setdefault(pipeline.host, []).append(pipeline)
     slowest = {name: slowest_pipeline(pipelines) for name, pipelines in by_host.items()}
+    consuming = {name: p for name, p in slowest.items() if p is None or not p.serves_elements}
     hosts = _with_stragglers([_summary(part, by_host[part.hostname], slowest[part.hostname]) for part in parts])
     hosts.sort(key=lambda host: (-(host.input_wait_share if host.input_wait_share is not None else -1), host.hostname))
     medians = [host.step_median_ns for host in hosts if host.step_median_ns is not None and host.steps >= MIN_STEPS]
@@ -44,7 +46,8 @@ def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
     comparison = HostComparison(
         hosts=tuple(hosts),
         stragglers=tuple(_straggler_sentence(host, together) for host in hosts if host.is_straggler),
-        differences=tuple(_differences(slowest)[:MOST_DIFFERENCES]),
+        differences=tuple(_differences(consuming)[:MOST_DIFFERENCES]),
+        services=_services(analysis.pipelines),
         do_step_together=together,
     )
     verdict = analysis.verdict
@@ -58,19 +61,23 @@ def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
 def slowest_pipeline(pipelines: Iterable[Pipeline]) -> Pipeline | None:
     """The pipeline of a host that its consumer waited for longest; None if none was consumed."""
     consumed = [p for p in pipelines if p.steps is not None or p.wait_ns]
-    return max(consumed, key=lambda p: (p.wait_ns, p.steps.count if p.steps else 0), default=None)
+    return max(
+        consumed, key=lambda p: (not p.serves_elements, p.wait_ns, p.steps.count if p.steps else 0), default=None
+    )
 
 
 def _summary(part: HostPart, pipelines: Sequence[Pipeline], slowest: Pipeline | None) -> HostSummary:
     summary = HostSummary(part.hostname, part.path, num_pipelines=len(pipelines))
     if slowest is None:
         return summary
-    summary = replace(summary, pipeline_id=slowest.id)
+    summary = replace(summary, pipeline_id=slowest.id, is_data_service_worker=slowest.serves_elements)
     if slowest.bottleneck is not None:
         worst = slowest.iterator(slowest.bottleneck.iterator_id)
         summary = replace(summary, bottleneck=worst.name, bottleneck_share=slowest.bottleneck.blame_share)
     if slowest.steps is None or not slowest.span_ns:
         return summary
+    if slowest.serves_elements:  # its thread always waits for the next element: no step of anybody's
+        return replace(summary, elements_per_s=slowest.elements_per_s)
     return replace(
         summary,
         steps=slowest.steps.count,
@@ -112,12 +119,43 @@ def _straggler_sentence(host: HostSummary, together: bool | None) -> str:
     return sentence
 
 
+def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
+    """Which workers make the elements that tf.data service consumers wait for, where only one answer is possible."""
+    workers = [p for p in pipelines if p.serves_elements]
+    consumers = [p for p in pipelines if any(base_type(it.name) == "DataService" for it in p.iterators)]
+    if not workers or not consumers:
+        return ()
+    kinds = {tuple(it.name for it in p.iterators) for p in workers}
+    names = few(sorted({p.host for p in workers}))
+    if len(kinds) > 1:
+        return (
+            f"The tf.data service workers {names} run {len(kinds)} different pipelines: whose elements come from which "
+            "cannot be told from their profiles.",
+        )
+    slowest = Counter(p.iterator(p.bottleneck.iterator_id).name for p in workers if p.bottleneck).most_common(1)
+    behind = f", most of whose time goes to {slowest[0][0]}" if slowest else ""
+    rates = [p.elements_per_s for p in workers if p.span_ns]
+    rate = f", {format_rate(statistics.fmean(rates))} each" if rates else ""
+    sentences = []
+    for consumer in consumers:
+        share = sum(it.blame_share for it in consumer.iterators if base_type(it.name) == "DataService")
+        sentences.append(
+            f"{consumer.host} takes its elements from the tf.data service workers ({names}; {format_share(share)} of its wait"
+            f" is for them): {_chain(workers[0])}{rate}{behind}."
+        )
+    return tuple(sentences)
+
+
+def _chain(pipeline: Pipeline) -> str:
+    return " -> ".join(it.name for it in reversed(pipeline.iterators))
+
+
 def _differences(slowest: dict[str, Pipeline | None]) -> list[str]:
     """What differs in the hosts' slowest pipelines: their structure, parallelism, buffers and budgets."""
     consumed = {name: pipeline for name, pipeline in slowest.items() if pipeline is not None}
     without = [name for name, pipeline in slowest.items() if pipeline is None]
     said = [f"No pipeline was consumed on {few(without)}."] if without and consumed else []
-    shapes = {name: " -> ".join(it.name for it in reversed(p.iterators)) for name, p in consumed.items()}
+    shapes = {name: _chain(p) for name, p in consumed.items()}
     said += _odd_ones("the slowest pipeline is", shapes)
     common = Counter(shapes.values()).most_common(1)
     alike = {name: p for name, p in consumed.items() if common and shapes[name] == common[0][0]}

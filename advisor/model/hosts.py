@@ -44,5 +44,7 @@ class HostComparison:
     """One sentence for each host that holds the others up."""
     differences: tuple[str, ...] = ()
     """What is not the same on all hosts, in sentences."""
+    services: tuple[str, ...] = ()
+    """Which tf.data service workers make the elements of which consumer, in sentences."""
     do_step_together: bool | None = None
     """Whether all hosts' steps take the same time, as where each step ends with an exchange; None: too few to tell."""

@@ -152,6 +152,8 @@ class Pipeline:
     """The pipeline whose consumer's steps the verdict speaks of."""
     is_device: bool = False
     """Feeds a device iterator's host side or is one (MultiDeviceIterator, Generator/Prefetch without a Root)."""
+    serves_elements: bool = False
+    """Runs in a tf.data service worker: its elements go to consumers in other processes, whose wait it does not show."""
     steps: StepStats | None = None
     wait_ns: int = 0
     """Time its consumer spent inside the root's GetNext, counted once (union over devices); where the wait was measured

@@ -17,6 +17,7 @@ from advisor.model.finding import Finding, Prediction
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.pipeline import Bottleneck, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Site, Window
+from advisor.report.hosts import hosts_to_dict
 from advisor.report.proof_json import proof_to_dict
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.report.window_json import host_view, root_calls, sources
@@ -56,6 +57,7 @@ def report_to_dict(report: Report) -> Json:
         "statistics": statistics_to_dict(analysis.statistics),
         "calls": [_call(call) for call in analysis.calls],
         "sources": sources(report),
+        "hosts": analysis.hosts and hosts_to_dict(analysis.hosts),
         "timeline": [host_view(view) for view in report.timeline],
         "warnings": _warnings(report),
     }
@@ -202,6 +204,7 @@ def _iterator(iterator: Iterator) -> Json:
         "buffered_elements": _number(iterator.buffered_elements),
         "elements": iterator.elements,
         "instances": iterator.instances,
+        "parameters": iterator.parameters,
         "function_ns": iterator.function_ns,
         "python_ns": iterator.python_ns,
         "ops": [{"op": op.op, "count": op.count, "total_ns": op.total_ns} for op in iterator.ops],

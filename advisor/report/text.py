@@ -20,6 +20,7 @@ from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
 from advisor.model.recording import Host
 from advisor.report.blame import blame_table
+from advisor.report.hosts import host_sentences, hosts_table, iterator_lines
 from advisor.report.lines import print_lines
 from advisor.report.places import clean, display_path, iterator_text, place, source_line
 
@@ -53,13 +54,18 @@ def print_report(report: Report, console: Console) -> None:
         if any(iterator.blame_ns for iterator in main.iterators):
             _section(console, "Where the wait comes from", [blame_table(main, console)])
         _list(console, "Already done by tf.data", main.already_done)
+    if main is not None and analysis.verdict.level != "none":
         _list(console, "Not seen", main.notes)
+    if analysis.hosts is not None:
+        _section(console, "Hosts", [hosts_table(analysis.hosts, console)])
+        _list(console, "Between hosts", host_sentences(analysis.hosts))
     if report.findings:
         _print_findings(report, console)
     below = {
         "Not proposed": report.notes if is_bound else (),
         "Other pipelines": _other_pipelines(analysis) if is_bound else (),
         "Input pipelines seen": _chains(analysis) if analysis.verdict.level == "unknown" else (),
+        "Iterators": iterator_lines(analysis) if _is_bare(analysis) else (),
         "Rules that failed": [f"{error.rule}: {error.message}" for error in report.rule_errors],
         "Warnings": _warnings(report),
     }
@@ -71,6 +77,11 @@ def print_report(report: Report, console: Console) -> None:
     if report.run_folder:
         label = clean(display_path(report.run_folder))
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
+
+
+def _is_bare(analysis: Analysis) -> bool:
+    """Whether long names are all there is to tell iterators by."""
+    return not analysis.calls and analysis.recording is None and analysis.verdict.level != "none"
 
 
 def _headline(analysis: Analysis) -> Text:
