@@ -41,6 +41,8 @@ class _Node:
     parent: _Node | None
     calls: tuple[Call, ...] = ()
     ms: float = 0.0
+    """Work per step, with what order makes it wait."""
+    own_ms: float = 0.0
     """Work per step."""
     cpu_ms: float = 0.0
     python_ms: float = 0.0
@@ -55,6 +57,7 @@ class _Node:
     group: int = 0
     width: int = 1
     instances: int = 1
+    waiting: float | None = None
     parameters: dict[str, Scalar] = field(default_factory=dict)
 
 
@@ -147,7 +150,9 @@ def _parallelise(node: _Node, stage: Stage, machine: Machine, is_rewritten: bool
 
 def _charge(node: _Node, stage: Stage, rate: float) -> None:
     work = stage.ms * rate
-    node.ms += work
+    node.ms += work / (1 - stage.idle_share)
+    node.waiting = stage.waiting
+    node.own_ms += work
     node.python_ms += work * stage.python_share
     node.cpu_ms += 0.0 if stage.sleeps else work
     if stage.function is not None:
@@ -212,7 +217,7 @@ def _analysis(
         name = _VERSIONED.get(node.type, node.type)
         above = long_names[id(node.parent)] if node.parent else "Iterator"
         long_names[id(node)] = f"{above}::{name}"
-        busy = round(node.ms * machine.steps * MS)
+        busy = round(node.own_ms * machine.steps * MS)
         ops = tuple(OpCost(op, 1, round(ms * machine.steps * MS)) for op, ms in node.op_ms.items() if node.function_ms)
         sizes = [call.arguments.get("buffer_size") for call in node.calls]
         iterators.append(
@@ -235,6 +240,7 @@ def _analysis(
                 element_bytes=node.bytes,
                 elements=round(node.elements * machine.steps),
                 instances=node.instances,
+                buffered_elements=node.waiting,
                 buffer_size=next((size for size in sizes if isinstance(size, int) and size > 0), None),
                 parameters={name: value for name, value in node.parameters.items() if value is not None},
                 is_async=is_async(node.type),

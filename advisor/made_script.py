@@ -56,6 +56,10 @@ class Stage:
     """Arguments as a recorder describes them, where that does not follow from the text."""
     parameters: tuple[tuple[str, Scalar], ...] = ()
     """What the profile says of its iterator."""
+    idle_share: float = 0.0
+    """Share of its parallel calls that stand idle on average, because a slow element holds up those behind it."""
+    waiting: float | None = None
+    """Finished elements that wait in it for their turn, on average."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,13 +105,16 @@ def map_(
     fixed: Sequence[str] = (),
     flow: Sequence[tuple[str, str]] = (),
     unchanged: Sequence[tuple[int, int]] = (),
+    idle_share: float = 0.0,
+    waiting: float | None = None,
     **arguments: Scalar,
 ) -> Stage:
     """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful.
 
     `sleeps`: it waits for something outside (a server) and uses no core. `op_share`: share of its time inside its ops;
     `op_shares`: of which ops. `elementwise`, `fixed` (ops that depend on no random number), `flow`, `unchanged`: what the graph
-    of the function shows, as `FunctionFacts` has it.
+    of the function shows, as `FunctionFacts` has it. `idle_share`: share of its parallel calls that stand idle because a slow
+    element holds up those behind it, of which `waiting` are finished on average.
     """
     ops = (*ops, *op_shares, *fixed)
     facts = FunctionFacts(
@@ -139,6 +142,8 @@ def map_(
         op_share=op_share,
         op_shares=tuple(op_shares.items()),
         sleeps=sleeps,
+        idle_share=idle_share,
+        waiting=waiting,
     )
 
 

@@ -1,7 +1,7 @@
 """unbatch-rebatch: blocks of rows are taken apart row by row and put together again.
 
 The rows come in blocks of 5000; `unbatch` followed by `batch` handles each row alone. The marked call and the `batch` behind
-it are one `.rebatch(1024)`.
+it are one `.rebatch(8192)`.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def make_block(number):
 dataset = tf.data.Dataset.range(400)
 dataset = dataset.map(make_block, num_parallel_calls=tf.data.AUTOTUNE)
 dataset = dataset.unbatch()  # <- unbatch-rebatch
-dataset = dataset.batch(1024)
+dataset = dataset.batch(8192)
 dataset = dataset.prefetch(tf.data.AUTOTUNE)
 
 weights = tf.Variable(tf.random.normal((8, 4), stddev=0.1))

@@ -20,8 +20,8 @@ class PaddingWaste(Rule):
 
     ## What the fix does
     The rule advises, it changes nothing, since the batches become others: `bucket_by_sequence_length` puts elements of like
-    length into one batch, and each batch is only as long as it must be. The gain is mostly in the training step, which the profile of
-    the input pipeline does not show, so none is predicted.
+    length into one batch, and each batch is only as long as it must be. The gain is mostly in the training step, which the
+    profile of the input pipeline does not show, so none is predicted.
 
     ## When not to
     When all batches must have one shape (TPUs, XLA): then a few fixed lengths are a compromise, or several short elements packed

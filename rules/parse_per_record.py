@@ -50,9 +50,10 @@ class ParsePerRecord(Rule):
     batch's tensors directly.
 
     ## What the fix does
-    The `batch` goes before the `map`. Where the function holds nothing but `decode_csv` and element-wise ops, the edit is made
-    and proved on real elements, when asked for: what is done with the columns afterwards may depend on their shape. For
-    tf.Examples the function must be changed too (`parse_single_example` takes one record, `parse_example` many), so the rule only advises.
+    The `batch` goes before the `map`. Where the function holds nothing but `decode_csv` and element-wise ops, the edit is
+    made and proved on real elements, when asked for: what is done with the columns afterwards may depend on their shape. For
+    tf.Examples the function must be changed too (`parse_single_example` takes one record, `parse_example` many), so the rule
+    only advises.
 
     ## When not to
     When the function goes on with ops that work on one element only, such as `decode_jpeg`: the rule is silent then. Parse behind

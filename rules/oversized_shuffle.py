@@ -1,0 +1,185 @@
+"""oversized-shuffle: a shuffle's buffer takes a large part of the memory."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import ClassVar
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Fix,
+    Iter,
+    Iterator,
+    MoveAfter,
+    Note,
+    Pipeline,
+    Rule,
+    Safety,
+    catalog,
+    element_bytes,
+    is_editable,
+    label,
+    linear_chain,
+    parallel_safety,
+    place,
+)
+from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
+from advisor.units import format_bytes, format_share
+
+
+@dataclass(frozen=True)
+class OversizedShuffle(Rule):
+    """The elements in a shuffle's buffer take a large part of the free memory.
+
+    ## Why it is slow
+    The buffer is filled before the first element comes out, in every epoch: the consumer waits for that, and the memory is gone
+    for as long as the pipeline runs. Large decoded elements make it worse than it has to be.
+
+    ## What the fix does
+    Where maps directly before the shuffle make the elements large, they move behind it: the buffer then holds the same number of
+    small elements (file names, encoded images), in the same order, and the first one comes sooner. Otherwise the rule advises a
+    smaller buffer together with a shuffle of the file names. No gain is predicted: what is gained is memory and the beginning
+    of each epoch.
+
+    ## When not to
+    When memory is plentiful where the script really runs.
+
+    ## What tf.data already does
+    Nothing: the RAM budget of its autotuning does not count shuffles.
+    """
+
+    needs_input_bound: ClassVar[bool] = False
+
+    max_memory_share: float = 0.25
+    """Share of the free memory that the buffer may take. The model, other buffers and an evaluation pipeline need the rest."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each shuffle whose buffer is known to take too much."""
+        pipeline, host = analysis.main, analysis.host
+        if pipeline is None or host is None:
+            return
+        for iterator in pipeline.iterators:
+            call = next((each for each in iterator.calls if each.method == "shuffle"), None)
+            if catalog.base_type(iterator.name) not in catalog.SHUFFLES or call is None:
+                continue
+            size = element_bytes(pipeline, call) or inputs_bytes(pipeline, iterator)
+            count = held_elements(analysis, call)
+            if size is None or count is None:
+                continue
+            room = host.memory_free_bytes + held_bytes(iterator, size)
+            if size * count <= self.max_memory_share * room:
+                continue
+            yield self._advice(analysis, pipeline, call, size, count, room)
+
+    def _advice(self, analysis: Analysis, pipeline: Pipeline, call: Call, size: int, count: int, room: int) -> Finding:
+        maps, small = maps_that_enlarge(analysis, pipeline, call, size)
+        what = (
+            f" Before {' and '.join(label(each) for each in reversed(maps))} the same elements take "
+            f"{format_bytes(small * count)}."
+            if maps and small is not None
+            else " Shuffle the file names, and the elements with a smaller buffer."
+        )
+        safety = max((parallel_safety(each) for each in maps), key=list(Safety).index, default=Safety.EXACT)
+        is_written = bool(maps) and all(is_editable(each) for each in (call, *maps))
+        return self.finding(
+            "Shuffle before the elements become large" if maps else "Make the shuffle's buffer smaller",
+            f"The buffer of shuffle at {place(call)} holds {count} elements of {format_bytes(size)}: "
+            f"{format_bytes(size * count)}, "
+            f"{format_share(size * count / room)} of the {format_bytes(room)} that are there for it.{what}",
+            call=call,
+            fix=Fix(tuple(MoveAfter(each.id, call.id) for each in maps), safety, is_auto=False) if is_written else None,
+            evidence=(
+                Evidence("buffer_bytes", size * count, "bytes"),
+                Evidence("free_memory", room, "bytes"),
+                Evidence("element_bytes", size, "bytes"),
+            ),
+        )
+
+
+def held_elements(analysis: Analysis, call: Call) -> int | None:
+    """How many elements the buffer comes to hold: its size, or all there are; None: unknown size."""
+    size = call.arguments.get("buffer_size")
+    if not isinstance(size, int) or size <= 0:
+        return None
+    source_call = linear_chain(analysis, call)[1:2]
+    whole = source_call[0].cardinality if source_call else None
+    return min(size, whole) if whole is not None and whole >= 0 else size
+
+
+def held_bytes(iterator: Iterator, size: int) -> int:
+    """What the buffer held already when the machine's free memory was read."""
+    return int((iterator.buffered_elements or 0) * size)
+
+
+def inputs_bytes(pipeline: Pipeline, iterator: Iterator) -> int | None:
+    """Bytes of an element that goes into it."""
+    inputs = pipeline.inputs(iterator)
+    return inputs[0].element_bytes if len(inputs) == 1 else None
+
+
+def maps_that_enlarge(
+    analysis: Analysis, pipeline: Pipeline, call: Call, size: int
+) -> tuple[tuple[Call, ...], int | None]:
+    """The maps directly before the shuffle (nearest first) before which elements take a quarter or less, and those bytes."""
+    found: list[Call] = []
+    chain = linear_chain(analysis, call)
+    for each, before in itertools.pairwise(chain[1:]):
+        if each.method != "map" or each.function is None or each.function.python_ops:
+            break
+        found.append(each)
+        bytes_before = element_bytes(pipeline, before)
+        if bytes_before is not None and 4 * bytes_before <= size:
+            return tuple(found), bytes_before
+    return (), None
+
+
+EXAMPLES = (
+    fires(
+        pipeline(
+            source(bytes=10_000, elements=100_000),
+            map_("decode", ms=0.5, bytes=600_000),
+            shuffle(20_000),
+            batch(32),
+            consumer_ms=5,
+        ),
+        fixed="ds = ds.shuffle(20000)\nds = ds.map(decode)\nds = ds.batch(32)",
+    ),
+    fires(
+        pipeline(source(bytes=500_000, elements=100_000), shuffle(50_000), batch(32), prefetch(), consumer_ms=50),
+    ),
+    silent(
+        pipeline(
+            source(bytes=10_000, elements=100_000),
+            map_("decode", ms=0.5, bytes=600_000),
+            shuffle(1_000),
+            batch(32),
+            consumer_ms=5,
+        ),
+        because="its buffer is small",
+    ),
+    silent(
+        pipeline(
+            source(bytes=10_000, elements=2_000),
+            map_("decode", ms=0.5, bytes=600_000),
+            shuffle(50_000),
+            batch(32),
+            consumer_ms=5,
+        ),
+        because="there are fewer elements than its buffer could hold",
+    ),
+    silent(
+        pipeline(
+            source(bytes=10_000, elements=100_000),
+            map_("decode", ms=0.5, bytes=600_000),
+            shuffle(20_000),
+            batch(32),
+            consumer_ms=5,
+            memory_gib=512,
+        ),
+        because="the machine has memory for it",
+    ),
+)

@@ -1,0 +1,174 @@
+"""small-files: opening many small files costs more than reading them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.rule import (
+    Analysis,
+    Call,
+    Evidence,
+    Finding,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Prediction,
+    Rule,
+    catalog,
+    element_bytes,
+    label,
+    place,
+    predict_speedup,
+)
+from advisor.testing import batch, fires, flat_map, map_, pipeline, shuffle, silent, source
+from advisor.units import format_bytes, format_share
+
+
+@dataclass(frozen=True)
+class SmallFiles(Rule):
+    """Every element, or every few, is a file of its own, and opening files is what the consumer waits for.
+
+    ## Why it is slow
+    Opening a file costs tens of microseconds on a local disk and milliseconds on a network file system or in a bucket, whatever
+    its size. For files of a few kilobytes that is more than reading them, and the disk reads here and there instead of in
+    stretches.
+
+    ## What the fix does
+    The rule advises, it changes nothing, since it would have to write files. Written once into a few TFRecord files, the same
+    bytes are read in long stretches:
+
+        with tf.io.TFRecordWriter("part-0.tfrecord") as writer:
+            for file in files:
+                writer.write(open(file, "rb").read())
+
+    About as many files as there are cores or more, of 100 MB or more each.
+
+    ## When not to
+    When the files change between runs, or are picked at random from a very large collection.
+
+    ## What tf.data already does
+    It opens files ahead and in parallel where it may, which hides some of it.
+    """
+
+    max_file_bytes: int = 64 * 1024
+    """Bytes of a file. Reading 64 KiB from memory or an SSD takes about as long as opening the file; above that, "
+    "reading counts."""
+    min_open_share: float = 0.5
+    """Share of the function's ops that is `ReadFile`. Below a half, decoding costs more than opening."""
+    max_elements_per_file: float = 8.0
+    """Elements of one file, where a reader opens it. Above that, opening is spread over many."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding for each map that opens small files, and each reader that opens a file for a few elements."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for iterator in pipeline.iterators:
+            call = next((each for each in iterator.calls if each.method == "map"), None)
+            if call is not None and call.function is not None and "ReadFile" in call.function.ops:
+                yield from self._map(analysis, pipeline, iterator, call)
+            elif catalog.base_type(iterator.name) in catalog.FILE_SOURCES and iterator.calls:
+                yield from self._reader(analysis, pipeline, iterator, iterator.calls[-1])
+
+    def _map(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> Iter[Finding]:
+        total = sum(op.total_ns for op in iterator.ops)
+        opening = sum(op.total_ns for op in iterator.ops if op.op == "ReadFile")
+        size = element_bytes(pipeline, call)
+        if total <= 0 or opening < self.min_open_share * total or size is None or size > self.max_file_bytes:
+            return
+        why = (
+            f"{label(call)} at {place(call)} opens a file for each element of {format_bytes(size)}; ReadFile is "
+            f"{format_share(opening / total)} of what its ops do, and the map"
+        )
+        yield self._finding(analysis, pipeline, [iterator], call, why, Evidence("open_share", opening / total, "share"))
+
+    def _reader(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> Iter[Finding]:
+        per_file = (iterator.elements or 0) / max(1, iterator.instances)
+        if iterator.instances < 20 or not 0 < per_file <= self.max_elements_per_file:
+            return
+        outer = pipeline.parent(iterator)
+        # The files are opened by the interleave around the reader.
+        costs = [iterator, *([outer] if outer is not None and "Map" in outer.name else [])]
+        why = f"{call.method} at {place(call)} opened {iterator.instances} files for {iterator.elements} elements, and"
+        evidence = Evidence("elements_per_file", per_file, "elements")
+        yield self._finding(analysis, pipeline, costs, call, why, evidence)
+
+    def _finding(
+        self, analysis: Analysis, pipeline: Pipeline, costs: list[Iterator], call: Call, why: str, evidence: Evidence
+    ) -> Finding:
+        free = {it.id: 0.0 for it in costs}
+        limit = predict_speedup(analysis, pipeline, free, free)
+        share = sum(it.blame_share for it in costs)
+        return self.finding(
+            "Pack the small files into TFRecord files",
+            f"{why} causes {format_share(share)} of the wait for input. Packed into TFRecord files, the same bytes are read in "
+            "long stretches.",
+            call=call,
+            iterator=costs[0],
+            # What reading the packed records costs is not known: the gain lies between nothing and all of it.
+            prediction=Prediction((1 + limit.value) / 2, 1.0, limit.high) if limit else None,
+            memory_bytes=None,
+            evidence=(Evidence("blame_share", share, "share"), evidence),
+        )
+
+
+EXAMPLES = (
+    fires(
+        pipeline(
+            source("ListFiles", elements=20_000),
+            map_("load", ms=0.2, bytes=2_000, op_shares={"ReadFile": 0.5, "DecodeRaw": 0.1}),
+            batch(64),
+            consumer_ms=1,
+            cores=4,
+        )
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=20_000),
+            flat_map(source("TextLine", ms=0.3), per_input=3),
+            batch(64),
+            consumer_ms=1,
+        )
+    ),
+    silent(
+        pipeline(
+            source("ListFiles", elements=20_000),
+            map_("load", ms=2, bytes=2_000, op_shares={"ReadFile": 0.1, "DecodeJpeg": 0.8}),
+            batch(64),
+            consumer_ms=1,
+            cores=4,
+        ),
+        because="decoding costs more than opening",
+    ),
+    silent(
+        pipeline(
+            source("ListFiles", elements=20_000),
+            map_("load", ms=0.2, bytes=2_000_000, op_shares={"ReadFile": 0.5, "DecodeRaw": 0.1}),
+            batch(64),
+            consumer_ms=1,
+            cores=4,
+        ),
+        because="the files are large",
+    ),
+    silent(
+        pipeline(
+            source("ListFiles", elements=100),
+            flat_map(source("TextLine", ms=0.3), per_input=3_000),
+            batch(64),
+            consumer_ms=1,
+        ),
+        because="each file holds many elements",
+    ),
+    silent(
+        pipeline(
+            source("ListFiles", elements=20_000),
+            map_("load", ms=0.05, bytes=2_000, op_shares={"ReadFile": 0.5}),
+            shuffle(),
+            batch(64),
+            consumer_ms=20,
+            cores=4,
+        ),
+        because="the consumer does not wait",
+    ),
+)
