@@ -61,7 +61,7 @@ class SiteFinder:
         self._packages = tuple(_with_slash(p) for p in packages)
         self._stdlib = tuple(_with_slash(p) for p in {paths["stdlib"], paths["platstdlib"]})
         self._kinds: dict[str, str | None] = {}
-        self._places: dict[tuple[CodeType, int, str | None], Place] = {}
+        self._places: dict[tuple[CodeType, str, int, str | None], Place] = {}
         self._parsed: dict[str, _Syntax] = {}
         self._source_maps: dict[str, dict[int, tuple[str, int]]] = {}
         self._lock = threading.Lock()
@@ -117,7 +117,7 @@ class SiteFinder:
 
     def _in_frame(self, frame: FrameType, method: str, library: str | None) -> Place | None:
         code, lasti = frame.f_code, frame.f_lasti
-        key = (code, lasti, method)
+        key = (code, code.co_filename, lasti, method)  # equal code of two files is equal
         found = self._places.get(key)
         if found is None:
             if _GENERATED in code.co_filename:

@@ -20,12 +20,13 @@ def obstacle_to(edit: Edit, calls: Mapping[str, Call]) -> str | None:
             return "The call it would change was not recorded."
         if call.site is None:
             return f"The call of {call.method} stands in no file."
-        if call.made_by is not None:
-            maker = calls.get(call.made_by)
-            return f"{call.method} is made inside {maker.method if maker else 'another call'}, not by a line of the script."
+        maker = calls.get(call.made_by) if call.made_by is not None else None
+        if maker is not None:  # `apply` is none: what it gives was made by its function, which is the script's
+            return f"{call.method} is made inside {maker.method}, not by a line of the script."
         if call.library is None:
             continue
-        if not _is_link(edit):
+        is_applied = call.made_by is not None  # `ds.apply(functools.partial(...))`: the text tells
+        if not _is_link(edit) and not is_applied:
             return f"{call.method} is called inside {call.library}, which is not the script's own code."
         outer = calls.get(call.nested_in) if call.nested_in is not None else None
         if outer is not None and outer.site == call.site:

@@ -61,7 +61,7 @@ def _apply(text: str, splices: Sequence[Splice]) -> str:
     pieces: list[str] = []
     position = 0
     done: set[Splice] = set()
-    for splice in sorted(splices, key=lambda each: each.start):
+    for splice in sorted(splices, key=lambda each: (each.start, each.end > each.start)):  # what is put in comes first
         if splice.end > splice.start and splice in done:
             continue
         done.add(splice)

@@ -103,7 +103,12 @@ class Source:
         located = self._located(node, call.method, form)
         given = len(located.arguments) - form.skip
         has_stars = any(argument.star for argument in located.arguments)
-        is_counted = form.is_direct and not has_stars and POSITIONS.get(call.method, ("",))[0] in call.explicit
+        is_counted = (
+            form.is_direct
+            and not form.is_library
+            and not has_stars
+            and POSITIONS.get(call.method, ("",))[0] in call.explicit
+        )
         if is_counted and given != len(call.explicit):
             raise NotPlainError(f"The arguments of {call.method} are not those that were recorded{_line(call)}.")
         return located

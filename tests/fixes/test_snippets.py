@@ -1,0 +1,166 @@
+"""Real scripts, rewritten: the text is the expected one, only the intended calls differ, it runs, and its elements are those of
+the recorded pipeline replayed with the same edits.
+"""
+
+from __future__ import annotations
+
+import io
+import runpy
+import sys
+import tokenize
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.fixes.patch import Patch, patch_for
+from advisor.fixes.sharing import shared_calls
+from advisor.model.finding import Edit, Fix, MoveAfter, Safety
+from advisor.model.recording import Call
+from tests.fixes import snippets
+from tests.fixes.snippets import Snippet, chains, files, forms
+from tests.recorded import Recorded
+
+SNIPPETS = {**chains.SNIPPETS, **forms.SNIPPETS, **files.SNIPPETS}
+
+
+def test_there_are_at_least_sixty():
+    assert len(SNIPPETS) == len(chains.SNIPPETS) + len(forms.SNIPPETS) + len(files.SNIPPETS) >= 60
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """Small files that snippets read."""
+    import tensorflow as tf
+
+    folder = tmp_path_factory.mktemp("files") / "data"
+    for number in range(4):
+        path = folder / "images" / f"class{number % 2}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(tf.io.encode_png(tf.fill([4, 4, 3], tf.cast(number * 20, tf.uint8))).numpy())
+    for name in "ab":
+        with tf.io.TFRecordWriter(str(folder / f"{name}.tfrecord")) as writer:
+            for number in range(3):
+                writer.write(f"{name}{number}-".encode() * (number + 1))
+    (folder / "lines.csv").write_text("value,name\n1,a\n2,b\n3.5,c\n")
+    return folder
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
+def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
+    for name, text in {**snippet.modules, "train.py": snippet.text}.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode(snippet.encoding))
+    (tmp_path / "data").symlink_to(data)
+    monkeypatch.chdir(tmp_path)
+    datasets = run(tmp_path / "train.py", monkeypatch)
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    edits = tuple(snippet.edits(snippets.Recorded(calls.values())))
+    recorded.recorder.is_open = False
+    expected = [elements(replayed(recorded, dataset, edits, calls)) for dataset in datasets]
+
+    patch = patch_for(edits, calls, tmp_path)
+    assert isinstance(patch, Patch), patch
+    changed = tmp_path / snippet.file
+    assert list(patch.files) == [changed.resolve()]
+    before, after = patch.files[changed.resolve()]
+    assert before == changed.read_bytes() == snippet.before.encode(snippet.encoding)
+    assert after.decode(snippet.encoding) == snippet.after
+    assert after.startswith(b"\xef\xbb\xbf") == (snippet.encoding == "utf-8-sig")
+    check_tokens(snippet, edits, calls)
+    shared = shared_calls(Fix(edits, Safety.EXACT, True), calls)
+    assert {edit.call_id for edit in edits} <= set(shared)
+    assert len(shared) == snippet.serves * len({calls[edit.call_id].site for edit in edits}) or snippet.serves == 1
+
+    changed.write_bytes(after)
+    assert [elements(dataset) for dataset in run(tmp_path / "train.py", monkeypatch)] == expected
+
+
+def run(script: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Run a script as `python script` does; its datasets."""
+    before = set(sys.modules)
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(str(script.parent))
+        patched.setattr(sys, "dont_write_bytecode", True)
+        names = runpy.run_path(str(script), run_name="__main__")
+    for name in set(sys.modules) - before:
+        if str(script.parent) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    return list(names["datasets"]) if "datasets" in names else [names["ds"]]
+
+
+def replayed(recorded: Recorded, dataset: Any, edits: Sequence[Edit], calls: dict[str, Call]) -> Any:
+    """The recorded dataset with those of the edits that concern it."""
+    from advisor.capture.recorder import call_id_of
+
+    inner = recorded.recorder.kept.inner
+    upstream: set[str] = set()
+    todo = [call_id_of(dataset)]
+    while todo:
+        current = todo.pop()
+        if current is None or current in upstream:
+            continue
+        upstream.add(current)
+        call = calls.get(current)
+        todo += [*(call.inputs if call is not None else ()), *(call_id for call_id, _ in inner.get(current, ()))]
+    return recorded.replay(dataset, *[edit for edit in edits if edit.call_id in upstream])
+
+
+def elements(dataset: Any) -> list[Any]:
+    import numpy as np
+    import tensorflow as tf
+
+    return [[np.asarray(leaf).tolist() for leaf in tf.nest.flatten(element)] for element in dataset]
+
+
+def check_tokens(snippet: Snippet, edits: Sequence[Edit], calls: dict[str, Call]) -> None:
+    """All tokens outside the intended calls are there, in order, and nothing else but inside those and `added` lines."""
+    spans = []
+    for edit in edits:
+        for call_id in (edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,):
+            site = calls[call_id].site
+            assert site is not None
+            spans.append(((site.line, site.column - 1), (site.end_line, site.end_column - 1)))
+    for outer in [
+        span for span in spans for other in spans if span != other and span[0] <= other[0] and other[1] <= span[1]
+    ]:
+        spans = [span for span in spans if span != outer]  # the innermost are meant
+    gone = [position for text in snippet.gone for position in places_of(snippet.before, text)]
+    pieces: list[list[str]] = [[]]
+    for token in tokens(snippet.before):
+        is_inside = any(start <= token.start and token.end <= end for start, end in spans) or token.start in gone
+        if is_inside:
+            pieces.append([])
+        else:
+            pieces[-1].append(token.string)
+    added = [position for text in snippet.added for position in places_of(snippet.after, text)]
+    after = [token.string for token in tokens(snippet.after) if token.start not in added]
+    kept = [[text for text in piece if text != "."] for piece in pieces]  # the dot of a link stands before its span
+    after = [text for text in after if text != "."]
+    position = 0
+    for piece in (piece for piece in kept if piece):
+        while after[position : position + len(piece)] != piece:
+            position += 1
+            assert position < len(after), f"{piece} is not in the text any more"
+        position += len(piece)
+    assert not kept[-1] or after[-len(kept[-1]) :] == kept[-1]
+    assert kept[0] == after[: len(kept[0])]
+
+
+def tokens(text: str) -> list[tokenize.TokenInfo]:
+    skipped = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    return [
+        token for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline) if token.type not in skipped
+    ]
+
+
+def places_of(text: str, line: str) -> list[tuple[int, int]]:
+    """Where the tokens of a line stand, the last time it does."""
+    wanted = [token.string for token in tokens(line)]
+    found = tokens(text)
+    starts = [i for i in range(len(found)) if [token.string for token in found[i : i + len(wanted)]] == wanted]
+    assert starts, f"{line!r} is not in the text"
+    return [token.start for token in found[starts[-1] : starts[-1] + len(wanted)]]
