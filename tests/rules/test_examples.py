@@ -10,6 +10,7 @@ from advisor.engine.page import SECTIONS
 from advisor.settings import Settings
 
 RULES = load_rules([], Settings())
+VERDICTS = {"not-input-bound", "host-saturated"}  # they only say what is so
 EXAMPLES = [
     pytest.param(loaded, example, id=f"{loaded.id}-{number}")
     for loaded in RULES
@@ -29,6 +30,6 @@ def test_rule_is_complete(loaded: LoadedRule):
     assert all(page.sections.values())
     assert all(threshold.reason for threshold in page.thresholds)
     assert sum(not example.is_finding for example in loaded.examples) >= 2, "two near misses at least"
-    if loaded.id != "not-input-bound":
+    if loaded.id not in VERDICTS:
         assert any(example.is_finding for example in loaded.examples)
     assert loaded.path.name == loaded.id.replace("-", "_") + ".py"
