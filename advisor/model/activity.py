@@ -19,6 +19,8 @@ Numbers = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
+MAX_PS = 2**56
+"""Times are kept between 0 and this (20 hours), so that those of a damaged file overflow no sum."""
 NO_GROUP = -1
 """The event belongs to no step that the file knows of."""
 

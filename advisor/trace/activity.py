@@ -19,7 +19,7 @@ import numpy as np
 from advisor.errors import AdvisorError
 from advisor.model.activity import NO_GROUP, HostActivity, HostKind
 from advisor.trace.content import read_profile
-from advisor.trace.devices import DEVICE_PLANE, decode_device
+from advisor.trace.devices import DEVICE_PLANE, decode_device, sane_times
 from advisor.trace.events import SLICE, Labels
 from advisor.trace.files import host_of
 from advisor.trace.long_names import is_iterator_name
@@ -194,8 +194,7 @@ class _Columns:
 
     def sorted(self, thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:
         """The columns, sorted by start, longer first: start, duration, thread, name, kind, group, flags."""
-        start = np.frombuffer(self._offset, np.int64) + zero_ps
-        duration = np.maximum(np.frombuffer(self._duration, np.int64), 0)
+        start, duration = sane_times(self._offset, self._duration, zero_ps)
         order = np.lexsort((-duration, start))
         return (
             start[order],

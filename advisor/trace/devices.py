@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from advisor.model.activity import NO_GROUP, DeviceActivity, DeviceKind
+from advisor.model.activity import MAX_PS, NO_GROUP, DeviceActivity, DeviceKind, Picoseconds
 from advisor.trace.events import SLICE, Labels
 from advisor.trace.iterators import decode_stats
 from advisor.trace.op_names import parse_op_name, xla_type
@@ -126,8 +126,7 @@ class _DeviceDecoder:
                 kinds.append(DeviceKind.XLA_OP if is_xla_line else _kind(name, details, stats))
                 eager.append(bool(stats.get("is_eager")))
                 half.append(self._is_half(self._event_names.get(event.metadata_id, ""), str(stats.get("shape", ""))))
-        start = np.frombuffer(offset, np.int64) + zero_ps
-        length = np.maximum(np.frombuffer(duration, np.int64), 0)
+        start, length = sane_times(offset, duration, zero_ps)
         order = np.lexsort((-length, start))
         columns = [np.frombuffer(column, np.int32)[order] for column in numbers.values()]
         codes = [np.frombuffer(column, np.uint8)[order] for column in (kinds, eager, half)]
@@ -141,9 +140,11 @@ class _DeviceDecoder:
         found = []
         for order, event in enumerate(parse_events(list(line.events))):
             group = _group(self._read(event.stats))
-            start = zero_ps + event.offset_ps
+            start = min(max(zero_ps + event.offset_ps, 0), MAX_PS)
             name = self._event_names.get(event.metadata_id, "")
-            found.append((order if group == NO_GROUP else group, name, start, start + event.duration_ps))
+            found.append(
+                (order if group == NO_GROUP else group, name, start, start + min(max(event.duration_ps, 0), MAX_PS))
+            )
         return found
 
     def activity(
@@ -208,6 +209,13 @@ class _DeviceDecoder:
             pattern = _HALF_SHAPE if shape else _HALF_HLO if key.startswith("%") else _HALF_NAME
             known = self._half[key] = bool(pattern.search(key))
         return known
+
+
+def sane_times(offset: array[int], duration: array[int], zero_ps: int) -> tuple[Picoseconds, Picoseconds]:
+    """Starts and durations of events, kept between 0 and `MAX_PS`."""
+    zero = min(max(zero_ps, -MAX_PS), MAX_PS)
+    start = np.clip(np.frombuffer(offset, np.int64), -2 * MAX_PS, 2 * MAX_PS) + zero
+    return np.clip(start, 0, MAX_PS), np.clip(np.frombuffer(duration, np.int64), 0, MAX_PS)
 
 
 def _name_op(said: str, hlo: str) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from advisor.model.activity import MemoryEvents
+from advisor.model.activity import MAX_PS, MemoryEvents
 from advisor.trace.plain_text import text
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
@@ -65,7 +65,7 @@ class MemoryTable:
                     words[texts[number]] = names.get(reference, "") if reference else text(stat.str_value)
                 elif number == fragmentation_stat:
                     fragmentation = stat.double_value
-            self._time.append(zero_ps + event.offset_ps)
+            self._time.append(min(max(zero_ps + event.offset_ps, 0), MAX_PS))
             self._fragmentation.append(fragmentation)
             self._append(event.metadata_id in allocations, values, words)
 
@@ -111,4 +111,4 @@ class MemoryTable:
 
 def _fitting(value: int) -> int:
     """`value`, or 0 where it is no size (a damaged file)."""
-    return value if 0 <= value < 2**62 else 0
+    return value if 0 <= value < 2**56 else 0

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from advisor.model.pipeline import Analysis, Verdict
+from advisor.report.statistics_json import statistics_to_dict
 from advisor.statistics import add_statistics, processes
+from advisor.trace.xspace import message_class
+from tests.statistics.test_json import validator
 from tests.trace.made_profile import MadeProfile
 
 NOTHING_KNOWN = Analysis("x", Verdict(False, None, None, None, "unknown", ""))
@@ -311,10 +314,17 @@ def test_missing_sections_say_what_would_fill_them(tmp_path):
     assert all(text.endswith(".") for text in missing.values())
 
 
-def test_times_that_fit_no_clock_break_no_report(tmp_path):
+@pytest.mark.parametrize("offset_ps", [-(2**63), -1, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("timestamp_ns", [-(2**63), -1, 0, 2**62, 2**63 - 1])
+def test_times_that_no_clock_shows_give_a_valid_report(tmp_path, offset_ps, timestamp_ns):
     profile = MadeProfile()
-    profile.host.line("python", timestamp_ns=2**62).event("a:B", 0, 1, "B")
-    profile.host.line("python").event("a:B", 0, 1, "B")
-    path = profile.write(tmp_path / "a.xplane.pb")
-    analysis = add_statistics(NOTHING_KNOWN, [path])
-    assert analysis.statistics is not None or "could not be computed" in analysis.warnings[0]
+    for line in (
+        profile.host.line("python"),
+        profile.plane("/device:GPU:0").line("Stream #1", timestamp_ns=timestamp_ns),
+    ):
+        for length in (5, 2**62, -3):
+            line.event("a:B", 0, 1, "B", tf_op="a:B", kernel_details="regs:x grid:1,-1,9999999999999999999")
+            event = message_class("XEvent").FromString(line.message.events[-1])
+            event.offset_ps, event.duration_ps = offset_ps, length
+            line.message.events[-1] = event.SerializeToString()
+    validator().validate(statistics_to_dict(statistics_of(profile, tmp_path)))
