@@ -1,0 +1,31 @@
+"""advisor.AdvisorCallback: Keras fit watched as by `advisor analyze`, from inside the program.
+
+    python advisor_callback.py --logdir logs
+
+The name is imported before the dataset is made, so that the report knows its lines.
+"""
+
+import argparse
+
+import keras
+import tensorflow as tf
+
+from advisor import AdvisorCallback
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--logdir", default="logs")
+arguments.add_argument("--steps", type=int, default=60)
+arguments = arguments.parse_args()
+
+
+def distort(index):
+    image = tf.sort(tf.random.normal((200, 200)), axis=0)
+    return image[0], image[1, :1]
+
+
+dataset = tf.data.Dataset.range(100_000).map(distort).batch(4)
+model = keras.Sequential([keras.layers.Input((200,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+callback = AdvisorCallback(arguments.logdir, warmup=10, steps=20)
+model.fit(dataset, steps_per_epoch=arguments.steps, callbacks=[callback], verbose=0)
+print(f"run folder: {callback.folder}")

@@ -1,0 +1,34 @@
+"""The context manager tf.profiler.experimental.Profile around some steps.
+
+python profile_context.py --logdir logs && advisor analyze logs
+"""
+
+import argparse
+
+import tensorflow as tf
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--logdir", default="logs")
+arguments.add_argument("--steps", type=int, default=60)
+arguments = arguments.parse_args()
+
+
+def distort(index):
+    return tf.sort(tf.random.normal((200, 200)), axis=0)
+
+
+dataset = tf.data.Dataset.range(100_000).map(distort).batch(4)
+weights = tf.Variable(tf.random.normal((200, 8)))
+
+
+@tf.function
+def train_step(batch):
+    weights.assign_sub(0.001 * tf.reduce_mean(tf.linalg.matrix_transpose(batch) @ (batch @ weights), axis=0))
+
+
+iterator = iter(dataset)
+for step in range(20):
+    train_step(next(iterator))
+with tf.profiler.experimental.Profile(arguments.logdir):
+    for step in range(20, arguments.steps):
+        train_step(next(iterator))
