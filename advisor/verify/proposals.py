@@ -23,12 +23,15 @@ class Proposals:
     def __init__(
         self,
         calls: Mapping[str, Call],
-        root: Path,
+        root: Path | None,
         allow: Collection[Safety] = frozenset(),
         is_seeded: bool = True,
         only: Collection[str] = frozenset(),
     ) -> None:
-        """`calls`: of the first run, whose ids all edits use. `root`: the project's folder. The others as for `make_plan`."""
+        """`calls`: of the first run, whose ids all edits use. `root`: the project's folder; None: nothing is to be written.
+
+        The others are those of `make_plan`.
+        """
         self._calls, self._root = calls, root
         self._allow, self._is_seeded, self._only = allow, is_seeded, only
         self._left_out: dict[tuple[str, str], str] = {}
@@ -57,7 +60,8 @@ class Proposals:
 
     def patch(self, findings: Sequence[Finding]) -> Patch | NotPlain:
         """The change of the user's files that all these fixes make together."""
-        return patch_for(edits_of(findings, self._calls), self._calls, self._root)
+        edits = edits_of(findings, self._calls)
+        return Patch() if self._root is None else patch_for(edits, self._calls, self._root)
 
     def _plan(self, findings: Sequence[Finding]) -> Plan:
         return make_plan(findings, self._calls, self._allow, self._is_seeded, self._only)
