@@ -140,6 +140,10 @@ def analyze_run(
         from advisor.graph.source_alignment import align_source
 
         analysis = align_source(analysis, choice.source)
+    elif recording is None:
+        from advisor.graph.inferred_calls import infer_calls
+
+        analysis = infer_calls(analysis)
     analysis = add_statistics(analysis, found.paths)
     report = run_rules(analysis, rules, settings)
     report = replace(report, timeline=timeline)

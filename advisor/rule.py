@@ -140,9 +140,12 @@ def last_editable_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
     return next((each for each in upstream_calls(analysis, call) if is_editable(each)), None) if call else None
 
 
+UNKNOWN_PLACE = "an unknown line"
+
+
 def place(call: Call) -> str:
-    """`train.py:17`, or `` where the call has no place in the user's code."""
-    return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else ""
+    """`train.py:17`, or `an unknown line` where nothing says where the call stands."""
+    return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else UNKNOWN_PLACE
 
 
 __all__ = [

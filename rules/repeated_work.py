@@ -207,7 +207,7 @@ def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gai
         function = obstacle.call.function
         name = function.name if function and function.name else obstacle.call.method
         pronoun = "it " if function else "which "
-        where = f", {place(obstacle.call)}" if place(obstacle.call) else ""
+        where = f", {place(obstacle.call)}" if obstacle.call.site else ""
         yield Note(f"cache is not legal above `{name}`, {pronoun}{obstacle.reason}{where}")
 
 

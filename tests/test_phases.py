@@ -48,11 +48,12 @@ def test_python_api_raises_one_sentence():
         advisor.analyze("absent.py")
 
 
-def test_bare_profile_has_no_calls(tmp_path):
+def test_calls_of_a_bare_profile_are_inferred_and_have_no_lines(tmp_path):
     run = Path(shutil.copytree(DATA / "keras_fit", tmp_path / "run"))
     (run / "recording.json").unlink()
     report = phases.analyze_run(run, [], Settings())
-    assert report.analysis.calls == ()
+    assert [call.method for call in report.analysis.calls] == ["range", "shuffle", "map", "batch"]
+    assert not any(call.site for call in report.analysis.calls)
     assert report.analysis.target == str(run)
     assert report.run_folder == ""
 

@@ -81,7 +81,8 @@ def print_report(report: Report, console: Console) -> None:
 
 def _is_bare(analysis: Analysis) -> bool:
     """Whether long names are all there is to tell iterators by."""
-    return not analysis.calls and analysis.recording is None and analysis.verdict.level != "none"
+    has_lines = any(call.site for call in analysis.calls)
+    return not has_lines and analysis.recording is None and analysis.verdict.level != "none"
 
 
 def _headline(analysis: Analysis) -> Text:

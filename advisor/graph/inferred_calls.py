@@ -1,0 +1,120 @@
+"""Calls that must stand behind the iterators of a profile, where neither a recording nor a script tells them.
+
+In: an `Analysis` without calls.  Out: the same analysis with a `Call` per iterator: its method and inputs, no line, no arguments
+but those that the iterator repeats. So rules can speak and predict; what they propose has no place in a file.
+
+Functions are those of a script that was not run: nothing is assumed of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from advisor.model.catalog import CACHES, base_type
+from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.model.recording import Call, FunctionFacts, Scalar
+
+HINT = "Calls are inferred from the iterators and have no lines; --source SCRIPT looks for them in the script."
+_METHODS: Mapping[str, tuple[str, ...]] = {
+    "Map": ("map",),
+    "ParallelMap": ("map",),
+    "MapAndBatch": ("map", "batch"),
+    "Batch": ("batch",),
+    "ParallelBatch": ("batch",),
+    "PaddedBatch": ("padded_batch",),
+    "Shuffle": ("shuffle",),
+    "ShuffleAndRepeat": ("shuffle", "repeat"),
+    "Repeat": ("repeat",),
+    "Prefetch": ("prefetch",),
+    "Take": ("take",),
+    "Skip": ("skip",),
+    "Filter": ("filter",),
+    "ParallelFilter": ("filter",),
+    "Interleave": ("interleave",),
+    "ParallelInterleave": ("interleave",),
+    "LegacyParallelInterleave": ("interleave",),
+    "FlatMap": ("flat_map",),
+    "Zip": ("zip",),
+    "Concatenate": ("concatenate",),
+    "Window": ("window",),
+    "Unbatch": ("unbatch",),
+    "Scan": ("scan",),
+    "TakeWhile": ("take_while",),
+    "GroupByWindow": ("group_by_window",),
+    "DirectedInterleave": ("sample_from_datasets",),
+    "Range": ("range",),
+    "TensorSlice": ("from_tensor_slices",),
+    "FromTensor": ("from_tensors",),
+    "Tensor": ("from_tensors",),
+    "Generator": ("from_generator",),
+    "TFRecord": ("TFRecordDataset",),
+    "TextLine": ("TextLineDataset",),
+    "FixedLengthRecord": ("FixedLengthRecordDataset",),
+    "Random": ("random",),
+}
+"""By the base of the type; the calls of a fused iterator, source first."""
+_WITH_FUNCTION = frozenset({"map", "filter", "interleave", "flat_map", "scan", "take_while", "group_by_window"})
+_OPENERS = frozenset({"interleave", "flat_map"})
+_KNOWN_ARGUMENTS = ("batch_size", "drop_remainder", "cycle_length", "block_length")
+
+
+def infer_calls(analysis: Analysis) -> Analysis:
+    """`analysis` with inferred calls, if it has none of its own."""
+    if analysis.calls or analysis.recording is not None:
+        return analysis
+    calls: dict[str, Call] = {}
+    pipelines = tuple(_with_calls(pipeline, calls) for pipeline in analysis.pipelines)
+    warnings = (*analysis.warnings, HINT) if calls and analysis.verdict.is_input_bound else analysis.warnings
+    return replace(analysis, pipelines=pipelines, calls=tuple(calls.values()), warnings=warnings)
+
+
+def is_inferred(call: Call) -> bool:
+    """Whether `call` was made here."""
+    return call.id.startswith("inferred_")
+
+
+def _with_calls(pipeline: Pipeline, calls: dict[str, Call]) -> Pipeline:
+    of: dict[str, tuple[Call, ...]] = {}
+    for it in reversed(pipeline.iterators):  # inputs before those that consume them
+        parent = pipeline.parent(it)
+        base = base_type(it.name)
+        if it.injected_by_tensorflow or (
+            base == "Generator" and parent is not None and base_type(parent.name) == "Prefetch"
+        ):
+            continue
+        methods = _METHODS.get(base, ("cache",) if base in CACHES else ())
+        if parent is not None and base in CACHES and base_type(parent.name) in CACHES:
+            continue  # a cache is several iterators
+        below = _inputs(it, pipeline, of)
+        made: list[Call] = []
+        for method in methods:
+            inputs = (made[-1].id,) if made else tuple(below)
+            made.append(_call(f"inferred_{len(calls) + 1}", method, it, inputs))
+            calls[made[-1].id] = made[-1]
+        of[it.id] = tuple(made)
+    iterators = tuple(replace(it, calls=of.get(it.id, ())) for it in pipeline.iterators)
+    return replace(pipeline, iterators=iterators)
+
+
+def _inputs(it: Iterator, pipeline: Pipeline, of: Mapping[str, tuple[Call, ...]]) -> list[str]:
+    """The nearest calls below an iterator; TensorFlow's own iterators in between are looked through."""
+    found: list[str] = []
+    for below in pipeline.inputs(it):
+        known = of.get(below.id, ())
+        found += [known[-1].id] if known else _inputs(below, pipeline, of)
+    return found
+
+
+def _call(number: str, method: str, it: Iterator, inputs: tuple[str, ...]) -> Call:
+    arguments: dict[str, Scalar] = {name: it.parameters[name] for name in _KNOWN_ARGUMENTS if name in it.parameters}
+    function = FunctionFacts("function", None, is_stateful=True, is_traced=False) if method in _WITH_FUNCTION else None
+    return Call(
+        number,
+        method,
+        None,
+        # what an interleave opens is no input of it, and cannot be told from it by names alone
+        inputs=inputs[:1] if method in _OPENERS else inputs,
+        arguments=arguments if method != "map" else {},
+        function=function,
+    )
