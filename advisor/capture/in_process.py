@@ -34,6 +34,13 @@ from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
 from advisor.run_folder import RECORDING_NAME, write_whole
 
+_PACKAGE = Path(__file__).resolve().parents[1]
+"""Both children of ours are run by path: `capture/child.py` and `verify/child.py`."""
+_DATASETS_UNSEEN = (
+    "The datasets were made before the advisor was imported, so their lines are not known: put `from advisor import watch` (or "
+    "AdvisorCallback) above them."
+)
+
 
 class _Follower:
     """Stands between the hooks and the `Monitor` of the watch under way, if there is one."""
@@ -121,7 +128,7 @@ def hooks() -> Hooks:
 
 def is_run_by_advisor() -> bool:
     """Whether this process is a script under `advisor analyze` or `advisor fix`, which watch it themselves."""
-    return "advisor.capture.session" in sys.modules
+    return any(Path(program).is_relative_to(_PACKAGE) for program in sys.orig_argv[1:2])
 
 
 def is_watching() -> bool:
@@ -137,6 +144,7 @@ class ProcessWatch:
         self._hooks = hooks()
         self._folder, self._limits = folder, limits
         self._monitor: Monitor | None = None
+        self._warnings: dict[str, None] = {}
 
     def start(self) -> None:
         """Follow the steps from here on; the window opens when they are steady."""
@@ -150,7 +158,7 @@ class ProcessWatch:
             is_to_end=True,
             is_profiling=True,
             report=lambda phase, done, total: None,
-            warn=here.warn,
+            warn=self._warnings.setdefault,
             on_measured=lambda: self._write(ScriptExit("finished")),
             on_stuck=_never_stuck,
         )
@@ -182,7 +190,10 @@ class ProcessWatch:
         here, capture = self._hooks, monitor.capture
         main = capture.track if capture is not None else monitor.leader
         used = [track for track in here.tracks.all() if track.count or track.is_loop or track is main]
-        warnings = list(here.warnings)
+        calls = here.recorder.calls()
+        warnings = [*here.warnings, *self._warnings]
+        if main is not None and all(call.library for call in calls):
+            warnings.append(_DATASETS_UNSEEN)
         if here.recorder.dropped:
             warnings.append(
                 f"Only the first {MAX_CALLS} dataset calls were recorded; {here.recorder.dropped} more were made."
@@ -193,7 +204,7 @@ class ProcessWatch:
             script_exit=ended,
             argv=tuple(sys.argv),
             cwd=str(Path.cwd()),
-            calls=here.recorder.calls(),
+            calls=calls,
             consumers=tuple(track.consumer(track is main) for track in used),
             steps=tuple(track.series() for track in used if track.count),
             window=None if capture is None else capture.window,

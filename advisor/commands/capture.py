@@ -15,16 +15,18 @@ from advisor.commands.output import (
     EXIT_MATCHED,
     check_fail_on,
     console_for_people,
+    emit_html,
     emit_json,
     is_matched,
     progress_line,
 )
-from advisor.commands.script_target import json_option, read_duration, rules_option
+from advisor.commands.script_target import html_option, json_option, read_duration, rules_option
 
 if TYPE_CHECKING:
     from advisor.capture.sampling import Sampled
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
+    from advisor.phases import OnProgress
     from advisor.settings import Settings
 
 
@@ -51,7 +53,11 @@ if TYPE_CHECKING:
 )
 @click.option("--no-report", is_flag=True, help="Only collect; print the folder.")
 @json_option
+@html_option
 @rules_option
+@click.option(
+    "--source", type=click.Path(path_type=Path), metavar="SCRIPT", help="The jobs' calls stand in this script."
+)
 @click.option("--fail-on", multiple=True, metavar="RULE|any|input-bound", help="Exit with 1 if this is found.")
 @click.option("--quiet", is_flag=True, help="Print no report and no progress.")
 def command(
@@ -65,7 +71,9 @@ def command(
     device_tracer_level: int,
     no_report: bool,
     json_path: str | None,
+    html_path: Path | None,
     rules: tuple[Path, ...],
+    source: Path | None,
     fail_on: tuple[str, ...],
     quiet: bool,
 ) -> int:
@@ -79,8 +87,10 @@ def command(
     from advisor.capture.sampling import SamplingRequest, parse_addresses, sample
     from advisor.run_folder import default_run_folder
 
-    if no_report and (json_path or fail_on):
-        raise click.UsageError(f"--no-report makes no report, which {'--json' if json_path else '--fail-on'} needs.")
+    needs_report = {"--json": json_path, "--html": html_path, "--fail-on": fail_on, "--source": source}
+    useless = next((name for name, value in needs_report.items() if value), None)
+    if no_report and useless:
+        raise click.UsageError(f"--no-report makes no report, which {useless} needs.")
     workers = parse_addresses(",".join(addresses))
     loaded, settings = phases.load(phases.Request(path=Path.cwd(), rule_directories=rules))
     check_fail_on(fail_on, loaded)
@@ -100,8 +110,9 @@ def command(
         click.echo(sampled.logdir)
         return 0
     with progress_line(is_quiet=quiet) as on_progress:
-        report = _analyze(sampled, workers, loaded, settings)
+        report = _analyze(sampled, workers, loaded, settings, source, on_progress)
     emit_json(report, json_path)
+    emit_html(report, html_path)
     if not quiet:
         from advisor.report.text import print_report
 
@@ -110,14 +121,24 @@ def command(
     return EXIT_MATCHED if is_matched(report, fail_on) else 0
 
 
-def _analyze(sampled: Sampled, workers: tuple[str, ...], rules: list[LoadedRule], settings: Settings) -> Report:
-    """The report on the new run; report.json goes beside it if the logdir is new."""
+def _analyze(
+    sampled: Sampled,
+    workers: tuple[str, ...],
+    rules: list[LoadedRule],
+    settings: Settings,
+    source: Path | None,
+    on_progress: OnProgress,
+) -> Report:
+    """The report on the new run; report.json and report.html go beside it if the logdir is new."""
     from advisor import phases
     from advisor.errors import AdvisorError
+    from advisor.report.html import REPORT_HTML_NAME
     from advisor.report.json import REPORT_NAME, write_report
 
     try:
-        report = phases.analyze_run(sampled.logdir, rules, settings, phases.Choice(run=sampled.run))
+        report = phases.analyze_run(
+            sampled.logdir, rules, settings, phases.Choice(sampled.run, (), source), on_progress
+        )
     except AdvisorError as error:
         raise AdvisorError(f"{error} The profile itself is kept in {sampled.logdir}.") from None
     report = replace(
@@ -127,4 +148,5 @@ def _analyze(sampled: Sampled, workers: tuple[str, ...], rules: list[LoadedRule]
     )
     if {path.name for path in sampled.logdir.iterdir()} == {"plugins"}:
         write_report(report, sampled.logdir / REPORT_NAME)
+        emit_html(report, sampled.logdir / REPORT_HTML_NAME)
     return report

@@ -24,6 +24,9 @@ from advisor.errors import AdvisorError
 if TYPE_CHECKING:
     from advisor.model.outcome import Report
 
+_PIPE_WIDTH = 100
+"""Columns where stdout is no terminal, as the command has it."""
+
 
 class Watch:
     """A watch of a part of this process. Can be entered several times, one after another."""
@@ -164,7 +167,10 @@ def _print(report: Report) -> None:
 
     from advisor.report.text import print_report
 
-    print_report(report, Console(highlight=False, markup=False, emoji=False))
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not (console.is_terminal or console.is_jupyter or "COLUMNS" in os.environ):
+        console.width = _PIPE_WIDTH
+    print_report(report, console)
 
 
 def _one_sentence(error: Exception) -> str:
