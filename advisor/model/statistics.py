@@ -335,6 +335,10 @@ class DeviceFacts:
     """Of the step time: the host launched while the device did nothing (`Breakdown.kernel_launch_ns`)."""
     idle_share: float | None = None
     """Of the step time in which no device did anything."""
+    other_share: float | None = None
+    """Of the step time, what was not traced at all (`Breakdown.other_ns`): Python, mostly."""
+    memory_peak_share: float | None = None
+    """Of a device's memory, the most in use in the window; the fullest device's."""
     to_device_ns_per_step: int | None = None
     """Time of host-to-device copies per step and device."""
     to_device_share: float | None = None

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
 from advisor.model.statistics import Breakdown
 from advisor.statistics.intervals import Ints, Union, join, unite
-from advisor.statistics.steps import Steps, is_root, on_workers
+from advisor.statistics.steps import Steps, on_workers, waits_for_input
 
 
 class Cause(IntEnum):
@@ -103,7 +103,7 @@ def host_causes(activity: HostActivity, has_device: bool) -> npt.NDArray[np.int6
     worker = on_workers(activity)
     causes[worker] = -1
     is_wait = np.array([name.startswith("IteratorGetNext") for name in activity.names] or [False], np.bool_)
-    causes[(is_wait[activity.name] | is_root(activity)) & ~worker] = Cause.WAIT_INPUT
+    causes[(is_wait[activity.name] & ~worker) | waits_for_input(activity)] = Cause.WAIT_INPUT
     return causes
 
 

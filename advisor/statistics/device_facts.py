@@ -48,6 +48,8 @@ def device_facts(found: Collected) -> DeviceFacts:
         median_kernel_ns=int(np.median(np.concatenate(durations))) if durations else None,
         launch_gap_share=float(causes[:, Cause.LAUNCH].sum() / step_ps.sum()) if has_time else None,
         idle_share=sum(time.idle for time in found.step_sums) / whole if has_time else None,
+        other_share=float(causes[:, Cause.UNKNOWN].sum() / step_ps.sum()) if len(step_ps) else None,
+        memory_peak_share=_memory_peak_share(found),
         to_device_ns_per_step=round(sum(time.to_device_sum for time in found.step_sums) / per_step / 1000)
         if per_step
         else None,
@@ -65,6 +67,16 @@ def device_facts(found: Collected) -> DeviceFacts:
         outliers=tuple(sorted(found.outliers, key=lambda step: -step.duration_ns)),
         has_xla_ops=found.has_xla_ops or any(device.has_xla_ops for device in active),
     )
+
+
+def _memory_peak_share(found: Collected) -> float | None:
+    """Of allocators that are a device's, told by their names (`GPU_0_bfc`)."""
+    shares = [
+        one.peak_bytes / one.capacity_bytes
+        for one in found.memory
+        if one.capacity_bytes and one.allocator.upper().startswith((GPU, TPU))
+    ]
+    return max(shares, default=None)
 
 
 def device_type(devices: list[DeviceSeen]) -> str:

@@ -14,12 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.model.activity import HostActivity, HostKind
+from advisor.model.activity import Flags, HostActivity, HostKind
 from advisor.model.recording import Recording
 from advisor.statistics.intervals import Ints, outermost
+from advisor.trace.long_names import LongName, parse_long_name
 
 WORKER_THREADS = "tf_data_"
 """Threads that prepare elements: their work is not the step's, which only waits for it."""
+_REDUCE = "ReduceIterator"
+_LOOP_CHAIN = frozenset({"Root", "Model", "Options", "Prefetch", "TakeWhile", "Scan"})
+"""What AutoGraph and tf.data put on top of the dataset that a loop inside a `tf.function` runs over."""
 CONSUMER_THREADS = ("tf_data_iterator_get_next", "tf_data_reduce_dataset")
 """Those on which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
 
@@ -136,18 +140,36 @@ def on_workers(activity: HostActivity) -> npt.NDArray[np.bool_]:
     return is_worker
 
 
-def is_root(activity: HostActivity) -> npt.NDArray[np.bool_]:
-    """Whether each event is a call of an iterator that no other one calls, by its long name."""
-    names = np.array([name.count("::") == 1 for name in activity.names] or [False], np.bool_)
-    calls: npt.NDArray[np.bool_] = names[activity.name] & (activity.kind == HostKind.ITERATOR)
-    return calls
+def waits_for_input(activity: HostActivity) -> Flags:
+    """Calls in which a step waits for its element: of a pipeline's root on a thread of the step, or of a loop's input."""
+    roots = [_is_root(parse_long_name(name)) for name in activity.names]
+    inputs = [_is_loop_input(parse_long_name(name)) for name in activity.names]
+    is_call = activity.kind == HostKind.ITERATOR
+    if any(inputs):  # the root of the loop's own pipeline contains the loop's body
+        of_loops = [name.startswith(_REDUCE) for name in activity.names]
+        roots = [root and not of_loop for root, of_loop in zip(roots, of_loops, strict=True)]
+    calls = is_call & np.array(roots or [False], np.bool_)[activity.name] & ~on_workers(activity)
+    found: Flags = calls | (is_call & np.array(inputs or [False], np.bool_)[activity.name])
+    return found
+
+
+def _is_root(name: LongName | None) -> bool:
+    return name is not None and len(name.nodes) == 1
+
+
+def _is_loop_input(name: LongName | None) -> bool:
+    """A loop over a dataset inside a `tf.function` is a Scan, whose function is the loop's body, and its input."""
+    if name is None or name.prefix != _REDUCE or len(name.nodes) < 2:
+        return False
+    above = [node.type for node in name.nodes[:-1]]
+    return above[-1] == "Scan" and above.count("Scan") == 1 and set(above) <= _LOOP_CHAIN
 
 
 def _requests(activity: HostActivity) -> Steps:
     """From one request for an element to the next one."""
-    is_consumer = ~on_workers(activity)
-    for chosen in (activity.kind == HostKind.GET_NEXT, is_root(activity)):
-        start = np.sort(activity.start_ps[chosen & is_consumer])
+    is_request = (activity.kind == HostKind.GET_NEXT) & ~on_workers(activity)
+    for chosen in (is_request, waits_for_input(activity)):
+        start = np.sort(activity.start_ps[chosen])
         if len(start) > 1:
             spans = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
             return _steps([(order, a, b) for order, (a, b) in enumerate(spans)], "iterator")

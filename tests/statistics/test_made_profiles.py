@@ -168,6 +168,21 @@ def test_tracing_and_compilation(tmp_path):
     assert found.overview.breakdown.compile_ns == pytest.approx(2 * 44_000 / 3, abs=1)
 
 
+def test_a_loop_inside_a_function_waits_for_the_scans_input(tmp_path):
+    """AutoGraph makes a Scan of the loop: its own call contains the loop's body, which is no waiting."""
+    profile = MadeProfile()
+    caller, worker = profile.host.line("tf_data_reduce_dataset/1"), profile.host.line("tf_data_prefetch/1")
+    for start in (0, 100, 200):
+        caller.event("ReduceIterator::Root", start, start + 99, id=1)
+        worker.event("ReduceIterator::Root::Prefetch::Scan", start, start + 98, id=2, parent_id=1)
+        worker.event("ReduceIterator::Root::Prefetch::Scan::MapAndBatch", start + 1, start + 31, id=3, parent_id=2)
+    found = statistics_of(profile, tmp_path)
+    assert found.hosts[0].source == "iterator"
+    assert found.overview.num_steps == 2
+    assert found.input.input_share == pytest.approx(0.3)
+    assert found.device.other_share == pytest.approx(0.7)
+
+
 def test_an_outlier_names_what_ran(tmp_path):
     profile = MadeProfile()
     line = profile.host.line("python")
