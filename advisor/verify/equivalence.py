@@ -39,6 +39,8 @@ _MAX_EPOCHS = 32
 _P_VALUE = 1e-6
 """Figures of one distribution are taken for two once in a million; some ten comparisons are made per trial."""
 _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch", "sparse_batch", "rebatch", "bucket_by_sequence_length"})
+_DEVIATIONS = 6
+"""A count that is random (at most as widely as Poisson's) comes so many standard deviations off less than once in a million."""
 _PYTHON_SEED, _OTHER_PYTHON_SEED = 1, 2
 
 
@@ -108,9 +110,7 @@ class Equivalence:
     def _judge_random(self, edits: tuple[Edit, ...], before: Stream, after: Stream) -> Judgement:
         """Steps 2 to 4 of the module's text."""
         if len(after.rows) != len(before.rows):
-            return self._told(
-                Safety.CHANGES, f"{len(after.rows)} elements come where {len(before.rows)} came (in all epochs probed)"
-            )
+            return self._counts(before, after)
         held = self._held_still(before, after)
         if held:
             return self._told(Safety.CHANGES, held)
@@ -122,7 +122,7 @@ class Equivalence:
         order = self._order(edits, before, twin, after_twin, other)
         if order is not None:
             return order
-        return self._components(before, twin, after_twin, other)
+        return self._components(before, after, twin, after_twin, other)
 
     # -- streams
 
@@ -269,24 +269,48 @@ class Equivalence:
         return False
 
     def _rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
-        """The rows of the batches of one epoch, if all of them were reached."""
+        """The rows of the batches of two epochs, if all of them were reached."""
         try:
-            rows = dataset.take(self._length).unbatch()
+            rows = dataset.take(self._length).repeat(2).unbatch()
         except (TypeError, ValueError):
             return None
         bounds = Bounds(10_000_000, self._bounds.seconds * 8, self._bounds.bytes * 2)
         stream = collect(rows, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED)
         return stream if stream.is_complete else None
 
-    # -- random components
+    # -- random numbers of elements, random components
 
-    def _components(self, before: Stream, twin: Stream, after: Stream, other: Stream) -> Judgement:
-        epochs = self._epoch_streams(before)
+    def _counts(self, before: Stream, after: Stream) -> Judgement:
+        """Other numbers of elements: a change, unless a random filter lets another number pass every time."""
+        other = self._original(OTHER)
+        epochs = [self._original(TWIN), before, other]
+        if len({len(stream.rows) for stream in epochs}) == 1:
+            return self._told(
+                Safety.CHANGES, f"{len(after.rows)} elements come where {len(before.rows)} came (in all epochs probed)"
+            )
+        usual = sum(len(stream.rows) for stream in epochs) / len(epochs)
+        if abs(len(after.rows) - usual) > _DEVIATIONS * math.sqrt(usual):
+            return self._told(Safety.CHANGES, f"{len(after.rows)} elements come where about {usual:.0f} came")
+        for component in range(len(before.rows[0]) if before.rows else 0):
+            if not _same_distribution(before, other, after, component):
+                return self._told(Safety.CHANGES, f"component {component + 1} is distributed otherwise")
+        return self._told(
+            Safety.RERANDOMIZED, "How many elements come is itself random: only figures could be compared."
+        )
+
+    def _components(self, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream) -> Judgement:
+        """`before` and `now` are seeded as the script is."""
+        epochs, new_epochs = self._epoch_streams(before), self._epoch_streams(now)
         for component in range(len(twin.rows[0]) if twin.rows else 0):
             old, new, drawn = twin.column(component), after.column(component), other.column(component)
             if old == new:
                 continue
-            if old == drawn and not _variation([epoch.column(component) for epoch in epochs]):
+            is_steady = not _variation([epoch.column(component) for epoch in epochs])
+            if is_steady and _variation([epoch.column(component) for epoch in new_epochs]):
+                return self._told(
+                    Safety.CHANGES, f"component {component + 1} is the same every epoch before, and no longer after"
+                )
+            if old == drawn and is_steady:
                 return self._told(Safety.CHANGES, f"component {component + 1} differs, although it is not random")
             if self._is_complete and Counter(old) == Counter(drawn) != Counter(new) and old != drawn:
                 return self._told(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,3 @@ def recorded() -> Iterator[Recorded]:
     """A fresh recording."""
     with install() as session:
         yield session
-
-
-__all__ = ["Any", "recorded"]

@@ -1,0 +1,201 @@
+"""Random pipelines and edits of them whose effect on the data is known beforehand.
+
+In: hypothesis' choices.  Out: a `Script` (how to build the dataset) and, once it is built and recorded, `legal` edits with the
+level that they may claim, and `illegal` ones that no level allows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
+from advisor.model.recording import Call
+
+AUTOTUNE = Code("tf.data.AUTOTUNE")
+SOURCES = ("range", "slices", "generator", "zip", "concatenate", "interleave", "sample")
+LINKS = ("affine", "affine", "noise", "filter", "shuffle", "enumerate", "prefetch", "cache", "repeat")
+
+
+@dataclass(frozen=True)
+class Script:
+    source: str
+    size: int
+    links: tuple[str, ...]
+    batch: int
+    """0: none."""
+    is_endless: bool
+    seed: int | None
+
+
+scripts = st.builds(
+    Script,
+    source=st.sampled_from(SOURCES),
+    size=st.integers(3, 10),
+    links=st.lists(st.sampled_from(LINKS), min_size=1, max_size=4).map(tuple),
+    batch=st.integers(0, 4),
+    is_endless=st.booleans(),
+    seed=st.none() | st.integers(1, 5),
+)
+
+
+def affine(*row: Any) -> Any:
+    return (row[0] * 3 + 1, *row[1:]) if len(row) > 1 else row[0] * 3 + 1
+
+
+def is_wanted(*row: Any) -> Any:
+    return row[0] % 5 != 0
+
+
+def noise(*row: Any) -> Any:
+    import tensorflow as tf
+
+    drawn = row[0] * 1000 + tf.random.uniform([], 0, 1000, tf.int64)
+    return (drawn, *row[1:]) if len(row) > 1 else drawn
+
+
+def pair(index: Any, value: Any) -> Any:
+    import tensorflow as tf
+
+    while isinstance(value, tuple):
+        value = value[0]
+    return tf.cast(value, tf.int64), index
+
+
+def build(script: Script) -> Any:
+    """The dataset, as a script would make it."""
+    import tensorflow as tf
+
+    tf.random.set_seed(script.seed)
+    dataset = _source(script.source, script.size)
+    is_random = script.source == "sample"
+    for link in script.links:
+        match link:
+            case "affine":
+                dataset = dataset.map(affine)
+            case "noise":
+                dataset, is_random = dataset.map(noise), True
+            case "filter":
+                dataset = dataset.filter(is_wanted)
+            case "shuffle":
+                dataset, is_random = dataset.shuffle(4), True
+            case "enumerate":
+                dataset = dataset.enumerate().map(
+                    lambda i, *row: (tf.cast(row[0] if not isinstance(row[0], tuple) else row[0][0], tf.int64), i)
+                )
+            case "prefetch":
+                dataset = dataset.prefetch(2)
+            case "cache" if not is_random:
+                dataset = dataset.cache()
+            case "repeat":
+                dataset = dataset.repeat(2)
+    if script.batch:
+        dataset = dataset.batch(script.batch)
+    return dataset.repeat() if script.is_endless else dataset
+
+
+def _source(kind: str, size: int) -> Any:
+    import tensorflow as tf
+
+    data = tf.data.Dataset
+
+    def rows() -> Any:
+        yield from range(size)
+
+    def inner(i: Any) -> Any:
+        return tf.data.Dataset.range(i, i + 2).map(affine)
+
+    match kind:
+        case "slices":
+            return data.from_tensor_slices(tf.range(size, dtype=tf.int64) * 2)
+        case "generator":
+            return data.from_generator(rows, output_signature=tf.TensorSpec((), tf.int64))
+        case "zip":
+            return data.zip((data.range(size), data.range(size).map(affine)))
+        case "concatenate":
+            return data.range(size).concatenate(data.range(50, 52).map(affine))
+        case "interleave":
+            return data.range(0, 10 * size, 10).interleave(inner, cycle_length=2)
+        case "sample":
+            return data.sample_from_datasets([data.range(size), data.range(100, 100 + size)], [0.5, 0.5])
+        case _:
+            return data.range(size)
+
+
+@dataclass(frozen=True)
+class Claim:
+    edits: tuple[Edit, ...]
+    safety: Safety
+
+
+def chain_of(calls: dict[str, Call], call_id: str) -> list[Call]:
+    """The calls from the consumed one up to the first that has not exactly one input."""
+    chain = []
+    while True:
+        call = calls[call_id]
+        chain.append(call)
+        if len(call.inputs) != 1:
+            return chain
+        call_id = call.inputs[0]
+
+
+def is_random(call: Call, calls: dict[str, Call]) -> bool:
+    """Whether the call or anything that it comes from differs from epoch to epoch."""
+    own = call.method in ("shuffle", "sample_from_datasets") or bool(call.function and call.function.random_ops)
+    return own or any(is_random(calls[each], calls) for each in call.inputs if each in calls)
+
+
+def legal(calls: dict[str, Call], chain: list[Call]) -> list[Claim]:
+    """Edits that keep what they claim."""
+    found = []
+    for call in [*chain, *(c for c in calls.values() if c.nested_in or c.method in ("map", "interleave"))]:
+        draws = bool(call.function and call.function.random_ops)
+        match call.method:
+            case "map":
+                claim = Safety.RERANDOMIZED if draws else Safety.EXACT
+                found.append(Claim((SetArgument(call.id, "num_parallel_calls", 4),), claim))
+            case "batch":
+                found.append(Claim((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), Safety.EXACT))
+            case "interleave":
+                found.append(Claim((SetArgument(call.id, "num_parallel_calls", 2),), Safety.EXACT))
+                if not any(c.method in ("shuffle", "filter", "enumerate") for c in chain):
+                    found.append(Claim((SetArgument(call.id, "cycle_length", 3),), Safety.REORDERED))
+            case "prefetch":
+                found.append(Claim((Remove(call.id),), Safety.EXACT))
+    for call in chain:
+        found.append(Claim((InsertAfter(call.id, "prefetch", (("", AUTOTUNE),)),), Safety.EXACT))
+        if not is_random(call, calls) and call.cardinality != -1:
+            found.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
+    for behind, before in itertools.pairwise(chain):
+        draws = bool(behind.function and behind.function.random_ops)
+        if before.method == "shuffle" and behind.method == "map" and not draws:
+            found.append(Claim((MoveAfter(before.id, behind.id),), Safety.EXACT))
+    return found
+
+
+def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int]) -> list[Claim]:
+    """Edits that no level allows; `counts`: elements of an epoch behind each call of the chain."""
+    found = []
+    for place, call in enumerate(chain):
+        draws = any(bool(c.function and c.function.random_ops) for c in chain[place:])
+        frozen = any(c.method == "cache" for c in chain[:place])
+        if draws and any(c.method == "filter" for c in chain):
+            continue  # then the number of elements is random
+        if call.cardinality == -1 or counts[call.id] < 2 or frozen:
+            continue
+        if draws or (call.method == "shuffle" and counts[call.id] > 2):
+            found.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
+        if not any(c.method in ("filter", "shuffle", "repeat") for c in chain[:place]):
+            found.append(Claim((InsertAfter(call.id, "take", (("", counts[call.id] - 1),)),), Safety.EXACT))
+            found.append(Claim((InsertAfter(call.id, "skip", (("", 1),)),), Safety.EXACT))
+        if (
+            call.method == "map"
+            and not (call.function and call.function.random_ops)
+            and call.function
+            and call.function.name == "affine"
+        ):
+            found.append(Claim((Remove(call.id),), Safety.EXACT))
+    return found

@@ -1,0 +1,82 @@
+"""Random pipelines: honest edits always keep their claim, planted ones are always caught."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from advisor.capture.recorder import call_id_of
+from advisor.model.finding import Safety
+from advisor.verify.elements import Bounds
+from advisor.verify.equivalence import Equivalence
+from tests.recorded import install
+from tests.verify.random_pipelines import Script, build, chain_of, illegal, legal, scripts
+
+pytestmark = pytest.mark.tensorflow
+_ALL = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+ordinary = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=_ALL)
+thorough = settings(max_examples=2000, deadline=None, suppress_health_check=_ALL)
+
+
+def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
+    import tensorflow as tf
+
+    with install() as recorded, tempfile.TemporaryDirectory() as files:
+        try:
+            dataset = build(script)
+            call_id = call_id_of(dataset)
+            assert call_id is not None
+            calls = {call.id: call for call in recorded.recorder.calls()}
+            chain = chain_of(calls, call_id)
+            recorded.recorder.is_open = False
+            choices = legal(calls, chain) if is_legal else illegal(calls, chain, counts(recorded, chain))
+            if not choices:
+                event("nothing to edit")
+                return
+            claim = data.draw(st.sampled_from(choices), label="edits")
+            event(type(claim.edits[0]).__name__)
+            judge = Equivalence(recorded.recorder, call_id, Bounds(60, 10.0), Path(files))
+            judgement = judge.judge(claim.edits)
+            if is_legal:
+                assert judgement.holds(claim.safety), judgement
+            else:
+                assert not judgement.holds(Safety.NUMERICS), judgement
+        finally:
+            tf.random.set_seed(None)
+
+
+def counts(recorded: Any, chain: list[Any]) -> dict[str, int]:
+    """Elements of one epoch behind each call."""
+    kept = recorded.recorder.kept.calls
+    return {c.id: 0 if c.cardinality == -1 else sum(1 for _ in kept[c.id].dataset) for c in chain}
+
+
+@ordinary
+@given(scripts, st.data())
+def test_honest_edits_keep_their_claim(script: Script, data: st.DataObject) -> None:
+    check(script, data, is_legal=True)
+
+
+@ordinary
+@given(scripts, st.data())
+def test_planted_edits_are_caught(script: Script, data: st.DataObject) -> None:
+    check(script, data, is_legal=False)
+
+
+@pytest.mark.slow
+@thorough
+@given(scripts, st.data())
+def test_honest_edits_keep_their_claim_thousands_of_times(script: Script, data: st.DataObject) -> None:
+    check(script, data, is_legal=True)
+
+
+@pytest.mark.slow
+@thorough
+@given(scripts, st.data())
+def test_planted_edits_are_caught_thousands_of_times(script: Script, data: st.DataObject) -> None:
+    check(script, data, is_legal=False)
