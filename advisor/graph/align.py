@@ -28,8 +28,15 @@ def index_calls(calls: Sequence[Call]) -> dict[str, Call]:
     return index
 
 
-def is_injected(node: Node) -> bool:
-    """Whether TensorFlow put the node in by itself. The root stands for no dataset and counts as such."""
+def is_injected(node: Node, is_recorded: bool = True) -> bool:
+    """Whether TensorFlow put the node in by itself. The root stands for no dataset and counts as such.
+
+    In a recorded run the user's own calls carry our names. Elsewhere `PrefetchDataset:4` is what TensorFlow calls a
+    prefetch that somebody wrote.
+    """
+    feeds_replicas = any(below.base in ("Rebatch", "Shard") for below in node.children)  # a strategy's own
+    if not is_recorded and node.base == "Prefetch" and not feeds_replicas:
+        return bool(_INJECTED.match(node.dataset_name))
     return bool(_INJECTED.match(node.dataset_name)) or (
         node.parent is not None
         and node.base in ("Prefetch", "Rebatch", "Options", "Generator", "MaxIntraOpParallelism", "PrivateThreadPool")

@@ -203,7 +203,7 @@ def _iterator(
         elements=sums.num_calls or sums.produced or None,
         parameters=parameters,
         is_async=asynchronous,
-        injected_by_tensorflow=is_injected(node),
+        injected_by_tensorflow=is_injected(node, context.recording is not None),
         is_upstream_unseen=not node.children and not _may_be_source(node),
         has_saturated_calls=blame.is_saturated(node.index) if blame else None,
     )

@@ -200,7 +200,10 @@ def _other_pipelines(analysis: Analysis) -> list[str]:
         where = f"{display_path(site.file)}:{site.line}" if site else f"{pipeline.host} {pipeline.root.long_name}"
         kind = f" ({pipeline.consumer.kind})" if pipeline.consumer else ""
         rate = units.format_rate(pipeline.elements_per_s) if pipeline.span_ns else "no whole step in the window"
-        lines.append(f"{where}{kind}: {rate}, {units.format_share(pipeline.wait_share)} wait")
+        wait = (
+            "for consumers elsewhere" if pipeline.serves_elements else f"{units.format_share(pipeline.wait_share)} wait"
+        )
+        lines.append(f"{where}{kind}: {rate}, {wait}")
     if len(others) > MAX_OTHER_PIPELINES:
         lines.append(f"{units.format_count(len(others))} pipelines in all; report.json holds every one")
     return lines
