@@ -91,8 +91,10 @@ def command(
     useless = next((name for name, value in needs_report.items() if value), None)
     if no_report and useless:
         raise click.UsageError(f"--no-report makes no report, which {useless} needs.")
+    if source is not None and not source.is_file():
+        raise click.UsageError(f"--source {source}: there is no such script.")
     workers = parse_addresses(",".join(addresses))
-    loaded, settings = phases.load(phases.Request(path=Path.cwd(), rule_directories=rules))
+    loaded, settings = phases.load(phases.Request(rule_directories=rules))
     check_fail_on(fail_on, loaded)
     request = SamplingRequest(
         addresses=workers,
