@@ -233,3 +233,6 @@ def test_facts_for_rules():
     assert facts.launch_gap_share == pytest.approx(5.880756 / 406.0276)
     assert facts.idle_share == pytest.approx(0.0334, abs=1e-4)
     assert facts.to_device_ns_per_step == 28_666_518
+    assert facts.other_share == pytest.approx(7.635459 / 406.0276)
+    assert facts.memory_peak_share == pytest.approx(13_955_346_688 / 15_469_833_088)
+    assert facts.eager_step_share == pytest.approx(0, abs=1e-3)
