@@ -32,13 +32,21 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
     dot = call.link_start + len(call.dot_space)
     place, _, text = insert_link(source, after, "\0")
     before, _, _ = text.partition("\0")
+    rest = source.line_after(call.end)
     if line is not None:
+        start, end = source.line_span(line)
+        start += len(source.indent(line))
+        if "#" in source.text[start:dot]:
+            raise NotPlainError(f"There is a comment in the line of {call.method} that has no place without it.")
+        if "#" in rest:  # it stays
+            return Cut(start, call.end + rest.index("#"), dot, call.end, place, before)
         return Cut(*source.line_span(line), dot, call.end, place, before)
     start, end = link_span(source, call)
-    is_line_to_line = NEWLINE.search(text) is not None and source.text[end - 1] in "\r\n"
-    # From a line of its own to another: the comment behind it comes along.
-    text_end = call.end + len(source.line_after(call.end).rstrip()) if is_line_to_line else call.end
-    return Cut(start, end, dot, text_end, place, before)
+    if rest.lstrip().startswith("#") and source.text[end - 1] in "\r\n":
+        if NEWLINE.search(text) is None:  # from a line of its own into a line: the comment behind it stays
+            return Cut(dot, call.end, dot, call.end, place, before)
+        return Cut(start, end, dot, call.end + len(rest.rstrip()), place, before)
+    return Cut(start, end, dot, call.end, place, before)
 
 
 def _is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:

@@ -59,12 +59,17 @@ def apply_changes(text: str, changes: Sequence[Splice | Cut]) -> str:
 
 def _apply(text: str, splices: Sequence[Splice]) -> str:
     pieces: list[str] = []
-    position = 0
+    position, is_gap = 0, False
     done: set[Splice] = set()
     for splice in sorted(splices, key=lambda each: (each.start, each.end > each.start)):  # what is put in comes first
         if splice.end > splice.start and splice in done:
             continue
         done.add(splice)
+        if splice.start < position and not splice.text and is_gap and not text[splice.start : position].strip():
+            # Two links gone, both with the line break between them.
+            position = max(position, splice.end)
+            continue
+        is_gap = not splice.text
         if splice.start < position:
             raise NotPlainError("Two changes concern the same characters of the text.")
         pieces += [text[position : splice.start], splice.text]
