@@ -170,7 +170,7 @@ class _Rebuilding:
         source = node.with_options(options)
         recorder.is_open = was_open
 
-        def use_as_it_is() -> Any:  # noqa: ANN401
+        def use_as_it_is(name: str | None = None) -> Any:  # noqa: ANN401
             return source
 
         return self._announced(

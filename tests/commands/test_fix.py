@@ -1,0 +1,259 @@
+"""`advisor fix` as a user runs it: real scripts, real signals; whatever happens, the file is untouched or wholly changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from advisor.cli import main
+
+SCRIPT = """import os, time
+import tensorflow as tf
+with open("starts", "a") as file: file.write(f"{os.getpid()}\\n")
+def slow(x):
+    for _ in range(6):
+        x = tf.linalg.matmul(x, x) / tf.reduce_max(x)
+    return tf.reduce_mean(x)
+data = tf.data.Dataset.from_tensor_slices(tf.ones([64, 200, 200]))
+data = data.map(slow).batch(8)
+for epoch in range(10_000):
+    for batch in data:
+        time.sleep(0.002)
+"""
+HEALTHY = """import time
+import tensorflow as tf
+for batch in tf.data.Dataset.range(10_000_000).batch(8).prefetch(2):
+    time.sleep(0.01)
+"""
+PLANTED = '''"""A rule that proposes what gives nothing, and one thing that changes the data."""
+from dataclasses import dataclass
+from advisor.rule import *
+
+@dataclass(frozen=True, kw_only=True)
+class Planted(Rule):
+    """Planted."""
+    def check(self, analysis):
+        call = consumed_call(analysis, analysis.main)
+        for name, edit in (("Prefetch one", InsertAfter(call.id, "prefetch", (("buffer_size", 1),))),
+                           ("Skip one", InsertAfter(call.id, "skip", (("count", 1),)))):
+            yield self.finding(name, "Planted.", call=call, prediction=Prediction(9.0, 8.0, 10.0),
+                               fix=Fix((edit,), Safety.EXACT, is_auto=True))
+
+EXAMPLES = ()
+'''
+"""`repeated-work` would fix the script; `--only planted` leaves it out."""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(SCRIPT)
+    return project
+
+
+def start(folder, *args):
+    return subprocess.Popen(
+        [sys.executable, "-m", "advisor", "fix", *map(str, args)],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def fix(folder, *args):
+    child = start(folder, *args)
+    out, err = child.communicate(timeout=600)
+    return child.returncode, out, err
+
+
+def wait_for_starts(folder, count, child):
+    """The process ids of the script's runs, once there have been so many."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and child.poll() is None:
+        if (folder / "starts").exists():
+            starts = (folder / "starts").read_text().split()
+            if len(starts) >= count:
+                return [int(pid) for pid in starts]
+        time.sleep(0.05)
+    raise AssertionError("the script was not run so often")
+
+
+def leftovers(folder):
+    """What a proof might have left: files beside the script, run folders of ours half written."""
+    beside = {path.name for path in folder.iterdir()} - {"train.py", "starts", "__pycache__", "rules"}
+    runs = list((folder.parent / "state").rglob("runs/*"))
+    return beside, [run for run in runs if not (run / "report.json").exists()]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["fix"], "SCRIPT"),
+        (["fix", "/not/there.py"], "There is no /not/there.py"),
+        (["fix", "."], "is a saved run; `advisor fix` needs the script itself"),
+        (["fix", "--write", "--undo", "train.py"], "exclude each other"),
+        (["fix", "--undo", "train.py"], "Nothing to undo: no change of"),
+        (["fix", "--undo", "train.py", "x"], "takes no arguments (x)"),
+        (["fix", "--only", "serial-mop", "train.py"], "Did you mean serial-map?"),
+        (["fix", "--fail-on", "serial-mop", "train.py"], "Did you mean serial-map?"),
+        (["fix", "--budget", "soon", "train.py"], "'soon' is no duration"),
+        (["fix", "--allow", "changes", "train.py"], "--allow"),
+    ],
+)
+def test_mistakes_run_nothing(args, says, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(args) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert not (folder / "starts").exists()
+
+
+@pytest.mark.tensorflow
+def test_healthy_script_has_nothing_to_fix(folder, validate):
+    (folder / "train.py").write_text(HEALTHY)
+    code, out, err = fix(folder, "--json", "-", "--fail-on", "any", "--write", "--steps", "30", "train.py")
+    assert code == 0
+    report = json.loads(out)
+    validate(report)
+    assert report["proof"]["verdict"] == "nothing"
+    assert report["proof"]["runs"] == 1
+    assert "Nothing to fix." in err
+    assert (folder / "train.py").read_text() == HEALTHY
+
+
+@pytest.mark.tensorflow
+def test_written_and_undone(folder, validate):
+    """Windows line breaks and all: what comes back is what was there."""
+    original = SCRIPT.replace("\n", "\r\n").encode()
+    (folder / "train.py").write_bytes(original)
+    code, out, err = fix(folder, "--pipeline-only", "--write", "--json", "-", "train.py")
+    assert code == 0, err
+    assert err.startswith("The script will be run once, up to the first element it takes; it will not train.")
+    report = json.loads(out)
+    validate(report)
+    assert report["proof"]["runs"] == len((folder / "starts").read_text().split()) == 1
+    assert report["proof"]["verdict"] == "faster"
+    assert str(folder / "starts") in report["proof"]["written_files"]
+    kept = [each for each in report["fixes"] if each["applied"]]
+    assert [each["rule"] for each in kept] == ["repeated-work"]
+    assert kept[0]["safety_seen"] == "exact"
+    assert kept[0]["measured"]["low"] > 1
+    assert report["comparison"]["pipeline"]["after"] > report["comparison"]["pipeline"]["before"]
+    changed = (folder / "train.py").read_bytes()
+    assert b".batch(8).cache()\r\n" in changed
+    assert changed.replace(b".cache()", b"") == original
+    assert report["proof"]["changed_files"] == [str(folder / "train.py")]
+    code, out, _ = fix(folder, "--undo", "train.py")
+    assert (code, out) == (0, f"Restored {folder / 'train.py'}.\n")
+    assert (folder / "train.py").read_bytes() == original
+    assert fix(folder, "--undo", "train.py")[0] == 2
+
+
+@pytest.mark.tensorflow
+def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, validate):
+    (folder / "rules").mkdir()
+    (folder / "rules/planted.py").write_text(PLANTED)
+    args = ["--pipeline-only", "--write", "--rules", "rules", "--only", "planted", "--fail-on", "any", "--json", "-"]
+    code, out, err = fix(folder, *args, "train.py")
+    assert code == 1, err  # found, and nothing could be proved faster
+    report = json.loads(out)
+    validate(report)
+    verdicts = {each["title"]: each for each in report["proof"]["fixes"]}
+    outcomes = dict(zip(verdicts, report["fixes"], strict=True))
+    assert outcomes["Prefetch one"]["verdict"] == "same"
+    assert outcomes["Skip one"]["verdict"] == "broken"
+    assert outcomes["Skip one"]["safety_seen"] != "exact"
+    assert not any(each["applied"] for each in report["fixes"])
+    assert "Nothing to fix" in err
+    assert (folder / "train.py").read_text() == SCRIPT
+
+
+@pytest.mark.tensorflow
+def test_script_edited_meanwhile_keeps_the_edit(folder):
+    child = start(folder, "--pipeline-only", "--write", "train.py")
+    wait_for_starts(folder, 1, child)
+    edited = SCRIPT + "# a thought\n"
+    (folder / "train.py").write_text(edited)
+    _, err = child.communicate(timeout=300)
+    assert child.returncode == 2
+    assert "has changed since" in err.splitlines()[-1]
+    assert (folder / "train.py").read_text() == edited
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("held_s", [0.0, 4.0], ids=["on the way to the first element", "while a fix is tried"])
+def test_interrupt_leaves_nothing(folder, held_s):
+    child = start(folder, "--pipeline-only", "--write", "train.py")
+    (pid,) = wait_for_starts(folder, 1, child)
+    time.sleep(held_s)
+    os.killpg(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert err.splitlines()[-1] == "error: Interrupted."
+    assert "Traceback" not in err
+    assert (folder / "train.py").read_text() == SCRIPT
+    assert leftovers(folder) == (set(), [])
+    assert not is_alive(pid)
+
+
+@pytest.mark.tensorflow
+def test_killed_child_is_one_sentence(folder):
+    child = start(folder, "--pipeline-only", "--write", "train.py")
+    (pid,) = wait_for_starts(folder, 1, child)
+    time.sleep(3)
+    os.kill(pid, signal.SIGKILL)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 2
+    assert "killed by signal 9" in err.splitlines()[-1]
+    assert (folder / "train.py").read_text() == SCRIPT
+    assert leftovers(folder) == (set(), [])
+
+
+@pytest.mark.tensorflow
+def test_whole_script_by_turns(folder, validate):
+    """14 runs: analysed, held, and 6 pairs; nothing is written without --write."""
+    code, out, err = fix(folder, "--json", "-", "--steps", "40", "train.py")
+    assert code == 0, err
+    assert err.startswith("The script will be run up to 14 times")
+    report = json.loads(out)
+    validate(report)
+    proof = report["proof"]
+    assert proof["runs"] == len((folder / "starts").read_text().split()) == 14
+    assert proof["end_to_end_turns"] == 6
+    assert proof["verdict"] == "faster"
+    assert report["comparison"]["end_to_end"]["low"] > 1
+    assert proof["after"]["step_time_ms"] < proof["before"]["step_time_ms"]
+    assert report["comparison"]["input_wait_share"]["after"] < report["comparison"]["input_wait_share"]["before"]
+    assert "+data = data.map(slow).batch(8).cache()" in proof["diff"]
+    assert (folder / "train.py").read_text() == SCRIPT
+    assert leftovers(folder) == (set(), [])
+
+
+@pytest.mark.tensorflow
+def test_interrupt_between_turns(folder):
+    """Both sides of `compare` are the runs by turns of `fix`."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "advisor", "compare", "--steps", "10", "--warmup", "2", "train.py", "train.py"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    pids = wait_for_starts(folder, 4, child)
+    os.killpg(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert err.splitlines()[-1] == "error: Interrupted."
+    assert not any(is_alive(pid) for pid in pids)
+    assert leftovers(folder) == (set(), [])
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] not in "ZX"
+    except OSError:
+        return False
