@@ -1,0 +1,195 @@
+"""A bare profile laid beside a script: the same lines as the recording has, and none where two would fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from advisor.errors import AdvisorError
+from advisor.graph import analyse
+from advisor.graph.source_alignment import align_source
+from advisor.model.codec import decode
+from advisor.model.recording import Recording
+from advisor.trace import read_trace
+from tests.trace.made_profile import MadeProfile
+
+DATA = Path(__file__).parents[1] / "data"
+RUNS = sorted(path.parent.name for path in DATA.glob("*/recording.json"))
+
+
+def lines_of(analysis) -> list[tuple[str, tuple[tuple[str, int, int, int], ...]]]:
+    """Per iterator its calls that stand in the script: (method, line, column, end column)."""
+    return [
+        (
+            it.long_name,
+            tuple(
+                (call.method, call.site.line, call.site.column, call.site.end_column)
+                for call in it.calls
+                if call.site and call.library is None and call.made_by is None
+            ),
+        )
+        for pipeline in analysis.pipelines
+        for it in pipeline.iterators
+    ]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_real_captures_get_the_lines_that_were_recorded(name):
+    folder = DATA / name
+    recording = decode((folder / "recording.json").read_bytes(), Recording)
+    recorded = dict(lines_of(analyse(read_trace(folder), recording, name)))
+    aligned = align_source(analyse(read_trace(folder), None, name), DATA / "scripts" / f"{name}.py")
+    found = dict(lines_of(aligned))
+    told = {long_name: calls for long_name, calls in found.items() if calls}
+    assert told, "something is found in every one of them"
+    for long_name, calls in told.items():
+        if recorded.get(long_name):  # iterators that a library made have no call of the user's in the recording
+            assert calls == recorded[long_name], long_name
+    assert {long_name for long_name, calls in recorded.items() if calls} <= set(told)
+
+
+def profile(tmp_path, *types: str, **parameters):
+    """An analysis of a made-up chain, root first; `Map__parallelism=4` gives an iterator a parameter."""
+    made = MadeProfile()
+    line = made.host.line("python")
+    for step in range(5):
+        name = "Iterator"
+        for depth, kind in enumerate(types):
+            name += f"::{kind}"
+            own = {key.partition("__")[2]: value for key, value in parameters.items() if key.startswith(f"{kind}__")}
+            line.event(name, step * 100 + depth, step * 100 + 90 - depth, id=depth + 1, parent_id=depth, **own)
+    return analyse(read_trace(made.write(tmp_path / "h.xplane.pb")), None, "made")
+
+
+def aligned_lines(tmp_path, analysis, script: str) -> tuple[dict[str, list[tuple[str, int]]], str]:
+    path = tmp_path / "train.py"
+    path.write_text(script)
+    aligned = align_source(analysis, path)
+    calls = {
+        it.name: [(call.method, call.site.line) for call in it.calls]
+        for pipeline in aligned.pipelines
+        for it in pipeline.iterators
+    }
+    return calls, aligned.warnings[-1]
+
+
+def test_variables_functions_and_branches_are_followed(tmp_path):
+    script = """
+import tensorflow as tf
+SIZE = 32
+def prepare(ds, training):
+    if training:
+        ds = ds.shuffle(1000)
+    ds = ds.map(parse)
+    return ds.batch(SIZE), 7
+train, number = prepare(tf.data.Dataset.range(100), True)
+"""
+    analysis = profile(tmp_path, "Root", "BatchV2", "Map", "Shuffle", "Range", BatchV2__batch_size=32)
+    calls, said = aligned_lines(tmp_path, analysis, script)
+    assert calls == {
+        "Root": [],
+        "BatchV2": [("batch", 8)],
+        "Map": [("map", 7)],
+        "Shuffle": [("shuffle", 6)],
+        "Range": [("range", 9)],
+    }
+    assert "not run" in said
+
+
+def test_fused_calls(tmp_path):
+    script = """
+ds = tf.data.Dataset.from_tensor_slices(x)
+ds = ds.shuffle(10).repeat()
+ds = (ds
+      .map(f)
+      .batch(8))
+"""
+    analysis = profile(tmp_path, "Model", "MapAndBatch", "ShuffleAndRepeat", "TensorSlice")
+    calls, _ = aligned_lines(tmp_path, analysis, script)
+    assert calls["MapAndBatch"] == [("map", 5), ("batch", 6)]
+    assert calls["ShuffleAndRepeat"] == [("shuffle", 3), ("repeat", 3)]
+
+
+def test_two_pipelines_of_one_shape_are_ambiguous_only_where_they_differ(tmp_path):
+    script = """
+def make(path):
+    return tf.data.TFRecordDataset(path).map(decode)
+train = make(a).batch(8)
+valid = make(b).batch(8)
+"""
+    calls, said = aligned_lines(tmp_path, profile(tmp_path, "Root", "BatchV2", "Map", "TFRecord"), script)
+    assert calls["Map"] == [("map", 3)], "both ways lead to the same line"
+    assert calls["TFRecord"] == [("TFRecordDataset", 3)]
+    assert calls["BatchV2"] == [], "line 4 or 5"
+    assert "Several calls in train.py can be BatchV2" in said
+
+
+def test_parameters_tell_pipelines_apart(tmp_path):
+    script = """
+train = tf.data.Dataset.range(9).batch(8)
+valid = tf.data.Dataset.range(9).batch(64)
+"""
+    calls, _ = aligned_lines(tmp_path, profile(tmp_path, "Root", "BatchV2", "Range", BatchV2__batch_size=64), script)
+    assert calls["BatchV2"] == [("batch", 3)]
+    assert calls["Range"] == [("range", 3)]
+
+
+def test_nothing_is_claimed_where_nothing_fits(tmp_path):
+    calls, said = aligned_lines(
+        tmp_path, profile(tmp_path, "Root", "Map", "Range"), "ds = tf.data.Dataset.range(9).batch(8)\n"
+    )
+    assert not any(calls.values())
+    assert "No dataset in train.py has the structure" in said
+
+
+def test_a_library_dataset_may_be_anything_below(tmp_path):
+    script = "ds = tfds.load('mnist', split='train')\nds = ds.map(f).batch(4)\n"
+    calls, _ = aligned_lines(
+        tmp_path, profile(tmp_path, "Root", "BatchV2", "ParallelMapV2", "Prefetch", "FlatMap", "TFRecord"), script
+    )
+    assert calls["BatchV2"] == [("batch", 2)]
+    assert calls["ParallelMapV2"] == [("map", 2)]
+    assert calls["TFRecord"] == []
+
+
+def test_a_cut_off_pipeline_is_aligned_as_far_as_it_goes(tmp_path):
+    script = "ds = tf.data.Dataset.range(9).shuffle(5).map(f).prefetch(2)\n"
+    calls, _ = aligned_lines(tmp_path, profile(tmp_path, "Root", "Prefetch", "ParallelMapV2"), script)
+    assert calls["Prefetch"] == [("prefetch", 1)]
+    assert calls["ParallelMapV2"] == [("map", 1)]
+
+
+def test_the_script_is_not_run(tmp_path):
+    script = f"open({str(tmp_path / 'ran')!r}, 'w')\nds = tf.data.Dataset.range(9).batch(8)\n"
+    aligned_lines(tmp_path, profile(tmp_path, "Root", "BatchV2", "Range"), script)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["def f(:\n", "\0", "x = " + "(" * 5000 + ")" * 5000, "a" + ".b()" * 20_000, b"\xff\xfe".decode("latin-1")],
+)
+def test_what_is_no_python_is_one_sentence_or_nothing(tmp_path, script):
+    analysis = profile(tmp_path, "Root", "BatchV2", "Range")
+    path = tmp_path / "train.py"
+    path.write_text(script, "utf-8")
+    try:
+        align_source(analysis, path)
+    except AdvisorError as error:
+        assert str(path) in str(error)
+
+
+def test_a_script_made_to_take_for_ever_does_not(tmp_path):
+    functions = "\n".join(f"def f{n}(d):\n    return f{n + 1}(f{n + 1}(d).map(g))" for n in range(40))
+    script = f"{functions}\ndef f40(d):\n    return d\nds = f0(tf.data.Dataset.range(9))\n"
+    aligned_lines(tmp_path, profile(tmp_path, "Root", "Map", "Range"), script)
+
+
+def test_recorded_runs_keep_their_calls():
+    folder = DATA / "keras_fit"
+    recording = decode((folder / "recording.json").read_bytes(), Recording)
+    analysis = analyse(read_trace(folder), recording, "run")
+    aligned = align_source(analysis, DATA / "scripts/keras_fit.py")
+    assert aligned.pipelines == analysis.pipelines
+    assert "--source is not used" in aligned.warnings[-1]
