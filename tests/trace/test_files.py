@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
+from pathlib import Path
 
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.trace import content, read_trace
+from advisor.trace import content, find_profiles, read_trace
 from tests.trace.made_profile import MadeProfile
 
 RUN = "plugins/profile/2026_11_21_04_53_28"
@@ -135,3 +137,102 @@ def test_a_host_that_stands_there_twice_is_read_once(tmp_path):
     (tmp_path / "worker.xplane.pb.gz").write_bytes(gzip.compress(made().to_bytes()))
     (host,) = read_trace(tmp_path).hosts
     assert host.path.endswith(".pb")
+
+
+class TestRunsAndHosts:
+    @pytest.fixture
+    def logdir(self, tmp_path):
+        for role in ("train", "validation"):
+            for run in ("2025_01_01_00_00_00", "2026_01_01_00_00_00"):
+                for host in ("alpha", "alpine", "beta"):
+                    made(f"{host}-{run[:4]}-{role}").write(
+                        tmp_path / role / "plugins/profile" / run / f"{host}.xplane.pb"
+                    )
+        return tmp_path
+
+    def hosts(self, *args):
+        return [host.hostname for host in read_trace(*args).hosts]
+
+    def test_all_runs_and_hosts_are_known(self, logdir):
+        found = find_profiles(logdir / "train")
+        assert found.runs == ("2026_01_01_00_00_00", "2025_01_01_00_00_00")
+        assert found.hosts == ("alpha", "alpine", "beta")
+
+    def test_a_run_by_name(self, logdir):
+        assert self.hosts(logdir / "train", "2025_01_01_00_00_00", ["beta"]) == ["beta-2025-train"]
+
+    @pytest.mark.parametrize("run", ["2025", "2025_01_01_00_00_00"])
+    def test_a_run_by_the_beginning_of_its_name(self, logdir, run):
+        assert self.hosts(logdir / "train", run, ["beta"]) == ["beta-2025-train"]
+
+    def test_runs_of_several_roles_are_told_apart(self, logdir):
+        found = find_profiles(logdir)
+        assert set(found.runs) == {
+            f"{role}/{year}_01_01_00_00_00" for role in ("train", "validation") for year in (2025, 2026)
+        }
+        assert self.hosts(logdir, "validation/2025", ["beta"]) == ["beta-2025-validation"]
+        with pytest.raises(AdvisorError, match="more than one run in"):
+            find_profiles(logdir, "2025_01_01_00_00_00")
+
+    def test_hosts_by_name_in_the_given_order(self, logdir):
+        assert self.hosts(logdir / "train", None, ["beta", "alpha"]) == ["beta-2026-train", "alpha-2026-train"]
+
+    @pytest.mark.parametrize(("host", "said"), [("gamma", "There is no host"), ("alp", "more than one host")])
+    def test_what_fits_none_or_several_names_what_there_is(self, logdir, host, said):
+        with pytest.raises(AdvisorError, match=said) as raised:
+            find_profiles(logdir / "train", None, [host])
+        assert "alpha, alpine" in str(raised.value)
+
+    def test_hundreds_are_not_all_named(self, tmp_path):
+        for number in range(40):
+            made().write(tmp_path / f"plugins/profile/2026_01_01_00_00_{number:02}/h.xplane.pb")
+        with pytest.raises(AdvisorError, match="and 30 more"):
+            find_profiles(tmp_path, "1999")
+
+    def test_a_single_file_leaves_no_choice(self, tmp_path):
+        path = made().write(tmp_path / "h.xplane.pb")
+        with pytest.raises(AdvisorError, match="is one file"):
+            find_profiles(path, "2026")
+
+    def test_runs_without_a_time_in_their_name_go_by_their_files(self, tmp_path):
+        for name, written in (("zz", 1_000_000), ("aa", 2_000_000)):
+            path = made(name).write(tmp_path / f"plugins/profile/{name}/h.xplane.pb")
+            os.utime(path, (written, written))
+        assert find_profiles(tmp_path).run == "aa"
+
+
+def test_summaries_of_old_versions_are_told_apart_from_nothing(tmp_path):
+    run = tmp_path / "plugins/profile/2020_01_01_00_00_00"
+    run.mkdir(parents=True)
+    (run / "local.trace.json.gz").write_bytes(b"")
+    with pytest.raises(AdvisorError, match=r"before 2\.3"):
+        read_trace(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_no_permission_is_one_sentence(what):
+    """Root may read everything, so the command runs as `nobody`, in a folder that everybody may enter."""
+    import shutil
+    import subprocess
+    import sys
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp())
+    try:
+        path = made().write(folder / "logs" / RUN / "worker.xplane.pb")
+        folder.chmod(0o755)
+        (path if what == "file" else folder / "logs").chmod(0)
+        code = (
+            "import sys; from advisor.trace import read_trace; from pathlib import Path\n"
+            "from advisor.errors import AdvisorError\n"
+            f"import os; os.setgid(65534); os.setuid(65534)\n"
+            f"try: read_trace(Path({str(folder / 'logs')!r}))\n"
+            "except AdvisorError as error: print(error)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    finally:
+        (folder / "logs").chmod(0o755)
+        shutil.rmtree(folder)
+    assert done.stderr == ""
+    assert "cannot be read (Permission denied)." in done.stdout
