@@ -7,6 +7,7 @@ In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from rich.console import Console, RenderableType
@@ -21,6 +22,8 @@ from advisor.report.places import clean, display_path, place
 
 MAX_FILES = 20
 """More files that the script wrote say nothing more to a reader; report.json holds all."""
+WIDE = 96
+"""Columns from which a fix fits into one row."""
 _STYLES = {"faster": "bold green", "same": "bold", "slower": "bold yellow", "broken": "bold red", "nothing": "bold"}
 _NOTHING = "-"
 
@@ -32,9 +35,9 @@ def print_proof(report: Report, console: Console) -> None:
         return
     print_lines(console, Text(clean(proof.sentence), _STYLES.get(proof.verdict, "bold")))
     if report.fixes:
-        _section(console, "Changes tried", [_table_of_fixes(report.fixes), *_notes_of_fixes(report.fixes)])
+        _section(console, "Changes tried", [*_fixes(report.fixes, console), *_notes_of_fixes(report.fixes)])
     if report.comparison is not None:
-        _section(console, "Before and after", [_table_of_sides(report, proof)])
+        _section(console, "Before and after", _sides(report, proof, console))
     if proof.diff:
         _section(console, "The change", [_diff(proof.diff)])
     _list(console, "Not tried", proof.left_out)
@@ -48,32 +51,52 @@ def print_proof(report: Report, console: Console) -> None:
     _list(console, "Written", (display_path(file) for file in proof.changed_files))
 
 
-def _table_of_fixes(fixes: Iterable[FixOutcome]) -> Table:
+def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[RenderableType]:
+    """A table; where the terminal is too narrow for it, one paragraph each."""
+    if console.width < WIDE:
+        yield from (_paragraph(fix) for fix in fixes)
+        return
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("change", overflow="fold", ratio=1)
     for title in ("predicted", "measured", "verdict", "data", "peak memory"):
-        table.add_column(title, overflow="fold")
+        table.add_column(title, no_wrap=True)
     for fix in fixes:
-        where = Text.assemble(place(fix.site), " ") if fix.site else Text()
-        verdict = f"{fix.verdict}, kept" if fix.is_applied else fix.verdict
         table.add_row(
-            Text.assemble(where, clean(fix.title or fix.rule)),
-            units.format_ratio(fix.predicted.value) if fix.predicted else _NOTHING,
-            _range(fix.measured),
-            Text(verdict, _STYLES.get(fix.verdict, "")),
-            _data(fix),
+            _name(fix), _predicted(fix), _range(fix.measured), Text(_verdict(fix), _STYLES.get(fix.verdict, "")), _data(fix),
             _memory(fix.memory_before_bytes, fix.memory_after_bytes),
-        )
-    return table
+        )  # fmt: skip
+    yield table
+
+
+def _paragraph(fix: FixOutcome) -> Text:
+    figures = f"predicted {_predicted(fix)}, measured {_range(fix.measured)}; data: {_data(fix)}"
+    memory = _memory(fix.memory_before_bytes, fix.memory_after_bytes)
+    return Text.assemble(
+        _name(fix),
+        (f"  {_verdict(fix)}", _STYLES.get(fix.verdict, "")),
+        f"\n{figures}{'' if memory == _NOTHING else f'; peak memory {memory}'}",
+    )
+
+
+def _name(fix: FixOutcome) -> Text:
+    return Text.assemble(place(fix.site) if fix.site else "", " " if fix.site else "", clean(fix.title or fix.rule))
+
+
+def _verdict(fix: FixOutcome) -> str:
+    return f"{fix.verdict}, kept" if fix.is_applied else fix.verdict
+
+
+def _predicted(fix: FixOutcome) -> str:
+    return units.format_ratio(fix.predicted.value) if fix.predicted else _NOTHING
 
 
 def _data(fix: FixOutcome) -> str:
-    """What the change claims to do to the data, and whether the elements say so."""
+    """What the elements show, and what was claimed where that is something else."""
     if fix.safety_seen is None:
-        return f"{fix.safety_claimed}, not compared"
+        return f"{fix.safety_claimed} (claimed)"
     if fix.safety_seen == fix.safety_claimed:
-        return f"{fix.safety_claimed}, as claimed"
-    return f"{fix.safety_claimed} claimed, {fix.safety_seen} seen"
+        return str(fix.safety_seen)
+    return f"{fix.safety_seen}, not {fix.safety_claimed}"
 
 
 def _notes_of_fixes(fixes: Iterable[FixOutcome]) -> Iterable[RenderableType]:
@@ -82,23 +105,28 @@ def _notes_of_fixes(fixes: Iterable[FixOutcome]) -> Iterable[RenderableType]:
             yield Text(clean(f"{fix.title or fix.rule}: {fix.note}"), "dim")
 
 
-def _table_of_sides(report: Report, proof: Proof) -> Table:
+def _sides(report: Report, proof: Proof, console: Console) -> Iterable[RenderableType]:
     comparison = report.comparison
-    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for title in ("", "as it is", "with the changes", "gain"):
-        table.add_column(title, overflow="fold")
     before, after = proof.before, proof.after
-    rows = (
+    rows = []
+    for title, name, write, gain in (
         ("pipeline alone", "elements_per_s", units.format_rate, comparison.pipeline_speedup if comparison else None),
         ("training step", "step_ns", units.format_ns, comparison.end_to_end if comparison else None),
         ("input wait", "wait_share", units.format_share, None),
         ("peak memory", "peak_rss_bytes", units.format_bytes, None),
-    )
-    for title, name, write, gain in rows:
+    ):
         values = [_written(side, name, write) for side in (before, after)]
         if values != [_NOTHING, _NOTHING]:
-            table.add_row(title, *values, _range(gain) if gain is not None else "")
-    return table
+            rows.append((title, *values, _range(gain) if gain is not None else ""))
+    if console.width < WIDE:
+        yield from (Text(f"{title}: {old} -> {new}{f', {gain}' if gain else ''}") for title, old, new, gain in rows)
+        return
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for title in ("", "as it is", "with the changes", "gain"):
+        table.add_column(title, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    yield table
 
 
 def _written(side: Side, name: str, write: object) -> str:
@@ -107,7 +135,9 @@ def _written(side: Side, name: str, write: object) -> str:
 
 
 def _range(interval: Interval | None) -> str:
-    return _NOTHING if interval is None else units.format_range(interval.value, interval.low, interval.high)
+    if interval is None or not math.isfinite(interval.value):
+        return _NOTHING
+    return units.format_range(interval.value, interval.low, interval.high)
 
 
 def _memory(before: int | None, after: int | None) -> str:

@@ -1,0 +1,113 @@
+"""What `advisor fix` prints and writes as JSON, of made-up proofs."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from advisor.model.finding import Prediction, Safety
+from advisor.model.outcome import Comparison, FixOutcome, Interval
+from advisor.model.proof import Proof, Side
+from advisor.report.json import report_to_bytes
+from advisor.report.progress import show_budget
+from advisor.report.proof_text import print_proof
+from tests.report.made_reports import EVIL, slow_report
+
+GIB = 1 << 30
+
+
+def proved(**changes):
+    report = slow_report()
+    site = report.findings[0].site
+    fixes = (
+        FixOutcome("repeated-work", site, Prediction(3, 2, 4), Interval(6.1, 5.8, 6.3), Safety.EXACT, Safety.EXACT,
+                   "faster", True, "Cache behind map(decode)", "", GIB, 2 * GIB),
+        FixOutcome("serial-map", site, None, None, Safety.EXACT, Safety.CHANGES, "broken", False, "Parallelise map(f)",
+                   "Claimed to be exact, but the elements show changes."),
+    )  # fmt: skip
+    proof = Proof(
+        "faster", "A training step is 2.9x (2.7x to 3.1x) faster.",
+        Side(122.0, 23.6e6, 0.69, GIB), Side(800.0, 8.1e6, 0.03, 2 * GIB), 14, 8, 6,
+        "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-ds\n+ds.cache()\n", ("Shuffle less: would reorder.",),
+        ("/tmp/checkpoint",), (), ("A note.",), 150.0,
+    )  # fmt: skip
+    comparison = Comparison(122.0, 800.0, Interval(6.5, 6.1, 6.9), Interval(2.9, 2.7, 3.1), 0.69, 0.03)
+    return dataclasses.replace(report, fixes=fixes, comparison=comparison, proof=dataclasses.replace(proof, **changes))
+
+
+def printed(report, width=100):
+    out = io.StringIO()
+    print_proof(report, Console(file=out, width=width, highlight=False, markup=False, emoji=False))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_everything_is_said(width):
+    text = " ".join(printed(proved(), width).split())
+    for part in ("2.9x (2.7x to 3.1x)", "23.6 ms", "8.1 ms", "800 elements/s", "69 %", "3 %", "+ds.cache()", "/tmp/checkpoint",
+                 "would reorder", "A note.", "run 14 times", "6 pairs of runs", "broken"):  # fmt: skip
+        assert part in text, part
+
+
+def test_lines_have_no_blanks_at_their_ends():
+    assert all(line == line.rstrip() for line in printed(proved()).splitlines())
+
+
+def test_strangers_text_cannot_harm_the_terminal():
+    report = proved(sentence=EVIL, diff=f"+{EVIL}\n", left_out=(EVIL,), written_files=(EVIL,), notes=(EVIL,))
+    report = dataclasses.replace(
+        report, fixes=tuple(dataclasses.replace(fix, title=EVIL, note=EVIL) for fix in report.fixes)
+    )
+    text = printed(report)
+    assert not {"\x1b", "\x07", "\r", "\x9b", "\u202e", "\x00"} & set(text)
+    assert "[bold red]" in text  # shown, not obeyed
+
+
+def test_json_is_the_contracts(validate):
+    data = json.loads(report_to_bytes(proved()))
+    validate(data)
+    assert data["fixes"][0] == {
+        "rule": "repeated-work",
+        "site": data["findings"][0]["site"],
+        "predicted_speedup": {"value": 3, "low": 2, "high": 4},
+        "measured": {"speedup": 6.1, "low": 5.8, "high": 6.3},
+        "safety_claimed": "exact",
+        "safety_seen": "exact",
+        "verdict": "faster",
+        "applied": True,
+    }
+    assert data["comparison"] == {
+        "pipeline": {"before": 122.0, "after": 800.0, "speedup": 6.5, "low": 6.1, "high": 6.9},
+        "end_to_end": {"value": 2.9, "low": 2.7, "high": 3.1},
+        "input_wait_share": {"before": 0.69, "after": 0.03},
+    }
+    assert data["proof"]["fixes"][0]["memory_bytes"] == {"before": GIB, "after": 2 * GIB}
+    assert data["proof"]["before"]["step_time_ms"] == 23.6
+
+
+def test_nothing_to_fix_is_short():
+    report = dataclasses.replace(
+        proved(diff="", left_out=(), written_files=(), notes=(), sentence="Nothing to fix."), fixes=(), comparison=None
+    )
+    lines = [line for line in printed(report).splitlines() if line]
+    assert lines[0] == "Nothing to fix."
+    assert len(lines) <= 4
+
+
+def test_budget_bar_shows_what_is_being_tried_and_is_gone_afterwards():
+    from advisor.capture.request import Progress
+
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100)
+    with show_budget(console, is_quiet=False, budget_s=300.0) as show:
+        show(Progress("proving", 1, None, "Cache behind map(decode)"))
+    assert "trying (Cache behind map(decode))" in out.getvalue()
+    assert "5 min" in out.getvalue()
+    quiet = io.StringIO()
+    with show_budget(Console(file=quiet), is_quiet=False, budget_s=300.0) as show:
+        show(Progress("proving"))
+    assert quiet.getvalue() == ""
