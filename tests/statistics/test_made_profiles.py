@@ -99,6 +99,37 @@ def test_device_time(tmp_path):
     assert (facts.num_tracings, facts.num_compilations, facts.num_collectives) == (0, 0, 0)
 
 
+def test_a_copy_behind_computing_is_not_exposed(tmp_path):
+    profile = MadeProfile()
+    profile.host.line("python").event("train", 0, 100, step_num=0, _r=1)
+    gpu = profile.plane("/device:GPU:0")
+    gpu.line("Stream #1(Compute)").event("gemm", 0, 50, tf_op="a:MatMul", kernel_details="grid:1,1,1")
+    gpu.line("Stream #2(MemcpyH2D)").event("MemcpyH2D", 30, 70, memcpy_details="size:4")
+    found = statistics_of(profile, tmp_path)
+    assert found.device.to_device_share == pytest.approx(0.4)
+    assert found.device.exposed_to_device_share == pytest.approx(0.2)
+    assert found.overview.breakdown.to_device_ns == found.overview.breakdown.input_ns == 20_000
+    assert found.device.idle_share == pytest.approx(0.3)
+
+
+def test_two_gpus_are_idle_only_together(tmp_path):
+    profile = MadeProfile()
+    profile.host.line("python").event("train", 0, 100, step_num=0, _r=1)
+    for number, start in enumerate((0, 40)):
+        stream = profile.plane(f"/device:GPU:{number}").line("Stream #1(Compute)")
+        stream.event("gemm", start, start + 50, tf_op="a:MatMul", kernel_details="grid:1,1,1")
+        stream.event(
+            "ncclAllReduceRingKernel", start + 50, start + 55, tf_op="a:NcclAllReduce", kernel_details="grid:1,1,1"
+        )
+    found = statistics_of(profile, tmp_path)
+    assert found.device.idle_share == pytest.approx(0.05)
+    assert found.device.kernels_per_step == 1
+    assert found.device.num_collectives == 2
+    assert found.overview.breakdown.device_compute_ns == 90_000
+    assert found.overview.breakdown.device_communication_ns == 5_000
+    assert found.overview.environment.num_devices == 2
+
+
 def test_an_op_ran_as_often_as_its_most_frequent_kernel(tmp_path):
     profile = MadeProfile()
     stream = profile.plane("/device:GPU:0").line("Stream #1(Compute)")
