@@ -15,7 +15,7 @@ from advisor.fixes.patch import NotPlain, Patch
 from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
 from advisor.units import NS_PER_S, format_ns
-from advisor.verify.end_to_end import TURNS, EndToEnd, measure_end_to_end
+from advisor.verify.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
 from advisor.verify.loop import Attempt, LoopResult, edits_of
 from advisor.verify.overlays import overlays
 from advisor.verify.proposals import Proposals
@@ -57,6 +57,12 @@ class WholeScript:
 
     def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
         """The script with `base` against the script with `candidate`; None, with a note, if that cannot be done."""
+        recording = self._analysis.recording
+        if recording is None or main_series(recording) is None:
+            self.notes.append(
+                "The whole script was not measured: its loop runs inside a tf.function, where steps do not show."
+            )
+            return None
         patches = [self._proposals.patch(findings) if findings else Patch() for findings in (base, candidate)]
         if isinstance(patches[0], NotPlain) or isinstance(patches[1], NotPlain):
             return None
