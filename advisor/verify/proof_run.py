@@ -23,9 +23,11 @@ from advisor.capture.recorder import call_id_of
 from advisor.capture.script import StopScript, one_line
 from advisor.capture.session import Session, is_seeded
 from advisor.capture.tracks import SIDE_KINDS
+from advisor.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.recording import ScriptExit
 from advisor.verify.messages import edits_from_json, trial_to_json
+from advisor.verify.meter import CannotMeasure
 from advisor.verify.numbering import Numbering
 from advisor.verify.workbench import Workbench
 from advisor.verify.written_files import WrittenFiles
@@ -45,6 +47,7 @@ class ProofRun(Session):
         self._requests = os.fdopen(request["request_fd"], "rb")
         self._numbering = Numbering(request["consumer"], request["calls"])
         self._written = WrittenFiles()
+        self._is_serving = False
         self._is_over = False
 
     def run(self) -> int:
@@ -64,9 +67,10 @@ class ProofRun(Session):
 
         @functools.wraps(original)
         def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            if not self._is_over:
+            if not self._is_serving:
                 for value in (*args, *kwargs.values()):
-                    self._hold_if_wanted(value)
+                    if hasattr(value, "_variant_tensor"):
+                        self._hold_if_wanted(value)
             return original(function, *args, **kwargs)
 
         return __call__
@@ -74,16 +78,19 @@ class ProofRun(Session):
     # -- holding
 
     def _hold_if_wanted(self, dataset: Any) -> Any:  # noqa: ANN401
-        if self._is_over or not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
+        if self._is_over:
+            raise StopScript  # the script caught the first one
+        if not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
             return dataset
         call = self._recorder.call(call_id_of(dataset))
         if call is None or not self._numbering.is_consumer(call) or self._is_side_loop():
             return dataset
-        self._is_over = True
         self._recorder.is_open = False
         self._monitor.switch_off()
-        with contextlib.suppress(BrokenPipeError):
+        self._is_serving = True
+        with contextlib.suppress(BrokenPipeError):  # the parent is gone
             self._serve(call.id)
+        self._is_serving, self._is_over = False, True
         raise StopScript
 
     def _is_side_loop(self) -> bool:
@@ -94,6 +101,11 @@ class ProofRun(Session):
         if track is not None:
             return track.kind in SIDE_KINDS
         return self._recorder.finder.place(sys._getframe(2)).library is not None
+
+    def _is_aside(self) -> bool:
+        """Whether this is no training, where any dataset would do: `evaluate`, `predict`, or a library's own reading."""
+        track = self._consumption.current_track()
+        return self._request["consumer"] is None and track is not None and track.kind != "keras.fit"
 
     def _serve(self, call_id: str) -> None:
         import tensorflow as tf
@@ -122,9 +134,12 @@ class ProofRun(Session):
             else:
                 bench.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
                 self._say({"say": "done"})
-        except Exception as error:
-            self._say({"say": "failed", "text": str(error) if message["do"] == "profile" else one_line(error)})
+        except BrokenPipeError:
             raise
+        except (AdvisorError, CannotMeasure) as error:
+            self._say({"say": "failed", "text": _sentence(str(error))})
+        except Exception as error:
+            self._say({"say": "failed", "text": f"It could not be tried ({one_line(error)})."})
 
     def _edits(self, data: list[dict[str, Any]]) -> Any:  # noqa: ANN401
         return tuple(self._numbering.translate(edit) for edit in edits_from_json(data))
@@ -161,3 +176,7 @@ class ProofRun(Session):
 
     def _write(self, ended: ScriptExit) -> None:
         """Nothing is recorded of a proof."""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."

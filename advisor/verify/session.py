@@ -45,6 +45,10 @@ class _Hangs(Exception):
     """The child has said nothing for too long."""
 
 
+class _Failed(Exception):
+    """The child could not do what it was asked; it serves on."""
+
+
 class ProofSession:
     """Use as a context manager: entering runs the script up to its first element, leaving stops it.
 
@@ -134,10 +138,15 @@ class ProofSession:
             return Trial(
                 REFUSED, note=f"The edited pipeline gave no element for {self._silence_s:.0f} s, so it was given up."
             )
+        except _Failed as error:
+            return Trial(REFUSED, note=str(error), is_replayable=False)
         return trial_from_json(reply["trial"])
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:
-        """A run folder with a profile and a recording of the edited pipeline alone, its call ids those of the first run."""
+        """A run folder with a profile and a recording of the edited pipeline alone, its call ids those of the first run.
+
+        Raises AdvisorError where it cannot be rebuilt or measured; the session goes on.
+        """
         self._profiles += 1
         out = self._request.out / f"edited-{self._profiles}"
         try:
@@ -146,6 +155,8 @@ class ProofSession:
             self._hangs += 1
             self._end(is_polite=False)
             raise AdvisorError(f"The edited pipeline gave no element for {self._silence_s:.0f} s.") from None
+        except _Failed as error:
+            raise AdvisorError(str(error)) from None
         return out
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
@@ -226,7 +237,7 @@ class ProofSession:
                 case "progress":
                     self._on_progress(Progress(message["phase"], message["done"], message["total"]))
                 case "failed":
-                    raise AdvisorError(str(message["text"]))
+                    raise _Failed(str(message["text"]))
                 case "ended":
                     ended = message
 
