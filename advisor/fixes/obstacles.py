@@ -23,14 +23,14 @@ def obstacle_to(edit: Edit, calls: Mapping[str, Call]) -> str | None:
         maker = calls.get(call.made_by) if call.made_by is not None else None
         if maker is not None:  # `apply` is none: what it gives was made by its function, which is the script's
             return f"{call.method} is made inside {maker.method}, not by a line of the script."
+        outer = calls.get(call.nested_in) if call.nested_in is not None else None
+        if outer is not None and outer.site == call.site:
+            return f"{call.method} is called inside the function of {outer.method}, by no line of the script."
         if call.library is None:
             continue
         is_applied = call.made_by is not None  # `ds.apply(functools.partial(...))`: the text tells
         if not _is_link(edit) and not is_applied:
             return f"{call.method} is called inside {call.library}, which is not the script's own code."
-        outer = calls.get(call.nested_in) if call.nested_in is not None else None
-        if outer is not None and outer.site == call.site:
-            return f"{call.method} is called inside the function of {outer.method}, by no line of the script."
         if any(call.id in each.inputs and each.library and each.site == call.site for each in calls.values()):
             return f"{call.library} goes on behind {call.method} inside the same line of the script."
     return None

@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from advisor.fixes.not_plain import NotPlain
 from advisor.fixes.patch import Patch, patch_for
 from advisor.fixes.sharing import shared_calls
-from advisor.model.finding import Edit, Fix, MoveAfter, Safety
+from advisor.model.finding import Edit, Fix, InsertAfter, MoveAfter, Safety, SetArgument
 from advisor.model.recording import Call
 from tests.fixes import snippets
 from tests.fixes.snippets import Snippet, chains, files, forms
+from tests.fixes.snippets.files import IMAGES
 from tests.recorded import Recorded
 
 SNIPPETS = {**chains.SNIPPETS, **forms.SNIPPETS, **files.SNIPPETS}
@@ -77,6 +79,94 @@ def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
 
     changed.write_bytes(after)
     assert [elements(dataset) for dataset in run(tmp_path / "train.py", monkeypatch)] == expected
+
+
+NOT_PLAIN = {
+    "a list of readers": (
+        'import tensorflow as tf\nreaders = list(map(tf.data.TFRecordDataset, ["data/a.tfrecord"]))\nds = readers[0]\n',
+        snippets.cached("TFRecordDataset"),
+        "That list makes TFRecordDataset is not plain",
+    ),
+    "a bound method under another name": (
+        "import tensorflow as tf\nstep = tf.data.Dataset.range(3).batch\nds = step(2)\n",
+        snippets.prefetched(),
+        "That step makes batch is not plain",
+    ),
+    "arguments in a dictionary": (
+        "import tensorflow as tf\nhow = {'map_func': lambda x: x}\nds = tf.data.Dataset.range(3).map(**how)\n",
+        snippets.parallel(),
+        "are in * or **",
+    ),
+    "a reader given to an interleave": (
+        "import tensorflow as tf\nfiles = tf.data.Dataset.from_tensor_slices(['data/a.tfrecord'])\n"
+        "ds = files.interleave(tf.data.TFRecordDataset)\n",
+        lambda c: [InsertAfter(c("TFRecordDataset"), "cache")],
+        "inside the function of interleave, by no line",
+    ),
+    "a call inside Keras": (
+        "import numpy as np\nimport keras\n"
+        "ds = keras.utils.timeseries_dataset_from_array(np.arange(9.0), None, sequence_length=2, batch_size=3)\n",
+        lambda c: [SetArgument(c("map", -1), "num_parallel_calls", snippets.AUTOTUNE)],
+        "map is called inside keras",
+    ),
+    "behind a call in the middle of Keras": (
+        "import numpy as np\nimport keras\n"
+        "ds = keras.utils.timeseries_dataset_from_array(np.arange(9.0), None, sequence_length=2, batch_size=3)\n",
+        lambda c: [InsertAfter(c("map", -1), "cache")],
+        "keras goes on behind map",
+    ),
+    "two datasets of Keras, of which none is used": (
+        IMAGES.replace("ds =", "ds, val =").replace(
+            "verbose=False", 'verbose=False, validation_split=0.5, subset="both", seed=1'
+        ),
+        lambda c: [InsertAfter(c.last(), "cache")],
+        "gives the dataset itself is not plain",
+    ),
+    "a dataset that is used in between": (
+        "import tensorflow as tf\nds = tf.data.Dataset.range(5)\nds = ds.shuffle(5, seed=1)\nfirst = ds.take(1)\n"
+        "ds = ds.map(lambda x: x)\n",
+        snippets.moved("shuffle", "map"),
+        "is used for something else, too",
+    ),
+    "options that serve two datasets": (
+        "import tensorflow as tf\noptions = tf.data.Options()\noptions.deterministic = False\n"
+        "ds = tf.data.Dataset.range(5).with_options(options)\nother = tf.data.Dataset.range(6).with_options(options)\n",
+        snippets.option("with_options", "deterministic", True),
+        "serve other datasets, too",
+    ),
+    "a source taken out": (
+        "import tensorflow as tf\nds = tf.data.Dataset.range(5).batch(2)\n",
+        snippets.removed("range"),
+        "range is not called on a dataset",
+    ),
+    "a statement in a class": (
+        "import tensorflow as tf\nclass Data:\n    ds = tf.data.Dataset.range(5).batch(2)\nds = Data.ds\n",
+        snippets.option("batch", "deterministic", True),
+        "is called in a class",
+    ),
+    "the body of a function on the line of a class": (
+        "import tensorflow as tf\nclass Data:\n    def make(self): return tf.data.Dataset.range(5).batch(2)\n"
+        "ds = Data().make()\n",
+        snippets.option("batch", "deterministic", True),
+        "is called in a class",
+    ),
+}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(("text", "edits", "reason"), NOT_PLAIN.values(), ids=NOT_PLAIN)
+def test_what_is_not_plain_stays_as_it_is_with_a_reason(text, edits, reason, data, tmp_path, monkeypatch, recorded):
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    (tmp_path / "data").symlink_to(data)
+    monkeypatch.chdir(tmp_path)
+    run(script, monkeypatch)
+    recorded.recorder.is_open = False
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    result = patch_for(tuple(edits(snippets.Recorded(calls.values()))), calls, tmp_path)
+    assert isinstance(result, NotPlain), result.diff
+    assert reason in result.reason
+    assert result.reason.endswith(".")
 
 
 def run(script: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
