@@ -25,8 +25,10 @@ class Numbering:
     """Translates ids."""
 
     def __init__(self, consumer: dict[str, Any] | None, calls: Sequence[dict[str, Any]]) -> None:
-        """Both as `as_message` wrote them; `consumer` None: any call; `calls` may be empty, then ids must be the same."""
-        self._consumer = consumer
+        """Both as `as_message` wrote them; `calls` may be empty, then ids must be the same in both runs. `consumer` None: any."""
+        self.is_consumer_known = consumer is not None
+        self._consumer_id: str = "" if consumer is None else consumer["id"]
+        self._consumer_key: _Key | None = None if consumer is None else _key_of(consumer)
         self._first = {each["id"]: _key_of(each) for each in calls}
         self._now: dict[str, str] = {}
 
@@ -34,10 +36,8 @@ class Numbering:
         """Whether this is the call whose dataset the training consumes."""
         if self._consumer_key is None:
             return call.cardinality not in _PEEKS
-        if self._consumer is None:
-            return True
         key = _key_of(as_message(call))
-        return key == _key_of(self._consumer) and (call.id == self._consumer["id"] or key[1] != "")
+        return key == self._consumer_key and (call.id == self._consumer_id or key[1] != "")
 
     def learn(self, calls: Sequence[Call]) -> None:
         """The calls of this run."""

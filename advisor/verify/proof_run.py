@@ -102,11 +102,6 @@ class ProofRun(Session):
             return track.kind in SIDE_KINDS
         return self._recorder.finder.place(sys._getframe(2)).library is not None
 
-    def _is_aside(self) -> bool:
-        """Whether this is no training, where any dataset would do: `evaluate`, `predict`, or a library's own reading."""
-        track = self._consumption.current_track()
-        return self._request["consumer"] is None and track is not None and track.kind != "keras.fit"
-
     def _serve(self, call_id: str) -> None:
         import tensorflow as tf
 
