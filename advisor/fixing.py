@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -132,18 +133,25 @@ class _Fixing:
         consumed = consumed_call(report.analysis, main) if main is not None else None
         if consumed is None:
             return self._all_refused(report, proposals, "The call that makes the consumed dataset is not known.")
-        with tempfile.TemporaryDirectory(prefix="advisor-fix-") as folder:
-            session = self._session(Path(folder), consumed, report.analysis.calls, deadline)
+        if deadline <= time.monotonic():
+            return LoopResult(
+                stopped_because="The analysis alone used up the budget; a larger --budget leaves time to try."
+            )
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advisor-fix-")))
+            session = self._session(folder, consumed, report.analysis.calls, deadline)
+            stack.callback(self._take_note_of, session)
             try:
-                with session:
-                    return self._loop(session, report, proposals, deadline)
+                stack.enter_context(session)
             except ScriptFailed:
                 raise
-            except AdvisorError as error:
+            except AdvisorError as error:  # it may still be run whole
                 return self._all_refused(report, proposals, str(error))
-            finally:
-                self._runs += session.runs
-                self._written = session.written_files
+            return self._loop(session, report, proposals, deadline)
+
+    def _take_note_of(self, session: ProofSession) -> None:
+        self._runs += session.runs
+        self._written = session.written_files
 
     def _run_on_pipeline(self) -> FixResult:
         """No training at all: what is analysed is the pipeline alone, in the one run that also tries the fixes."""
@@ -164,8 +172,7 @@ class _Fixing:
                     loop = LoopResult()
                 else:
                     loop = self._loop(session, report, proposals, self._deadline)
-            self._runs += session.runs
-            self._written = session.written_files
+            self._take_note_of(session)
             self._notes.append(
                 "The training was not run: the report speaks of the pipeline alone, which may not be what limits the training."
             )

@@ -95,7 +95,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         before = replace(before, wait_share=report.analysis.verdict.input_wait_share)
     verdict, sentence = sentence_of(loop, whole)
     if not loop.attempts:
-        sentence = _why_nothing(report, about.left_out)
+        sentence = loop.stopped_because or _why_nothing(report, about.left_out)
     refused = [
         f"{attempt.finding.title}: {attempt.trial.note}"
         for attempt in loop.attempts
