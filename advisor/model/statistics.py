@@ -303,7 +303,9 @@ class OutlierStep:
     number: int
     duration_ns: int
     ran_then: tuple[str, ...]
-    """What ran in it and in no ordinary step for as long (names of events), longest first."""
+    """Names of events that hardly run in ordinary steps and account for much of the difference, longest first."""
+    slower_then: tuple[str, ...] = ()
+    """Names of events that run in every step and took much longer in this one: another process, a slow disk, a full core."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ MAX_OUTLIERS = 5
 MAX_NAMES = 3
 MIN_PART = 0.2
 """A name is told if it accounts for this part of what the step took longer."""
-_WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL)
+RARE = 0.1
+"""What takes less than this part of its time here in an ordinary step is something else, not the same made slower."""
+_WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.EXECUTOR)
 
 
 def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[OutlierStep]:
@@ -39,15 +41,18 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     usual_length = float(length[ordinary].mean())
     found = []
     for row in rows.tolist():
-        more = _time_by_name(activity, steps, np.array([row])) - usual
+        here = _time_by_name(activity, steps, np.array([row]))
+        more = here - usual
         extra = float(length[row]) - usual_length
-        names = [number for number in np.argsort(-more)[:MAX_NAMES].tolist() if more[number] >= MIN_PART * extra]
+        grown = [number for number in np.argsort(-more).tolist()[: 2 * MAX_NAMES] if more[number] >= MIN_PART * extra]
+        rare = [number for number in grown if usual[number] <= RARE * here[number]]
         found.append(
             OutlierStep(
                 host=host,
                 number=int(steps.number[row]),
                 duration_ns=round(float(length[row]) / 1000),
-                ran_then=tuple(activity.names[number] for number in names),
+                ran_then=tuple(activity.names[number] for number in rare[:MAX_NAMES]),
+                slower_then=tuple(activity.names[number] for number in grown if number not in rare)[:MAX_NAMES],
             )
         )
     return found

@@ -228,6 +228,21 @@ def test_an_outlier_names_what_ran(tmp_path):
     (outlier,) = statistics_of(profile, tmp_path).device.outliers
     assert (outlier.number, outlier.duration_ns) == (17, 500_000)
     assert outlier.ran_then == ("save/SaveV2:SaveV2",)
+    assert outlier.slower_then == ()
+
+
+def test_an_outlier_tells_what_only_took_longer(tmp_path):
+    profile = MadeProfile()
+    line = profile.host.line("python")
+    start = 0
+    for number in range(30):
+        length = 300 if number == 9 else 100
+        line.event("train", start, start + length, step_num=number, _r=1)
+        line.event("ExecutorState::Process", start, start + length - 5)
+        line.event("train_op:MatMul", start + 1, start + length - 10, "MatMul")
+        start += length
+    (outlier,) = statistics_of(profile, tmp_path).device.outliers
+    assert (outlier.ran_then, outlier.slower_then) == ((), ("train_op:MatMul",))
 
 
 def test_even_steps_have_no_outliers(tmp_path):
