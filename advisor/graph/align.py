@@ -34,14 +34,21 @@ def is_injected(node: Node, is_recorded: bool = True) -> bool:
     In a recorded run the user's own calls carry our names. Elsewhere `PrefetchDataset:4` is what TensorFlow calls a
     prefetch that somebody wrote.
     """
-    feeds_replicas = any(below.base in ("Rebatch", "Shard") for below in node.children)  # a strategy's own
-    if not is_recorded and node.base == "Prefetch" and not feeds_replicas:
-        return bool(_INJECTED.match(node.dataset_name))
+    if not is_recorded and node.base == "Prefetch":
+        return bool(_INJECTED.match(node.dataset_name)) or _is_of_strategy(node)
     return bool(_INJECTED.match(node.dataset_name)) or (
         node.parent is not None
         and node.base in ("Prefetch", "Rebatch", "Options", "Generator", "MaxIntraOpParallelism", "PrivateThreadPool")
         and re.fullmatch(r"\w+Dataset\w*:\d+", node.dataset_name) is not None
     )
+
+
+def _is_of_strategy(prefetch: Node) -> bool:
+    """Whether a distribution strategy put the buffer there: at a device, or behind the batches of the replicas."""
+    below = prefetch.children[:1]
+    while below and below[0].base == "Shard":
+        below = below[0].children[:1]
+    return bool(below) and below[0].base in ("Rebatch", "Generator")  # `from_generator` has a FlatMap in between
 
 
 def calls_of(node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:

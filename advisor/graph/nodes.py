@@ -275,12 +275,13 @@ def _branch(node: Node) -> int:
 
 
 def is_device_pipeline(root: Node) -> bool:
-    """Whether `root` is a device's buffer of a distributed dataset: (Root ->) Prefetch -> Generator and nothing more.
+    """Whether `root` is a device's buffer of a distributed dataset: (Root ->) Prefetch -> Generator (-> the host's pipeline).
 
     `from_generator` always has a FlatMap above its Generator, so it is never mistaken for one.
     """
     chain = [node for node in root.walk() if node.base not in ("Root", "Model")]
-    return [node.base for node in chain[:3]] in (["Prefetch", "Generator"], ["Generator"])
+    bases = [node.base for node in chain[:2]]
+    return bases == ["Prefetch", "Generator"] or bases[:1] == ["Generator"]
 
 
 def attach(host_root: Node, device_root: Node, forest: Forest) -> None:

@@ -1,0 +1,140 @@
+"""What the README beside other people's profiles says of each comes out of the tool: one test per fact.
+
+The profiles lie beside the checkout, not in it.
+"""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from advisor import phases
+from advisor.cli import main
+from advisor.engine import load_rules
+from advisor.report.json import report_to_dict
+from advisor.report.text import print_report
+from advisor.settings import Settings
+
+PROFILES = Path(__file__).parents[1] / "../shared/profiles"
+pytestmark = pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout")
+
+
+@cache
+def report_of(folder: str):
+    return phases.analyze_run(PROFILES / folder, load_rules((), Settings()), Settings())
+
+
+def text_of(folder: str) -> str:
+    """The report for people, on one line."""
+    file = io.StringIO()
+    print_report(report_of(folder), Console(file=file, width=100))
+    return " ".join(file.getvalue().split())
+
+
+def json_of(folder: str) -> dict:
+    return report_to_dict(report_of(folder))
+
+
+def chains_of(folder: str) -> list[list[str]]:
+    """The iterator types of each pipeline, root first."""
+    return [[it.name for it in pipeline.iterators] for pipeline in report_of(folder).analysis.pipelines]
+
+
+def test_synchronous_is_the_simplest_pipeline_without_prefetch():
+    assert chains_of("cpu-tf23-synchronous") == [["Model", "BatchV2", "ShuffleAndRepeat", "TensorSlice"]]
+    iterators = report_of("cpu-tf23-synchronous").analysis.pipelines[0].iterators
+    assert sum(it.num_calls for it in iterators) == 258
+    assert [[call.method for call in it.calls] for it in iterators] == [
+        [],
+        ["batch"],
+        ["shuffle", "repeat"],
+        ["from_tensor_slices"],
+    ]
+    assert "Iterator::Model::BatchV2: 1 call, batch_size 128" in text_of("cpu-tf23-synchronous")
+
+
+def test_one_unmarked_step_is_too_little_for_a_verdict():
+    verdict = report_of("cpu-tf23-synchronous").analysis.verdict
+    assert verdict.input_wait_share is None
+    assert "too few to tell whether input is the problem" in verdict.sentence
+    assert "The longest wait for an element in it was 720 us." in verdict.sentence
+
+
+@pytest.mark.parametrize("folder", ["cpu-tf23-mirrored", "gpu-tf25-mirrored"])
+def test_host_and_device_iterators_of_a_strategy_are_one_pipeline(folder):
+    (pipeline,) = report_of(folder).analysis.pipelines
+    assert pipeline.is_device
+    names = [it.name for it in pipeline.iterators]
+    assert names[:3] == ["Prefetch", "Generator", "Model"], "the device's buffer, and the host's pipeline that fills it"
+    assert "Rebatch" in names
+    assert "Iterator::Prefetch on a device" in text_of(folder)
+    assert ("Shard" in names) == (folder == "gpu-tf25-mirrored")
+
+
+def test_what_the_strategy_adds_is_no_call_of_the_users():
+    (pipeline,) = report_of("gpu-tf25-mirrored").analysis.pipelines
+    assert [call.method for it in reversed(pipeline.iterators) for call in it.calls] == ["from_tensor_slices", "batch"]
+
+
+def test_mixed_precision_share_and_tensor_cores():
+    """A Turing GPU; but in this step no kernel computed with 16 bits, which is what such a share is for."""
+    device = json_of("gpu-tf25-mixed-precision")["statistics"]["device"]
+    assert device["compute_capability"] == 7.5
+    assert device["compute_16bit_share"] == 0.0
+    assert device["tensor_core_eligible_ns"] > 0
+    assert device["tensor_core_used_ns"] == 0
+
+
+def test_waiting_on_a_buffer_whose_producer_is_missing():
+    (pipeline,) = report_of("gpu-tf24-prefetch").analysis.pipelines
+    assert pipeline.max_call_ns == pytest.approx(2.34e9, rel=0.01)
+    assert [it.name for it in pipeline.iterators if it.is_upstream_unseen] == ["Prefetch"]
+    assert pipeline.bottleneck is None, "the buffer is what was waited for, and never the cause"
+    assert "What feeds Prefetch did not run inside the profile" in text_of("gpu-tf24-prefetch")
+
+
+def test_truncated_upstream_is_said_and_not_called_the_source():
+    assert chains_of("gpu-tf24-truncated") == [["Model", "ParallelMapV2"]]
+    text = text_of("gpu-tf24-truncated")
+    assert "ParallelMapV2 is the last iterator that was seen, not the source." in text
+    assert "parallelism 1 (AUTOTUNE chose it)" in text
+
+
+def test_kernels_are_counted():
+    report = json_of("gpu-tf24-many-kernels")
+    assert report["statistics"]["kernels"]
+    assert report["statistics"]["device"]["compute_capability"] == 7.0
+
+
+def test_no_libcupti_has_a_hint_instead_of_empty_tables():
+    text = text_of("gpu-tf24-no-libcupti")
+    assert "Failed to load libcupti" in text
+    assert "put CUDA's extras/CUPTI/lib64 on LD_LIBRARY_PATH and capture again" in text
+    assert "libcupti" in json_of("gpu-tf24-no-libcupti")["statistics"]["missing"]["kernels"]
+
+
+def test_two_of_eight_gpus_are_used():
+    assert "Of 8 devices 2 took part in the work (/device:GPU:4, /device:GPU:6)" in text_of("gpu-tf24-multi-gpu")
+
+
+@pytest.mark.parametrize("folder", ["tpu-inference-no-tfdata", "gpu-jax-no-tfdata"])
+def test_no_input_pipeline(folder):
+    assert report_of(folder).analysis.pipelines == ()
+    assert text_of(folder).startswith("There is no input pipeline in this profile: no tf.data iterator ran")
+
+
+def test_a_text_round_trip_is_one_sentence(capsys):
+    assert main(["analyze", str(PROFILES / "corrupt-utf8")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "worker.xplane.pb is no profile, or it is truncated or damaged (it must be copied as binary)" in error
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in PROFILES.glob("*") if (path / "plugins").is_dir()))
+def test_no_rule_fails_on_a_real_profile(folder):
+    if folder != "corrupt-utf8":
+        assert report_of(folder).rule_errors == ()
