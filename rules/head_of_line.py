@@ -50,6 +50,9 @@ class HeadOfLine(Rule):
     in order and fills each as its elements finish; it is not reported.
     """
 
+    min_blame_share: float = 0.3
+    """Share of the consumer's wait that is blamed on the map. Where it is low, finished elements wait because nobody takes
+    them."""
     max_running_share: float = 0.5
     """Share of the calls that may be running. Where more than half of them work on average, little is lost by order."""
     min_waiting_share: float = 0.2
@@ -64,6 +67,8 @@ class HeadOfLine(Rule):
         for iterator in pipeline.iterators:
             call = next((each for each in iterator.calls if each.method == "map"), None)
             if call is None or catalog.base_type(iterator.name) != "ParallelMap" or not is_ordered(iterator, call):
+                continue
+            if iterator.blame_share < self.min_blame_share:
                 continue
             slots, waiting = call_slots(analysis, pipeline, iterator), iterator.buffered_elements or 0.0
             running = iterator.function_ns / pipeline.span_ns
@@ -130,6 +135,17 @@ EXAMPLES = (
     fires(
         pipeline(source(), map_("load", ms=9, calls=8, idle_share=0.6, waiting=4), prefetch(), consumer_ms=1, cores=8),
         fixed="ds.map(load, num_parallel_calls=8, deterministic=False)",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("load", ms=0.1, calls=8, idle_share=0.6, waiting=8),
+            prefetch(),
+            map_("distort", ms=9, random=True),
+            consumer_ms=1,
+            cores=8,
+        ),
+        because="the finished elements wait because what is behind them is slower",
     ),
     silent(
         pipeline(source(), map_("load", ms=9, calls=8, idle_share=0.1, waiting=4), prefetch(), consumer_ms=1, cores=8),

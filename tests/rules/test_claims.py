@@ -72,3 +72,110 @@ def test_element_wise_functions_give_the_same_on_batches(tf):
     batched = tf.data.Dataset.range(20).batch(8).map(scale)
     for a, b in zip(single.as_numpy_iterator(), batched.as_numpy_iterator(), strict=True):
         assert a.tobytes() == b.tobytes()
+
+
+def test_a_filter_before_a_map_that_it_does_not_depend_on_keeps_the_same_elements(tf):
+    pairs = tf.data.Dataset.from_tensor_slices((list(range(20)), [i % 3 for i in range(20)]))
+
+    def double(x, label):
+        return x * 2, label
+
+    def is_wanted(x, label):
+        return label == 0
+
+    late = [(int(x), int(y)) for x, y in pairs.map(double).filter(is_wanted)]
+    early = [(int(x), int(y)) for x, y in pairs.filter(is_wanted).map(double)]
+    assert late == early
+
+
+def test_a_shard_before_a_map_keeps_the_same_elements(tf):
+    numbers = tf.data.Dataset.range(23)
+    for index in range(4):
+        late = elements(numbers.map(lambda x: x * 2).shard(4, index))
+        assert late == elements(numbers.shard(4, index).map(lambda x: x * 2))
+
+
+def test_a_cache_behind_the_take_gives_the_same_elements_in_every_epoch(tf):
+    numbers = tf.data.Dataset.range(20).map(lambda x: x * 2)
+    before, behind = numbers.cache().take(7).batch(3), numbers.take(7).cache().batch(3)
+    for _ in range(2):
+        assert [b.tolist() for b in before.as_numpy_iterator()] == [b.tolist() for b in behind.as_numpy_iterator()]
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_rebatch_is_unbatch_and_batch(tf, drop):
+    blocks = tf.data.Dataset.range(23).batch(5)
+    apart = blocks.unbatch().batch(4, drop_remainder=drop)
+    whole = blocks.rebatch(4, drop_remainder=drop)
+    assert [b.tolist() for b in apart.as_numpy_iterator()] == [b.tolist() for b in whole.as_numpy_iterator()]
+
+
+def test_a_shuffle_before_a_map_gives_the_order_of_one_behind_it(tf):
+    def double(x):
+        return x * 2
+
+    behind = tf.data.Dataset.range(50).map(double).shuffle(20, seed=7)
+    before = tf.data.Dataset.range(50).shuffle(20, seed=7).map(double)
+    assert elements(behind) == elements(before)
+
+
+def test_parallel_reads_and_small_buffers_give_the_same_records(tf, tmp_path):
+    files = []
+    for number in range(3):
+        files.append(str(tmp_path / f"{number}.tfrecord"))
+        with tf.io.TFRecordWriter(files[-1]) as writer:
+            for i in range(10):
+                writer.write(f"{number}-{i}".encode() * 50)
+    one_by_one = list(tf.data.TFRecordDataset(files).as_numpy_iterator())
+    assert one_by_one == list(tf.data.TFRecordDataset(files, buffer_size=100).as_numpy_iterator())
+    at_once = list(tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE).as_numpy_iterator())
+    assert sorted(one_by_one) == sorted(at_once)
+
+
+def test_parallel_batches_are_the_same_batches(tf):
+    rows = tf.data.Dataset.range(23)
+    serial = [b.tolist() for b in rows.batch(4).as_numpy_iterator()]
+    assert serial == [b.tolist() for b in rows.batch(4, num_parallel_calls=tf.data.AUTOTUNE).as_numpy_iterator()]
+
+
+def test_a_cache_inside_the_function_of_an_interleave_is_made_anew_for_every_input(tf):
+    reads = tf.Variable(0)
+
+    def read(i):
+        def count(x):
+            with tf.control_dependencies([reads.assign_add(1)]):
+                return tf.identity(x)
+
+        return tf.data.Dataset.range(3).map(count).cache()
+
+    dataset = tf.data.Dataset.range(2).interleave(read, cycle_length=2)
+    for epoch in (1, 2):
+        assert len(elements(dataset)) == 6
+        assert int(reads) == 6 * epoch
+
+
+def test_an_unfinished_cache_is_never_used(tf):
+    reads = tf.Variable(0)
+
+    def count(x):
+        with tf.control_dependencies([reads.assign_add(1)]):
+            return tf.identity(x)
+
+    dataset = tf.data.Dataset.range(10).map(count).cache().take(4)
+    counts = []
+    for _ in range(3):
+        elements(dataset)
+        counts.append(int(reads))
+    assert counts[0] < counts[1] < counts[2]
+
+
+def test_tf_data_runs_functions_on_one_thread_each_by_itself(tf, tmp_path):
+    """Why there is no rule `intra-op-contention`: what it would propose is the default."""
+    from advisor.trace import read_trace
+
+    tf.profiler.experimental.start(str(tmp_path))
+    elements(tf.data.Dataset.range(10).map(lambda x: x + 1))
+    tf.profiler.experimental.stop()
+    (host,) = read_trace(tmp_path).hosts
+    roots = [facts.parameters for facts in host.iterators.values() if facts.long_name.endswith("::Root")]
+    assert roots and all(parameters["intra_op_parallelism"] == 1 for parameters in roots)
