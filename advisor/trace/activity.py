@@ -38,7 +38,7 @@ _COMPILE = re.compile(
 )
 _EXECUTOR = re.compile(r"ExecutorState::Process|ExecutorDoneCallback")
 _MARKER = re.compile(
-    r"Eager(Execute|LocalExecute|KernelExecute).*|FunctionRun.*|(train|test|TraceContext)[^/]*"
+    r"Eager(Execute|LocalExecute|KernelExecute).*|FunctionRun.*|(train|test|TraceContext)[^/:]*"
     r"|KernelAndDevice(Func|Op)::Run|TFE_Py_\w+|(SessionRun|RunGraph|RunGraphDone)"
 )
 _EAGER_OP = re.compile(r"EagerLocalExecute: (?!__)\w+")
