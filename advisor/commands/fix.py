@@ -16,6 +16,7 @@ from advisor.commands.output import (
     check_fail_on,
     check_rule_names,
     console_for_people,
+    emit_html,
     emit_json,
     is_matched,
     progress_bar,
@@ -23,6 +24,7 @@ from advisor.commands.output import (
 from advisor.commands.script_target import (
     SCRIPT_SETTINGS,
     ScriptCommand,
+    html_option,
     json_option,
     read_duration,
     report_options,
@@ -30,6 +32,7 @@ from advisor.commands.script_target import (
     run_options,
     target_argument,
 )
+from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
     from advisor.fixing import FixResult
@@ -60,9 +63,11 @@ DEFAULT_BUDGET = "10min"
 )
 @click.option("--pipeline-only", is_flag=True, help="Prove on the input pipeline alone, without running the training.")
 @json_option
+@html_option
 @run_options
 @report_options
-def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bool, fail_on: tuple[str, ...], write: bool,
+def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None, quiet: bool,
+            fail_on: tuple[str, ...], write: bool,
             undo: bool, only: tuple[str, ...], budget: float, pipeline_only: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Run SCRIPT, try what would make its input faster, and keep what is measured to be faster.
 
@@ -85,14 +90,18 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, quiet: bo
         click.echo(fixing.announcement(wish), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
         result = fixing.fix(wish, rules, settings, on_progress)
-    report = _write(result, request) if write else result.report
+    report, refusal = _write(result, request) if write else (result.report, None)
     _keep(report)
     emit_json(report, json_path)
+    emit_html(report, html_path)
     if not quiet:
         from advisor.report.proof_text import print_proof
 
         print_proof(report, console_for_people(to_stderr=json_path == "-"))
-        _say_what_next(result, write, target)
+        if refusal is None:
+            _say_what_next(result, write, target)
+    if refusal is not None:  # the proof has been shown: it took minutes
+        raise refusal
     is_faster = any(fix.is_applied for fix in report.fixes)
     return EXIT_MATCHED if is_matched(report, fail_on) and not is_faster else 0
 
@@ -110,15 +119,19 @@ def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
     return 0
 
 
-def _write(result: FixResult, request: Request) -> Report:
-    """Change the user's files as proved; the backup goes to the run folder."""
+def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | None]:
+    """Change the user's files as proved, with a backup in the run folder; the report that says so, or why nothing was written."""
     report = result.report
     if not result.patch.files or report.proof is None:
-        return report
+        return report, None
     from advisor.fixes.write import write_patch
 
-    written = write_patch(result.patch, Path(report.run_folder), request.path)
-    return replace(report, proof=replace(report.proof, changed_files=tuple(str(path) for path in written)))
+    try:
+        written = write_patch(result.patch, Path(report.run_folder), request.path)
+    except AdvisorError as error:
+        notes = (*report.proof.notes, f"Nothing was written: {error}")
+        return replace(report, proof=replace(report.proof, notes=notes)), error
+    return replace(report, proof=replace(report.proof, changed_files=tuple(str(path) for path in written))), None
 
 
 def _keep(report: Report) -> None:
