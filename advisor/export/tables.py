@@ -15,6 +15,8 @@ from typing import Any
 Json = dict[str, Any]
 Runs = Sequence[tuple[str, Json]]
 
+MAX_CELL = 32_000
+"""Characters of one cell; spreadsheets hold 32,767."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -112,7 +114,8 @@ def _flat(row: Json) -> Json:
 
 def _cell(value: object) -> object:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        text = value[:MAX_CELL]
+        return f"'{text}" if text.startswith(_FORMULA) else text
     if isinstance(value, list | tuple):
         return _cell(" ".join(map(str, _scalars(value))))
     return "" if value is None else value

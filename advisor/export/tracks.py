@@ -80,18 +80,19 @@ class OpenProfile:
             track = tid + number
             yield _name("thread_name", pid, track, title if not number else f"{title} (overlapping {number})")
             yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": track, "args": {"sort_index": track}}
-        names = {number: text(entry.display_name) or text(entry.name) for number, entry in plane.event_metadata.items()}
+        names = {number: _names(text(e.name), text(e.display_name)) for number, e in plane.event_metadata.items()}
         stats = {number: text(entry.name) for number, entry in plane.stat_metadata.items()}
         base_ps = (line.timestamp_ns - self.zero_ns + placed.shift_ns) * 1000
         for event, track in zip(_timed(line), tracks.tolist(), strict=True):
+            name, more = names.get(event.metadata_id, ("", {}))
             yield {
                 "ph": "X",
-                "name": names.get(event.metadata_id, ""),
+                "name": name,
                 "pid": pid,
                 "tid": tid + track,
                 "ts": (base_ps + event.offset_ps) / 1e6,
                 "dur": event.duration_ps / 1e6,
-                "args": _arguments(decode_stats(event.stats, stats)),
+                "args": more | _arguments(decode_stats(event.stats, stats)),
             }
         return tid + used
 
@@ -154,6 +155,11 @@ def _tracks(line: Any) -> npt.NDArray[np.int32]:  # noqa: ANN401
         stacks[number].append(finish)
         tracks[row] = number
     return tracks
+
+
+def _names(name: str, display_name: str) -> tuple[str, Event]:
+    """What is written on the event, and its full name as an argument where that says more."""
+    return (display_name, {"long_name": name}) if display_name and display_name != name else (name, {})
 
 
 def _arguments(stats: Mapping[str, object]) -> Event:

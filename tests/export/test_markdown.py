@@ -1,0 +1,48 @@
+"""Markdown: short, with the proof, and texts of the run take no effect."""
+
+from __future__ import annotations
+
+import re
+
+from advisor.export.markdown import code, fenced, plain, report_to_markdown
+from tests.report.html.samples import hostile, proved, real_report
+
+FENCE = re.compile(r"^(`{3,})diff$(.*?)^\1$", re.MULTILINE | re.DOTALL)
+
+
+def test_says_verdict_proof_and_change():
+    text = report_to_markdown(proved())
+    assert text.startswith("### tf.data: ")
+    assert "| input pipeline | 10 elements/s | 25 elements/s | 2.5x (2.4x to 2.6x) |" in text
+    assert "+ds.map(decode, num_parallel_calls=4)" in text
+    assert "| 1 | Parallelise map&#40;decode&#41; |" in text
+
+
+def test_real_run_names_its_bottleneck():
+    assert "**Bottleneck:** `scripts/interleave_map.py:14` `.map(heavy)`, 93.5 % of the wait" in report_to_markdown(
+        real_report("interleave_map")
+    )
+
+
+def test_hostile_texts_take_no_effect():
+    report = hostile()
+    report["findings"][0]["title"] += " @everyone [x](http://a) | cell \n# heading"
+    report["findings"][0]["diff"] = "+a\n```\n</details><script>alert(1)</script>\n````\n"
+    text = report_to_markdown(report)
+    assert len(text) < 100_000
+    outside = re.sub(r"(`+)[^`].*?\1", "", FENCE.sub("", text))
+    assert "<script" not in outside
+    assert "@everyone" not in outside
+    assert "](http" not in outside
+    assert not re.search(r"^# heading", outside, re.MULTILINE)
+    assert text.count("<details>") == text.count("</details>") - text.count("</details><script>")
+    table = [line for line in text.splitlines() if line.startswith("| 1 |")]
+    assert len(re.findall(r"(?<!\\)\|", table[0])) == 7
+
+
+def test_code_and_blocks_hold_any_text():
+    assert code("a`b``c") == "```a`b``c```"
+    assert code("`a`") == "`` `a` ``"
+    assert code("") == ""
+    assert fenced("a\n````\n", "diff").startswith("`````diff\n")
+    assert plain("<b>*_[") == "&#60;b&#62;&#42;&#95;&#91;"
