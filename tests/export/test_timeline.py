@@ -46,7 +46,8 @@ def processes(events):
 
 def test_five_runs_hold_all_events():
     events = merged(*FIVE)
-    drawn = Counter(processes(events)[event["pid"]].split(":")[0] for event in events if event["ph"] == "X")
+    names = processes(events)
+    drawn = Counter(names[event["pid"]].split(":")[0] for event in events if event["ph"] == "X")
     assert drawn == {run.name: num_events(run) for run in FIVE}
     assert min(event["ts"] for event in events if event["ph"] == "X") == 0
 
