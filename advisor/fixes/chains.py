@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import libcst as cst
+from libcst.helpers import get_full_name_for_node
 
 from advisor.fixes.links import check_link, insert_link, link_span, self_assignment
 from advisor.fixes.names import names_in
 from advisor.fixes.not_plain import NotPlainError
 from advisor.fixes.splices import Cut
-from advisor.fixes.syntax import NEWLINE, LocatedCall, Source, mentions
+from advisor.fixes.syntax import NEWLINE, LocatedCall, Source, find_all, mentions
 
 
 def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: bool = True) -> Cut:
@@ -82,6 +83,9 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
     start, end = body.index(first), body.index(last)
     if start >= end:
         raise unclear
+    if "." in name:
+        _check_attribute_lines(body[start + 1 : end + 1], name, unclear)
+        return
     scope = source.scope(call.node)
     everywhere = Counter(mentions(scope.body if isinstance(scope, cst.FunctionDef | cst.ClassDef) else scope))
     if not any(isinstance(each, cst.For | cst.While) for each in source.parents(first)):
@@ -116,20 +120,28 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
         _check_unused(everywhere, expected, name, call)
 
 
+def _check_attribute_lines(lines: Sequence[cst.CSTNode], name: str, unclear: NotPlainError) -> None:
+    """`self.ds = self.ds.a()`: who else holds `self` is not known, so that line must follow line."""
+    for line in lines:
+        uses = [get_full_name_for_node(each) for each in find_all(line, cst.Attribute)].count(name)
+        if _assigned(line) != name or _head(_assigned_value(line)) != name or uses != 2:
+            raise unclear
+
+
 def _check_unused(everywhere: Counter[str], expected: Counter[str], name: str, call: LocatedCall) -> None:
     if everywhere[name] != expected[name]:
         raise NotPlainError(f"{name}, which comes from {call.method}, is used for something else, too.")
 
 
 def _assigned(statement: cst.CSTNode) -> str | None:
-    """`x` for a line `x = ...`."""
+    """`x` for a line `x = ...`, `self.x` for `self.x = ...`."""
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
     assign = statement.body[0]
     if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
         return None
     target = assign.targets[0].target
-    return target.value if isinstance(target, cst.Name) else None
+    return get_full_name_for_node(target) if isinstance(target, cst.Name | cst.Attribute) else None
 
 
 def _assigned_value(statement: cst.CSTNode) -> cst.BaseExpression | None:
@@ -143,7 +155,7 @@ def _head(value: cst.BaseExpression | None) -> str | None:
     is_chain = False
     while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
         value, is_chain = value.func.value, True
-    return value.value if is_chain and isinstance(value, cst.Name) else None
+    return get_full_name_for_node(value) if is_chain and isinstance(value, cst.Name | cst.Attribute) else None
 
 
 def _ends_in(value: cst.BaseExpression | None, call: cst.Call) -> bool:

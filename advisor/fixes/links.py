@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
+from libcst.helpers import get_full_name_for_node
 
 from advisor.fixes.not_plain import NotPlainError
 from advisor.fixes.splices import Splice
@@ -79,13 +80,18 @@ def remove(source: Source, call: LocatedCall) -> Splice:
 
 
 def self_assignment(source: Source, call: LocatedCall) -> cst.SimpleStatementLine | None:
-    """The line `ds = ds.method(...)`, of which nothing would be left but `ds = ds`."""
+    """The line `ds = ds.method(...)` (or `self.ds = self.ds.method(...)`), of which nothing would be left but `ds = ds`."""
     parents = source.parents(call.node)
     assign = parents[0]
     if not isinstance(assign, cst.Assign) or not isinstance(call.node.func, cst.Attribute) or len(assign.targets) != 1:
         return None
-    target, receiver = assign.targets[0].target, call.node.func.value
-    if not isinstance(target, cst.Name) or not isinstance(receiver, cst.Name) or target.value != receiver.value:
+    target = get_full_name_for_node(assign.targets[0].target)
+    receiver = call.node.func.value
+    if (
+        target is None
+        or not isinstance(receiver, cst.Name | cst.Attribute)
+        or get_full_name_for_node(receiver) != target
+    ):
         return None
     return whole_line(parents[1], parents[2])
 

@@ -70,8 +70,8 @@ def _add_line(source: Source, call: LocatedCall, name: str, option: str, value: 
     if (get_full_name_for_node(made[0].value.func) or "").rpartition(".")[2] != "Options" or made[0].value.args:
         return None
     parents = source.parents(made[0])
-    line = whole_line(parents[0], cst.Module([]))
-    if line is None or not isinstance(parents[1], cst.Module | cst.IndentedBlock):
+    line = parents[0]
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     if not _serves_one_call(source, call, name):
         return None

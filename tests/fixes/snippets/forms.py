@@ -1,7 +1,7 @@
 """Other ways to call: helpers, loops, classes, lambdas, `functools.partial`, the class' own methods, aliases."""
 
 from advisor.model.finding import InsertAfter, SetArgument
-from tests.fixes.snippets import AUTOTUNE, Snippet, cached, parallel, prefetched, removed
+from tests.fixes.snippets import AUTOTUNE, Snippet, cached, moved, parallel, prefetched, removed
 
 PARALLEL = ", num_parallel_calls=tf.data.AUTOTUNE"
 
@@ -84,6 +84,39 @@ class Pipeline:
 ds = Pipeline(7).build().ds
 ''',
         cached(), [("self._double)\n", "self._double).cache()\n")],
+    ),
+    "a line of an attribute moved down": Snippet(
+        '''\
+import tensorflow as tf
+
+class Data:
+    def __init__(self):
+        self.seed = 3
+        self.ds = tf.data.Dataset.range(9)
+        self.ds = self.ds.shuffle(9, seed=self.seed)
+        self.ds = self.ds.map(lambda x: x + 1)
+        self.ds = self.ds.batch(2)
+
+ds = Data().ds
+''',
+        moved("shuffle", "map"),
+        [("        self.ds = self.ds.shuffle(9, seed=self.seed)\n        self.ds = self.ds.map(lambda x: x + 1)\n",
+          "        self.ds = self.ds.map(lambda x: x + 1)\n        self.ds = self.ds.shuffle(9, seed=self.seed)\n")],
+        gone=("self.ds = self.ds.shuffle(9, seed=self.seed)",), added=("self.ds = self.ds.shuffle(9, seed=self.seed)",),
+    ),
+    "a line of an attribute taken out": Snippet(
+        '''\
+import tensorflow as tf
+
+class Data:
+    def __init__(self):
+        self.ds = tf.data.Dataset.range(9)
+        self.ds = self.ds.cache()
+        self.ds = self.ds.batch(2)
+
+ds = Data().ds
+''',
+        removed("cache"), [("        self.ds = self.ds.cache()\n", "")], gone=("self.ds = self.ds.cache()",),
     ),
     "a partial as the function": Snippet(
         '''\
