@@ -1,0 +1,157 @@
+"""`advisor.watch` and `advisor.AdvisorCallback` where things are not as in the examples."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import advisor
+from advisor.errors import AdvisorError
+from tests.collect.conftest import run_script
+
+HEAD = """
+import tensorflow as tf
+
+def distort(index):
+    return tf.sort(tf.random.normal((100, 100)), axis=0)[0]
+
+def make():
+    return tf.data.Dataset.range(10**6).map(distort).batch(4)
+"""
+KERAS = """
+import keras
+def pairs():
+    return make().map(lambda x: (x, x[:, :1]))
+model = keras.Sequential([keras.layers.Input((100,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+"""
+SHORT = "warmup=5, steps=10"
+
+
+def run(tmp_path, text, code=0):
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(text))
+    done = run_script(script)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_importing_the_advisor_imports_and_hooks_nothing():
+    program = (
+        "import advisor, sys; advisor.analyze;"
+        "print([m for m in ('tensorflow', 'numpy', 'rich', 'advisor.watching') if m in sys.modules], advisor.watch);"
+        "print('tensorflow' in sys.modules, sys.meta_path[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[] <function watch") and "False <advisor.capture.hooks.AfterImport" in done.stdout
+
+
+@pytest.mark.parametrize("make", ["watch", "AdvisorCallback"])
+@pytest.mark.parametrize(("options", "words"), [({"steps": 0}, "steps"), ({"warmup": -1}, "warmup")])
+def test_wrong_options_are_told_before_anything_runs(make, options, words):
+    with pytest.raises(AdvisorError, match=words):
+        getattr(advisor, make)(**options)
+
+
+def test_a_logdir_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(AdvisorError, match="is a file"):
+        advisor.watch(tmp_path / "file" / "logs")
+
+
+@pytest.mark.tensorflow
+def test_loops_one_after_another_within_another_and_without_data(tmp_path):
+    done = run(
+        tmp_path,
+        f"""
+        from advisor import watch
+        {textwrap.indent(HEAD, " " * 8)}
+        dataset = make()
+        iterator = iter(dataset)
+        for _ in range(30): next(iterator)
+        reports = []
+        for _ in range(2):  # the iterator is older than the watch
+            with watch("logs", {SHORT}, quiet=True) as run:
+                for _ in range(40): next(iterator)
+            reports.append(run)
+        assert reports[0].folder != reports[1].folder and not reports[1].problem
+        for each in reports:
+            assert each.report.analysis.main.steps.count == 10, each.report.analysis.main.steps
+            (series,) = each.report.analysis.recording.steps
+            assert len(series.start_ns) == 40, "only the steps of this watch"
+            assert each.report.analysis.main.iterators[-1].long_name.endswith("Range")
+            (site,) = [call.site for call in each.report.analysis.calls if call.method == "map"]
+            assert ".map(distort)" in open(__file__).readlines()[site.line - 1]
+        with watch("logs", {SHORT}) as outer:
+            with watch("logs") as inner:
+                pass
+            assert "Another part of this process" in inner.problem and inner.folder is None
+        assert outer.report is None and "Nothing took elements" in outer.problem
+        try:
+            with watch("logs", {SHORT}) as failing:
+                for n, _ in enumerate(dataset):
+                    if n == 40: raise ValueError("boom")
+        except ValueError:
+            pass
+        assert failing.report.analysis.recording.script_exit.exception == "ValueError: boom"
+        assert failing.report.analysis.recording.window.steps == 10
+        tf.profiler.experimental.start("own"); tf.profiler.experimental.stop()
+        print("done")
+        """,
+    )
+    assert "done" in done.stdout
+    assert len(list((tmp_path / "logs").glob("advisor-*"))) == 3, "what measured nothing leaves no folder"
+
+
+@pytest.mark.tensorflow
+def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
+    pytest.importorskip("tensorboard")
+    done = run(
+        tmp_path,
+        f"""
+        {textwrap.indent(HEAD + KERAS, " " * 8)}
+        import advisor
+        before = pairs()
+        model.fit(before, steps_per_epoch=20, epochs=2, verbose=0, validation_data=pairs().take(2), callbacks=[
+            advisor.AdvisorCallback("logs", {SHORT}), keras.callbacks.TensorBoard("logs", profile_batch=(2, 4))])
+        class Fails(keras.callbacks.Callback):
+            def on_train_batch_end(self, batch, logs=None):
+                if batch == 40: raise ValueError("boom")
+        callback = advisor.AdvisorCallback("logs", {SHORT})
+        print("second", flush=True)
+        model.fit(pairs(), steps_per_epoch=100, verbose=0, callbacks=[callback, Fails()])
+        """,
+        code=1,
+    )
+    first, second = done.stdout.split("second\n")
+    assert "made before the advisor was imported" in first and "its own session went first" in " ".join(first.split())
+    assert "its own session" not in " ".join(second.split()), "what concerned the first fit only"
+    assert "Input is the problem" in first and "Input is the problem" in second, "measured before it failed"
+    assert "ValueError: boom" in done.stderr and "train.py" in second
+    folders = sorted((tmp_path / "logs").glob("advisor-*"))
+    recording = advisor.analyze(folders[0]).analysis.recording
+    (main,) = [consumer for consumer in recording.consumers if consumer.is_main]
+    assert main.kind == "keras.fit" and main.site.file.endswith("train.py") and recording.window.steps == 10
+    assert list((tmp_path / "logs" / "train").glob("plugins/profile/*/*.xplane.pb")), (
+        "TensorBoard's own profile is there"
+    )
+
+
+@pytest.mark.tensorflow
+def test_under_analyze_it_stands_back(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        from advisor import watch
+        {textwrap.indent(HEAD, " " * 8)}
+        with watch("logs") as run:
+            for _ in make().take(200): pass
+        assert "watches this script already" in run.problem
+        """)
+    )
+    report = advisor.analyze(script, out=tmp_path / "run", steps=20, warmup=10, to_end=True)
+    assert report.analysis.main.steps.count == 20 and report.analysis.recording.script_exit.kind == "finished"
+    assert not (tmp_path / "logs").exists()
