@@ -48,9 +48,8 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
     from advisor.graph.assemble import Context, assemble, join_devices
     from advisor.graph.markers import calls_outside_marks, tell_calls_outside
     from advisor.graph.nodes import fold
-    from advisor.graph.planes import missing_parts
+    from advisor.graph.planes import explain_profiler_error, missing_parts
     from advisor.graph.timeline import build_timeline
-    from advisor.graph.verdict import explain_profiler_error
     from advisor.trace.steps import marked_steps
 
     calls = index_calls(recording.calls) if recording else {}

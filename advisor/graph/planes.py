@@ -5,6 +5,8 @@ In: a `HostTrace`.  Out: sentences for the report; none for a profile that has e
 
 from __future__ import annotations
 
+import re
+
 from advisor.model.trace import HostTrace
 
 IDLE_SHARE = 0.01
@@ -18,6 +20,37 @@ _EMPTY = (
     "{names} left no event: no op ran there inside the window, or its activity could not be traced (device_tracer_level=1,"
     " CUPTI and the permission to use it are needed)."
 )
+_JAX = (
+    "The profile was taken with JAX's profiler, which does not see tf.data: a program that reads its data through tf.data shows"
+    " that in a profile taken with tf.profiler.experimental.start(logdir)."
+)
+_REMEDIES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile("INSUFFICIENT_PRIVILEGES|insufficient privilege", re.IGNORECASE),
+        "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0, and capture again",
+    ),
+    (
+        re.compile("MULTIPLE_SUBSCRIBERS", re.IGNORECASE),
+        "end the other profiler of this process or GPU (nsys, nvprof, DCGM) and capture again",
+    ),
+    (
+        re.compile("VIRTUALIZED_DEVICE_NOT_SUPPORTED", re.IGNORECASE),
+        "profiling has to be allowed for the virtual GPU on its host (vGPU) before the capture",
+    ),
+    (
+        re.compile("libcupti|CUPTI could not be loaded", re.IGNORECASE),
+        "put CUDA's extras/CUPTI/lib64 on LD_LIBRARY_PATH and capture again",
+    ),
+)
+"""The profiler's own errors that are known, and what mends each. Source: CUPTI's error codes, and TensorFlow's texts."""
+
+
+def explain_profiler_error(text: str) -> str:
+    """The profiler's own error, with what to do about the ones that are known."""
+    for pattern, remedy in _REMEDIES:
+        if pattern.search(text):
+            return f"{text} - GPU activity is missing: {remedy}."
+    return text
 
 
 def missing_parts(host: HostTrace) -> tuple[str, ...]:
@@ -26,6 +59,8 @@ def missing_parts(host: HostTrace) -> tuple[str, ...]:
     said = []
     if not any(len(thread) for thread in host.threads) and any(plane.num_events for plane in devices):
         said.append(_NO_HOST)
+    if host.is_jax and not host.iterators:
+        said.append(_JAX)
     most = max((plane.num_events for plane in devices), default=0)
     if devices and not most and not host.errors:
         said.append(_EMPTY.format(names=", ".join(plane.name for plane in devices)))

@@ -86,18 +86,6 @@ def _too_few_steps(main: Pipeline) -> str:
     return sentence
 
 
-def explain_profiler_error(text: str) -> str:
-    """The profiler's own error, with what to do about the ones that are known."""
-    if "libcupti" in text:
-        return f"{text} - GPU activity is missing: put CUDA's extras/CUPTI/lib64 on LD_LIBRARY_PATH and capture again."
-    if "INSUFFICIENT_PRIVILEGES" in text:
-        return (
-            f"{text} - GPU activity is missing: run as root, or load the driver with "
-            "NVreg_RestrictProfilingToAdminUsers=0, and capture again."
-        )
-    return text
-
-
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | None:
     if recording is None or len(recording.ceiling_step_ns) < MIN_STEPS or main.steps is None:
         return None

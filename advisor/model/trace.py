@@ -108,6 +108,8 @@ class HostTrace:
     num_events: int = 0
     errors: tuple[str, ...] = ()
     """XSpace.errors and warnings, as they stand in the file, cleaned of control characters."""
+    is_jax: bool = False
+    """Taken with JAX's own profiler, which does not see tf.data."""
     warnings: tuple[str, ...] = ()
     """What had to be left out to read the file (impossible times, more names than a program has), in sentences."""
 

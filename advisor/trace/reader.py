@@ -22,6 +22,8 @@ from advisor.trace.xspace import clock_of as clock_of_lines
 
 HOST_PLANE = b"/host:CPU"
 ENVIRONMENT_PLANE = b"Task Environment"
+JAX_CALL = b"PjitFunction("
+"""Beginning of the name of a jitted function's call, which only JAX's profiler records."""
 MAX_THREADS = 4_000
 """Threads of a host that are read, those with most events first. Of the real profiles seen the largest has 122."""
 MOST_ERRORS = 100
@@ -87,9 +89,11 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
     threads: list[Thread] = []
     planes: list[PlaneFacts] = []
     dropped = unread = 0
+    is_jax = False
     for plane in space.planes:
         if plane.name == HOST_PLANE:
             decoder = PlaneDecoder(plane, labels, iterators, zero_ns)
+            is_jax |= any(metadata.name.startswith(JAX_CALL) for metadata in plane.event_metadata.values())
             lines = _busiest(plane.lines)
             unread += len(plane.lines) - len(lines)
             threads += [decoder.decode(line) for line in lines]
@@ -105,6 +109,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
         planes=tuple(planes),
         start_unix_ns=start_unix_ns,
         num_events=sum(_num_events(plane) for plane in space.planes),
+        is_jax=is_jax,
         warnings=_left_out(dropped, unread),
         errors=tuple(one_line(message) for message in (*space.errors, *space.warnings)[:MOST_ERRORS]),
     )
