@@ -6,7 +6,9 @@ contract.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from advisor.model.finding import Finding, Prediction, Safety
 from advisor.model.pipeline import Analysis
@@ -70,6 +72,11 @@ class RuleError:
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """Everything that a command found."""
+
+    notebook: ClassVar[Callable[[Report], str] | None] = None
+    """How a notebook shows a report: filled in by `advisor.report`, as the model knows no report."""
+
     analysis: Analysis
     findings: tuple[Finding, ...] = ()
     """Ranked: the largest predicted gain first."""
@@ -87,3 +94,8 @@ class Report:
     run_folder: str = ""
     timeline: tuple[HostView, ...] = ()
     """What threads and devices did in the window, host by host; empty where nobody asked for it."""
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks ask for; None: they show plain text."""
+        show = type(self).notebook
+        return None if show is None else show(self)

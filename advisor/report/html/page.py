@@ -61,8 +61,8 @@ def report_to_html(report: Json) -> bytes:
     views = pipeline_views(safe)
     styles = [_asset("report.css")]
     scripts = [_asset(name) for name in SCRIPTS]
-    page = _environment().get_template("page.html.j2")
-    text = page.render(
+    text = render(
+        "page.html.j2",
         report=safe,
         views=views,
         statistics=safe.get("statistics") or {},
@@ -74,6 +74,11 @@ def report_to_html(report: Json) -> bytes:
         data=_inert({"pipelines": [view["drawn"] for view in views], **chart_data(safe)}),
     )
     return text.encode("utf-8", "backslashreplace")
+
+
+def render(template: str, **values: object) -> str:
+    """A template of this package, filled in; values are escaped."""
+    return _environment().get_template(template).render(**values)
 
 
 def write_html(report: Json, path: Path) -> None:

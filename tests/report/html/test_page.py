@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 import advisor.report.html.page as page
+from advisor.engine import load_rules
+from advisor.errors import AdvisorError
+from advisor.phases import analyze_run
 from advisor.report.html import report_to_html, write_html
+from advisor.report.json import report_to_bytes
+from advisor.settings import Settings
 from tests.report.html.samples import GPU, PAGES, gpu_report, hostile, proved, real_report
+from tests.report.made_reports import empty_report, healthy_report, slow_report
 
 ROOT = Path(__file__).parents[3]
+OTHERS = sorted(path for path in (ROOT / "../shared/profiles").glob("*") if path.is_dir())
 needs_gpu_profile = pytest.mark.skipif(not GPU.is_dir(), reason="the profiles of others are not beside this checkout")
 
 
@@ -136,3 +143,19 @@ def test_proof_is_shown_with_its_intervals():
 def test_file_is_written_whole(tmp_path):
     write_html(real_report("keras_fit"), tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("made", [empty_report, healthy_report, slow_report])
+def test_reports_without_pipelines_or_findings_are_pages(made):
+    text = report_to_html(json.loads(report_to_bytes(made()))).decode()
+    assert made().analysis.verdict.sentence.split(".")[0] in text
+
+
+@pytest.mark.skipif(not OTHERS, reason="the profiles of others are not beside this checkout")
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
+def test_profiles_of_others_are_pages(path):
+    try:
+        report = report_to_bytes(analyze_run(path, load_rules([], Settings()), Settings()))
+    except AdvisorError:
+        pytest.skip("holds nothing to report")
+    assert len(report_to_html(json.loads(report))) < 3_000_000

@@ -1,0 +1,17 @@
+"""A report as the output of a notebook's cell: verdict, bottleneck, what to change.
+
+In: `Report`.  Out: HTML without a script, small enough to be kept in the notebook; report.html of the run folder has the rest.
+"""
+
+from __future__ import annotations
+
+from advisor.model.outcome import Report
+from advisor.report.html.page import render
+from advisor.report.html.wording import harmless
+from advisor.report.json import report_to_dict
+
+
+def report_to_cell(report: Report) -> str:
+    """The cell's HTML. Every text of the run is escaped."""
+    safe = harmless({**report_to_dict(report), "timeline": [], "statistics": None})
+    return render("notebook.html.j2", report=safe)
