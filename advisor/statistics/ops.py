@@ -38,14 +38,18 @@ class OpSum:
     occurrences: int = 0
     total: int = 0
     own: int = 0
+    eager: int = 0
+    """The part of `own` in runs outside any function."""
     is_eager: bool = False
+    """Some run was."""
 
-    def add(self, occurrences: int, total: int, own: int, is_eager: bool) -> None:
-        """Add runs of the op."""
-        self.occurrences += occurrences
-        self.total += total
-        self.own += own
-        self.is_eager = self.is_eager or is_eager
+    def add(self, other: OpSum) -> None:
+        """Add other runs of the op."""
+        self.occurrences += other.occurrences
+        self.total += other.total
+        self.own += other.own
+        self.eager += other.eager
+        self.is_eager |= other.is_eager
 
 
 @dataclass(slots=True)
@@ -62,7 +66,7 @@ class SideSums:
     def merge(self, other: SideSums) -> None:
         """Add another host's."""
         for key, op in other.ops.items():
-            self.of(*key).add(op.occurrences, op.total, op.own, op.is_eager)
+            self.of(*key).add(op)
         self.idle += other.idle
 
     @property
@@ -79,7 +83,7 @@ class SideSums:
     def eager_share(self) -> float | None:
         """Of the ops' self time, what ran eagerly; None: no ops."""
         busy = self.busy
-        return sum(op.own for op in self.ops.values() if op.is_eager) / busy if busy else None
+        return sum(op.eager for op in self.ops.values()) / busy if busy else None
 
 
 @dataclass(slots=True)
@@ -112,10 +116,12 @@ def _add_host(side: SideSums, activity: HostActivity) -> None:
     count = len(activity.names)
     runs = np.bincount(name, minlength=count)
     total, self_time = _sums(name, duration, count), _sums(name, own, count)
-    is_eager = np.bincount(name, weights=_eager(activity, rows), minlength=count) > 0
+    is_eager = _eager(activity, rows)
+    eager, eager_runs = _sums(name[is_eager], own[is_eager], count), np.bincount(name[is_eager], minlength=count)
     for number in np.unique(name).tolist():
         sums = side.of(*(named[number] or (activity.names[number], xla_type(activity.names[number]))))
-        sums.add(int(runs[number]), int(total[number]), int(self_time[number]), bool(is_eager[number]))
+        times = (int(total[number]), int(self_time[number]), int(eager[number]))
+        sums.add(OpSum(int(runs[number]), *times, bool(eager_runs[number])))
     for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(thread)) + 1):
         span = int((start[part] + duration[part]).max() - start[part].min())
         side.idle += max(0, span - int(own[part].sum()))
@@ -195,15 +201,15 @@ def _add_device(side: SideSums, device: DeviceActivity) -> None:
         op, name = device.op[rows].astype(np.int64), device.name_of[rows].astype(np.int64)
         count = len(device.ops)
         total, self_time = _sums(op, device.duration_ps[rows], count), _sums(op, own[rows], count)
-        eager = np.bincount(op, weights=device.is_eager[rows], minlength=count) > 0
+        is_eager = device.is_eager[rows]
+        eager, eager_runs = _sums(op[is_eager], own[rows][is_eager], count), np.bincount(op[is_eager], minlength=count)
         # an op that needs several kernels ran as often as the most frequent of them
-        pairs, runs = np.unique(op * max(1, len(device.names)) + name, return_counts=True)
+        pairs, per_kernel = np.unique(op * max(1, len(device.names)) + name, return_counts=True)
         most = np.zeros(count, np.int64)
-        np.maximum.at(most, pairs // max(1, len(device.names)), runs)
+        np.maximum.at(most, pairs // max(1, len(device.names)), per_kernel)
         for number in np.unique(op).tolist():
-            side.of(*device.ops[number]).add(
-                int(most[number]), int(total[number]), int(self_time[number]), bool(eager[number])
-            )
+            times = (int(total[number]), int(self_time[number]), int(eager[number]))
+            side.of(*device.ops[number]).add(OpSum(int(most[number]), *times, bool(eager_runs[number])))
     end = device.start_ps + device.duration_ps
     side.idle += max(0, int(end.max() - device.start_ps.min()) - int(own[rows].sum()))
 
@@ -231,7 +237,7 @@ def type_rows(sums: OpSums) -> tuple[OpRow, ...]:
         folded: dict[str, OpSum] = {}
         counts: dict[str, int] = {}
         for (_, kind), op in table.ops.items():
-            folded.setdefault(kind, OpSum()).add(op.occurrences, op.total, op.own, op.is_eager)
+            folded.setdefault(kind, OpSum()).add(op)
             counts[kind] = counts.get(kind, 0) + 1
         rows += _ranked(side, [("", kind, op, counts[kind]) for kind, op in folded.items()], table.idle, {})
     return tuple(rows)

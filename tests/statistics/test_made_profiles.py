@@ -172,11 +172,12 @@ def test_an_eager_op_is_counted_once(tmp_path):
     line.event("EagerKernelExecute", 41, 59)
     line.event("__inference_step_1:__inference_step_1", 42, 58, "__inference_step_1")
     line.event("EagerLocalExecute: IteratorGetNext", 70, 74)
+    profile.host.line("tf_Compute/1").event("Mul:Mul", 0, 14, "Mul")
     found = statistics_of(profile, tmp_path)
     rows = {row.name: row for row in found.ops}
     assert {name for name, row in rows.items() if row.is_eager} == {"Relu", "Mul"}
-    assert (rows["Relu"].self_ns, rows["Mul"].self_ns) == (10_000, 6_000)
-    assert found.device.host_eager_share == pytest.approx(16 / (16 + 16 + 4))
+    assert (rows["Relu"].self_ns, rows["Mul"].self_ns, rows["Mul"].occurrences) == (10_000, 20_000, 2)
+    assert found.device.host_eager_share == pytest.approx(16 / (16 + 16 + 4 + 14)), "Mul in a function is not eager"
 
 
 def test_tracing_and_compilation(tmp_path):
