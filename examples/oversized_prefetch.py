@@ -1,6 +1,6 @@
-"""oversized-prefetch: a thousand batches are prefetched where two are enough.
+"""oversized-prefetch: hundreds of batches are prefetched where two are enough.
 
-The pipeline is faster than training, so the buffer fills until memory is short. The marked call's number is meant in batches,
+The pipeline is faster than training, so the buffer fills with gigabytes. The marked call's number is meant in batches,
 each of 12 MB; `tf.data.AUTOTUNE` belongs there.
 """
 
@@ -20,7 +20,7 @@ def make_image(index):
 dataset = tf.data.Dataset.range(16 * 4000)
 dataset = dataset.map(make_image, num_parallel_calls=tf.data.AUTOTUNE)
 dataset = dataset.batch(16)
-dataset = dataset.prefetch(1000)  # <- oversized-prefetch
+dataset = dataset.prefetch(256)  # <- oversized-prefetch
 
 first = tf.Variable(tf.random.normal((64 * 64 * 3, 512), stddev=0.01))
 second = tf.Variable(tf.random.normal((512, 64 * 64 * 3), stddev=0.01))
