@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli import main
+from tests.browser import find_browser
 
 DATA = Path(__file__).parents[1] / "data"
 FIVE = [DATA / name for name in ("keras_fit", "mirrored", "zip_filter", "generator", "interleave_map")]
@@ -52,8 +53,12 @@ def test_trace_viewer_imports_every_event(merged, browser):
     if viewer is None:
         pytest.skip("tensorboard-plugin-profile before 2.20, which brings the trace viewer along, is not installed")
     path, events = merged
-    page = browser.new_page()
+    # the viewer reads a file beside it, which browsers allow only when told to
+    own = browser.browser_type.launch(
+        executable_path=find_browser(), args=["--no-sandbox", "--allow-file-access-from-files"]
+    )
+    page = own.new_page()
     page.goto(viewer.as_uri())
-    page.wait_for_function("typeof tr !== 'undefined' && tr.importer && tr.importer.Import")
+    page.wait_for_function("typeof tr !== 'undefined' && tr.Model && tr.importer && tr.importer.Import")
     assert page.evaluate(IMPORT, path.read_text()) == [events, 0, len(FIVE)]
-    page.close()
+    own.close()
