@@ -66,6 +66,8 @@ class FixResult:
     report: Report
     patch: Patch = field(default_factory=Patch)
     """Of the fixes that are applied; empty if none is."""
+    changed_meanwhile: Path | None = None
+    """A file of the patch that was changed after the script had been started: what was measured is not what stands there."""
 
 
 def announcement(wish: FixRequest) -> str:
@@ -95,7 +97,7 @@ class _Fixing:
         self, wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
     ) -> None:
         self._wish, self._rules, self._settings, self._on_progress = wish, rules, settings, on_progress
-        self._began = time.monotonic()
+        self._began, self._began_ns = time.monotonic(), time.time_ns()
         self._deadline = self._began + wish.budget_s
         self._runs = 0
         self._notes: list[str] = []
@@ -221,6 +223,11 @@ class _Fixing:
             self._notes.append(patch.reason)
             patch = Patch()
         is_applied = bool(patch.files) and is_proved(whole)
+        changed = next((path for path in patch.files if _changed_ns(path) >= self._began_ns), None)
+        if changed is not None:
+            self._notes.append(
+                f"{changed} has changed since the script was started; what was measured is what it was then."
+            )
         about = ProofFacts(
             runs=self._runs,
             seconds=time.monotonic() - self._began,
@@ -230,7 +237,16 @@ class _Fixing:
             written_files=self._written,
             notes=tuple(self._notes),
         )
-        return FixResult(report_of(report, loop, whole, about), patch if is_applied else Patch())
+        return FixResult(report_of(report, loop, whole, about), patch if is_applied else Patch(), changed)
+
+
+def _changed_ns(path: Path) -> int:
+    """When the file was last changed, Unix time; one that is gone: now. An editor may keep the time of its contents."""
+    try:
+        status = path.stat()
+    except OSError:
+        return time.time_ns()
+    return max(status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _startup_s(report: Report, began_ns: int) -> float:

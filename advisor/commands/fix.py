@@ -127,6 +127,11 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
     from advisor.fixes.write import write_patch
 
     try:
+        if result.changed_meanwhile is not None:
+            raise AdvisorError(
+                f"{result.changed_meanwhile} has changed since the script was started, so no file was changed; run advisor fix "
+                "again."
+            )
         written = write_patch(result.patch, Path(report.run_folder), request.path)
     except AdvisorError as error:
         notes = (*report.proof.notes, f"Nothing was written: {error}")
