@@ -3,8 +3,9 @@
 In: an address and what to collect.  Out: the bytes of an XSpace, or what went wrong as a `grpc.RpcError`.
 
 The service is asked directly, not through `tf.profiler.experimental.client.trace`: this needs no TensorFlow where the
-command runs (grpcio is enough and loads in a tenth of a second), tells why a call failed, can be cancelled, and lets the
-server send the profile instead of writing it to a disk that both machines must see. JAX's `start_server` and TensorFlow
+command runs (grpcio is enough and loads in a tenth of a second), tells why a call failed, can be cancelled, hands on the
+tracer levels (TF 2.21's client drops them: "expects an i value"), and lets the server send the profile instead of writing it
+to a disk that both machines must see. JAX's `start_server` and TensorFlow
 Serving offer the same service.
 
 Messages and numbers: `tsl/profiler/protobuf/profiler_service.proto` and `profiler_options.proto`, as TF 2.21 has them.
@@ -50,7 +51,7 @@ class TracerLevels:
     """How much is traced. Fields as in `tf.profiler.experimental.ProfilerOptions`."""
 
     host: int = 2
-    """1: the most important events, 2: all that the analysis needs, 3: everything."""
+    """1: the most important events, tf.data's iterators not among them; 2: all that the analysis needs; 3: everything."""
     python: int = 0
     """1: Python calls too; slows the job down much."""
     device: int = 1

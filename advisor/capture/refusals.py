@@ -37,7 +37,7 @@ def explain_failure(address: str, error: Any, limit_s: float) -> Refusal:  # noq
     if code == "DEADLINE_EXCEEDED":
         return Refusal(
             f"The job at {address} had not handed over its profile after {limit_s:g} s: collect less, with a shorter "
-            "--duration or --host-tracer-level 1.",
+            "--duration and without Python's calls.",
             is_final=True,
         )
     if "nother profil" in details:

@@ -24,6 +24,8 @@ GRACE_S = 60.0
 """What a server may take beyond the duration to gather the events and send them; TensorFlow's own client gives as much."""
 RETRY_PAUSE_S = 1.0
 _POLL_S = 0.1
+ITERATOR_LEVEL = 2
+"""The lowest `host_tracer_level` at which TensorFlow records iterators (seen with 2.21)."""
 _ITERATOR = b"Iterator::"
 """Stands in every profile in which a tf.data iterator ran."""
 _ADDRESS = re.compile(r"(?:grpc://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s@]+):(?P<port>\d{1,5})/?")
@@ -55,7 +57,7 @@ class Sampled:
     """The run's name below `plugins/profile`, as `--run` takes it."""
     files: tuple[Path, ...]
     warnings: tuple[str, ...] = ()
-    """Workers that gave nothing, in sentences."""
+    """Workers that gave nothing, and what else limits the profile, in sentences."""
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
@@ -88,7 +90,13 @@ def sample(request: SamplingRequest, on_progress: Callable[[Progress], None]) ->
         files, refused = _collect(request, folder, on_progress)
         if not files:
             raise AdvisorError(_all_refused(refused))
-        return Sampled(request.out, folder.name, tuple(files.values()), tuple(refused.values()))
+        warnings = list(refused.values())
+        if request.levels.host < ITERATOR_LEVEL:
+            warnings.append(
+                f"At --host-tracer-level {request.levels.host} the profiler records no tf.data iterators, so nothing can be said "
+                f"about input: capture at {ITERATOR_LEVEL}."
+            )
+        return Sampled(request.out, folder.name, tuple(files.values()), tuple(warnings))
 
 
 def _require_grpc() -> None:
@@ -132,17 +140,17 @@ def _collect(
     """(address -> file, address -> why there is none)."""
     files: dict[str, Path] = {}
     refused: dict[str, str] = {}
-    workers = [Worker(address) for address in request.addresses]
+    connected = workers = [Worker(address) for address in request.addresses]
     try:
         for attempt in range(request.retries + 1):
             if attempt:
                 time.sleep(RETRY_PAUSE_S)
             again = []
             for worker, result in _attempt(request, workers, folder, attempt, on_progress):
-                if isinstance(result, Path):
+                if isinstance(result, Path):  # one without iterators stays until there is a better one
                     files[worker.address] = result
                     refused.pop(worker.address, None)
-                    is_done = _has_iterators(result)
+                    is_done = request.levels.host < ITERATOR_LEVEL or _has_iterators(result)
                 else:
                     if worker.address not in files:
                         refused[worker.address] = result.sentence
@@ -153,8 +161,10 @@ def _collect(
             if not workers:
                 break
     finally:
-        for worker in workers:
+        for worker in connected:
             worker.close()
+    for path in set(folder.iterdir()) - set(files.values()):
+        path.unlink()  # an old server writes a file even where it has seen nothing
     return files, refused
 
 
@@ -201,7 +211,6 @@ def _keep(answer: Answer, address: str, folder: Path, attempts: int) -> Path | R
     """The profile on disk: written here, or by an old server, if both see the same disk."""
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', address)}.xplane.pb"
     if answer.is_empty:
-        path.unlink(missing_ok=True)
         return explain_nothing_collected(address, attempts)
     if answer.xspace:
         path.write_bytes(answer.xspace)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Logdir to add the run to (default: a new one)."
 )
 @click.option(
-    "--host-tracer-level", default=2, show_default=True, type=click.IntRange(1, 3), help="Detail of CPU events."
+    "--host-tracer-level", default=2, show_default=True, type=click.IntRange(1, 3), help="CPU events; 1: no tf.data."
 )
 @click.option(
     "--python-tracer-level", default=0, show_default=True, type=click.IntRange(0, 1), help="1: Python calls too."

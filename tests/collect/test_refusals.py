@@ -168,6 +168,12 @@ def test_a_profile_without_iterators_is_tried_again_and_kept(folder):
     assert len(calls) == 3
 
 
+def test_an_empty_answer_later_takes_nothing_away(folder):
+    answers = [profile(xspace=b"no pipeline"), profile(empty_trace=True)]
+    with grpc_server(lambda request, context: answers.pop(0)) as address:
+        assert ask(folder, address, retries=1).files[0].read_bytes() == b"no pipeline"
+
+
 def test_what_is_asked_for(folder):
     asked = []
     levels = sampling.TracerLevels(host=3, python=1, device=0)
@@ -196,6 +202,16 @@ def write_as_old_servers_do(request, context):
 def test_an_old_server_writes_the_file_itself(folder):
     with grpc_server(write_as_old_servers_do) as address:
         assert ask(folder, address).files[0].read_bytes() == XSPACE
+
+
+def test_an_old_server_that_has_seen_nothing_leaves_no_file(folder):
+    def empty(request, context):
+        write_as_old_servers_do(request, context)
+        return profile(empty_trace=True)
+
+    with grpc_server(empty) as nothing, grpc_server(write_as_old_servers_do) as address:
+        (kept,) = ask(folder, nothing, address).files
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_an_old_server_on_another_machine(folder):
