@@ -45,9 +45,10 @@ def analyze(
 ) -> Report:
     """Analyse a script, a saved run, a function that trains, or a dataset; settings of `[tool.advisor]` apply.
 
-    `target` is a script (run in a child process with `args`), a run folder, a logdir or a `.xplane.pb` file, as for `advisor
-    analyze`. `out` is the script's run folder (default: a new one below the user's state folder), `rules` are folders of more
-    rules; `steps`, `warmup`, `seconds` (of the window), `to_end` and `ceiling` are the options of the same names.
+    `target` is a script (run in a child process with `args`), a run folder, a logdir or a `.xplane.pb` file (or a URL of
+    one), as for `advisor analyze`. `out` is the script's run folder (default: a new one below the user's state folder), `rules`
+    are folders of more rules; `steps`, `warmup`, `seconds` (of the window), `to_end` and `ceiling` are the options of the same
+    names.
 
     A function is called with `args` in this process and watched until it returns (`out`, `steps` and `warmup` hold for it). A
     `tf.data.Dataset` is read as fast as it goes, by a consumer that does nothing else: the report says what limits the pipeline,
@@ -59,6 +60,7 @@ def analyze(
     from pathlib import Path
 
     from advisor import phases
+    from advisor.locations import locate
 
     folders = tuple(Path(folder) for folder in rules)
     if not isinstance(target, str | Path):
@@ -68,7 +70,7 @@ def analyze(
             return optimizing.analyze_dataset(target, folders)
         return optimizing.analyze_function(target, args, out, warmup, steps)
     request = phases.Request(
-        path=Path(target),
+        path=locate(target) if isinstance(target, str) else target,
         args=tuple(str(arg) for arg in args),
         out=None if out is None else Path(out),
         rule_directories=folders,

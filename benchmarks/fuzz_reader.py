@@ -32,9 +32,11 @@ with atheris.instrument_imports(include=["advisor"]):  # what is imported later 
     from advisor.engine import load_rules, run_rules
     from advisor.errors import AdvisorError
     from advisor.graph import analyse
+    from advisor.graph.inferred_calls import infer_calls
     from advisor.report.json import report_to_bytes
     from advisor.report.text import print_report
     from advisor.settings import Settings
+    from advisor.statistics import add_statistics
     from advisor.trace import read_trace
     from advisor.trace.lanes import draw_hosts
     from advisor.trace.xspace import XSpaceDecodeError, message_class, parse_events, parse_xspace
@@ -59,7 +61,8 @@ def try_one(data: bytes) -> None:
     path.write_bytes(data)
     try:
         trace = read_trace(path)
-        report = run_rules(analyse(trace, None, "input"), RULES, Settings())
+        analysis = add_statistics(infer_calls(analyse(trace, None, "input")), [path])
+        report = run_rules(analysis, RULES, Settings())
     except AdvisorError:
         return
     draw_hosts(trace)

@@ -17,7 +17,7 @@ import numpy as np
 from advisor.model.trace import EventKind, Thread
 from advisor.trace.iterators import IteratorTable, decode_stats
 from advisor.trace.kinds import STATS, classify
-from advisor.trace.plain_text import text as text
+from advisor.trace.plain_text import text
 from advisor.trace.xspace import parse_events
 
 SLICE = 32_768

@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
-from advisor.trace.content import read_profile as read_profile
 
 SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 MOST_NAMED = 10

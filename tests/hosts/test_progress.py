@@ -1,0 +1,25 @@
+"""Hosts that are read show as a bar; a single one does not."""
+
+from __future__ import annotations
+
+from advisor import phases
+from advisor.report.progress import describe
+from advisor.settings import Settings
+from tests.hosts.made_hosts import write_hosts
+
+
+def shown(logdir) -> list[str]:
+    said: list[str] = []
+    phases.analyze_run(logdir, [], Settings(), on_progress=lambda progress: said.append(describe(progress, 0)))
+    return said
+
+
+def test_a_bar_that_grows_with_the_hosts(tmp_path):
+    lines = shown(write_hosts(tmp_path, {f"h{number}": 100 for number in range(4)}))
+    assert lines[0] == "analysing (######------------------ 1/4 hosts)"
+    assert lines[-1] == "analysing (######################## 4/4 hosts)"
+    assert len(lines) == 4
+
+
+def test_one_host_needs_no_bar(tmp_path):
+    assert shown(write_hosts(tmp_path, {"a": 100})) == []
