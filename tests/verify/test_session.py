@@ -58,11 +58,14 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], P
 
 
 @pytest.fixture
-def no_leftovers() -> Iterator[None]:
-    """No folder of a proof and no process of ours is left."""
-    before = set(Path(tempfile.gettempdir()).glob("advisor-proof-*"))
+def no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is left in the folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield
-    assert set(Path(tempfile.gettempdir()).glob("advisor-proof-*")) <= before
+    assert list(folder.glob("advisor-*")) == []
 
 
 def consumed(path: Path, method: str, call_id: str) -> Call:
