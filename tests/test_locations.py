@@ -17,6 +17,8 @@ from advisor.trace import read_trace
 from tests.hosts.made_hosts import RUN, profile_of, write_hosts
 
 fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("upath")
+pytest.importorskip("aiohttp")
 
 
 @pytest.fixture
