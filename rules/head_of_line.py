@@ -50,7 +50,9 @@ class HeadOfLine(Rule):
     in order and fills each as its elements finish; it is not reported.
     """
 
-    min_blame_share: float = 0.3
+    min_parallelism: int = 4
+    """Parallel calls. With two or three, one finished element beside one that is in work is the ordinary state."""
+    min_blame_share: float = 0.5
     """Share of the consumer's wait that is blamed on the map. Where it is low, finished elements wait because nobody takes
     them."""
     max_running_share: float = 0.5
@@ -72,7 +74,11 @@ class HeadOfLine(Rule):
                 continue
             slots, waiting = call_slots(analysis, pipeline, iterator), iterator.buffered_elements or 0.0
             running = iterator.function_ns / pipeline.span_ns
-            if slots < 2 or running > self.max_running_share * slots or waiting < self.min_waiting_share * slots:
+            if (
+                slots < self.min_parallelism
+                or running > self.max_running_share * slots
+                or waiting < self.min_waiting_share * slots
+            ):
                 continue
             yield self._advice(analysis, pipeline, iterator, call, slots, running, waiting)
 
@@ -135,6 +141,10 @@ EXAMPLES = (
     fires(
         pipeline(source(), map_("load", ms=9, calls=8, idle_share=0.6, waiting=4), prefetch(), consumer_ms=1, cores=8),
         fixed="ds.map(load, num_parallel_calls=8, deterministic=False)",
+    ),
+    silent(
+        pipeline(source(), map_("load", ms=9, calls=2, idle_share=0.6, waiting=1), prefetch(), consumer_ms=1, cores=8),
+        because="of two calls one that waits says nothing",
     ),
     silent(
         pipeline(

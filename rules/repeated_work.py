@@ -25,6 +25,7 @@ from advisor.rule import (
     is_read_again,
     label,
     place,
+    upstream_calls,
 )
 from advisor.testing import (
     batch,
@@ -79,7 +80,7 @@ class RepeatedWork(Rule):
         pipeline = analysis.main
         if pipeline is None:
             return
-        places = [each for each in cache_places(analysis, pipeline) if each.prediction.value >= self.min_speedup]
+        places = [each for each in cache_places(analysis, pipeline) if self._is_worth_it(analysis, each)]
         fitting = [each for each in places if self._fits(analysis, each)]
         chosen: CachePlace | None = None
         for candidates in (
@@ -101,6 +102,12 @@ class RepeatedWork(Rule):
                 f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first"
                 f"{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
             )
+
+    def _is_worth_it(self, analysis: Analysis, candidate: CachePlace) -> bool:
+        """Whether it saves enough; where a cache upstream has saved the most already, a second one must be certain to."""
+        has_cache = any(each.method == "cache" for each in upstream_calls(analysis, candidate.call))
+        gain = candidate.prediction.low if has_cache else candidate.prediction.value
+        return gain >= self.min_speedup
 
     def _fits(self, analysis: Analysis, candidate: CachePlace) -> bool:
         """Whether the cache fits; what cannot be known is allowed, and not applied unasked."""
