@@ -1,5 +1,6 @@
-"""Fixes applied to the user's source.
+"""Fixes planned, replayed, and written into the user's source.
 
-In: a `Fix` and the recorded calls it speaks of.  Out: new source text and its diff (`source`), with the help of `syntax`
-(where a call stands in a file, to the character) and `names` (what a file calls TensorFlow).
+In: findings and the recorded calls they speak of.  Out: `plan` (which are tried, in which order), `replay` (a dataset made again
+with edits), `source` and `patch` (the user's files with edits, as bytes and diff), `write` (the files exchanged, and given back).
+docs/fixes.md tells the whole way.
 """

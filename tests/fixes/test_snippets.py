@@ -45,8 +45,31 @@ def data(tmp_path_factory):
         with tf.io.TFRecordWriter(str(folder / f"{name}.tfrecord")) as writer:
             for number in range(3):
                 writer.write(f"{name}{number}-".encode() * (number + 1))
+    prepare_numbers(folder / "tfds")
     (folder / "lines.csv").write_text("value,name\n1,a\n2,b\n3.5,c\n")
     return folder
+
+
+def prepare_numbers(folder: Path) -> None:
+    """A dataset of tfds with two splits."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    class Numbers(tfds.core.GeneratorBasedBuilder):
+        VERSION = tfds.core.Version("1.0.0")
+        code_path = None
+
+        def _info(self):
+            return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict({"n": tf.int64}))
+
+        def _split_generators(self, dl_manager):
+            return {"train": self._generate_examples(6), "test": self._generate_examples(4)}
+
+        def _generate_examples(self, count):
+            yield from ((number, {"n": number}) for number in range(count))
+
+    tfds.disable_progress_bar()
+    Numbers(data_dir=str(folder)).download_and_prepare()
 
 
 @pytest.mark.tensorflow

@@ -222,6 +222,42 @@ elif (ds := tf.data.Dataset.range(options["n"]).batch(2)) is not None:
         lambda c: [InsertAfter(_input_of_map(c), "cache")],
         [("seed=1\n)\n", "seed=1\n)\ntrain = train.cache()\n")], added=("train = train.cache()",),
     ),
+    "tfds.load": Snippet(
+        '''\
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+ds = tfds.load("numbers", data_dir="data/tfds", split="train")
+ds = ds.map(lambda x: x["n"] * 2).batch(2)
+''',
+        lambda c: [InsertAfter(_input_of_map(c), "cache")], [('split="train")', 'split="train").cache()')],
+    ),
+    "tfds.load with info": Snippet(
+        '''\
+import tensorflow as tf
+import tensorflow_datasets as tfds
+
+(train, test), info = tfds.load(
+    "numbers", data_dir="data/tfds", split=["train", "test"], with_info=True
+)
+test = test.batch(3)
+train = train.map(lambda x: x["n"] * 2)
+ds = train.batch(2)
+''',
+        lambda c: [InsertAfter(_input_of_map(c), "cache")],
+        [("with_info=True\n)\n", "with_info=True\n)\ntrain = train.cache()\n")],
+        added=("train = train.cache()",),
+    ),
+    "tfds.load of all splits": Snippet(
+        '''\
+import tensorflow_datasets as tfds
+
+splits = tfds.load("numbers", data_dir="data/tfds")
+ds = splits["train"].map(lambda x: x["n"] * 2)
+''',
+        lambda c: [InsertAfter(_input_of_map(c), "cache")], [('splits["train"].map', 'splits["train"].cache().map')],
+        added=(".cache()",),
+    ),
     "Keras' time series": Snippet(
         '''\
 import numpy as np
