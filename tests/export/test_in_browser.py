@@ -59,6 +59,6 @@ def test_trace_viewer_imports_every_event(merged, browser):
     )
     page = own.new_page()
     page.goto(viewer.as_uri())
-    page.wait_for_function("typeof tr !== 'undefined' && tr.Model && tr.importer && tr.importer.Import")
+    page.wait_for_function("typeof tr !== 'undefined' && !!(tr.Model && tr.importer && tr.importer.Import)")
     assert page.evaluate(IMPORT, path.read_text()) == [events, 0, len(FIVE)]
     own.close()

@@ -48,7 +48,7 @@ def _view(number: int, pipeline: Json, calls: dict[str, Json], findings: list[Js
                 "findings": [
                     (rank, finding)
                     for rank, finding in enumerate(findings, 1)
-                    if finding["iterator_id"] == iterator["id"]
+                    if finding["iterator_id"] == iterator["id"] or _stands_at(finding["site"], iterator)
                 ],
             }
             for place, iterator in enumerate(iterators)
@@ -88,6 +88,12 @@ def main_call(iterator: Json, site: Json | None) -> Json | None:
         call for call in iterator["calls"] if site and (call["line"], call["column"]) == (site["line"], site["column"])
     ]
     return at[0] if at else None
+
+
+def _stands_at(site: Json | None, iterator: Json) -> bool:
+    """Whether one of the iterator's calls is the one at `site`."""
+    wanted = (site["file"], site["line"], site["column"]) if site else None
+    return any((call["file"], call["line"], call["column"]) == wanted for call in iterator["calls"])
 
 
 def _node(iterator: Json, places: dict[str, int]) -> Json:

@@ -90,7 +90,7 @@
     const { nodes, ranks } = pipelines[current];
     const boxes = calls.map((call, index) => {
       const runs = call.runs.map((place) => nodes[place].title);
-      return { call, index, lines: [["minor", call.place], ["minor", runs.length ? `runs as ${shorten(runs.join(", "), 26)}` : "no iterator in the window"]].filter(([, text]) => text) };
+      return { call, index, lines: [["minor", call.place], ["minor", runs.length ? `runs as ${shorten(runs.join(", "), 22)}` : "no iterator in the window"]].filter(([, text]) => text) };
     });
     for (const box of boxes) graph.setNode(`n${box.index}`, { width: WIDTH, height: PAD * 2 + LINE * (box.lines.length + 1) });
     const edges = [];

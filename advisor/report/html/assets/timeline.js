@@ -11,12 +11,14 @@
   let range = [0, view.duration];
 
   function draw() {
+    const margin = holder.clientWidth < 600 ? 130 : 230;
+    const letters = margin / 6.7;
     const rows = [];
     const titles = [];
     let y = 0;
     for (const [name, spans] of view.lanes) {
       const levels = 1 + Math.max(...spans.map((span) => span[0]));
-      titles.push({ name: name.length > 34 ? `${name.slice(0, 33)}…` : name, full: name, y: y + 0.5 });
+      titles.push({ name: name.length > letters ? `${name.slice(0, letters - 1)}…` : name, full: name, y: y + 0.5 });
       for (const [level, start, duration, label, count, busy] of spans) {
         if (start + duration < range[0] || start > range[1]) continue;
         rows.push({ x1: Math.max(start, range[0]), x2: Math.min(start + duration, range[1]), y: y + level, kind: view.kinds[label], name: view.names[label], start, duration, count, busy, lane: name });
@@ -24,13 +26,13 @@
       y += levels + 0.6;
     }
     const chart = Plot.plot({
-      width: Math.max(700, holder.clientWidth - 4), height: 46 + y * LEVEL, marginLeft: 230, marginTop: 30, marginRight: 12,
+      width: Math.max(640, holder.clientWidth - 4), height: 46 + y * LEVEL, marginLeft: margin, marginTop: 30, marginRight: 12,
       color: { domain: Object.keys(colors), range: Object.values(colors).map(report.color) },
       x: { domain: range, axis: "top", label: null, tickFormat: report.time, grid: true },
       y: { domain: [y, 0], axis: null },
       marks: [
         Plot.rect(rows, { x1: "x1", x2: "x2", y1: "y", y2: (row) => row.y + 0.9, fill: "kind", fillOpacity: (row) => (row.count > 1 ? 0.55 : 1) }),
-        Plot.text(titles, { frameAnchor: "left", dx: -222, y: "y", text: "name", textAnchor: "start", title: "full" }),
+        Plot.text(titles, { frameAnchor: "left", dx: 8 - margin, y: "y", text: "name", textAnchor: "start", title: "full" }),
         Plot.tip(rows, Plot.pointer({ px: (row) => (row.x1 + row.x2) / 2, py: (row) => row.y + 0.5, x1: "x1", x2: "x2", y1: "y", y2: (row) => row.y + 0.9, title: describe, maxRadius: 30 })),
       ],
     });
@@ -73,7 +75,7 @@
     if (!event.ctrlKey && !event.shiftKey) return; // the wheel alone scrolls the page
     event.preventDefault();
     const box = holder.getBoundingClientRect();
-    zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.max(0, Math.min(1, (event.clientX - box.left - 230) / (box.width - 242))));
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.max(0, Math.min(1, (event.clientX - box.left - 130) / (box.width - 142))));
   }, { passive: false });
   document.getElementById("timeline-host").addEventListener("change", (event) => {
     view = views[Number(event.target.value)];
