@@ -16,7 +16,7 @@ from advisor.statistics.collect import Collected, mean_breakdown
 from advisor.statistics.device_facts import CPU, device_type
 from advisor.statistics.kernels import is_tensor_core_eligible
 from advisor.statistics.next_steps import next_steps
-from advisor.statistics.ops import DEVICE, HOST, IDLE
+from advisor.statistics.ops import DATASET, DEVICE, HOST, IDLE
 
 NUM_TOP_OPS = 10
 
@@ -53,22 +53,27 @@ def describe_overview(
 
 
 def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
-    """Of the devices; of the host where no device ran an op."""
+    """Of the devices; where no device ran an op, of the host without iterators, whose self time is waiting as well."""
     side = DEVICE if found.ops.device.ops else HOST
-    rows = [row for row in ops if row.side == side and row.type != IDLE][:NUM_TOP_OPS]
-    return tuple(
-        TopOp(
-            name=row.name,
-            type=row.type,
-            side=row.side,
-            self_ns=row.self_ns,
-            share=row.share,
-            cumulative_share=row.cumulative_share,
-            is_tensor_core_eligible=None if row.tensor_core_share is None else is_tensor_core_eligible(row.name),
-            is_using_tensor_core=None if row.tensor_core_share is None else row.tensor_core_share > 0,
+    rows = [row for row in ops if row.side == side and row.type not in (IDLE, DATASET)]
+    whole = sum(row.self_ns for row in rows)
+    top: list[TopOp] = []
+    below = 0
+    for row in rows[:NUM_TOP_OPS]:
+        below += row.self_ns
+        top.append(
+            TopOp(
+                name=row.name,
+                type=row.type,
+                side=row.side,
+                self_ns=row.self_ns,
+                share=row.self_ns / whole if whole else 0.0,
+                cumulative_share=below / whole if whole else 0.0,
+                is_tensor_core_eligible=None if row.tensor_core_share is None else is_tensor_core_eligible(row.name),
+                is_using_tensor_core=None if row.tensor_core_share is None else row.tensor_core_share > 0,
+            )
         )
-        for row in rows
-    )
+    return tuple(top)
 
 
 def _environment(found: Collected, analysis: Analysis) -> RunEnvironment:

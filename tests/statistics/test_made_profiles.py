@@ -159,6 +159,19 @@ def test_host_ops_and_iterators_nest(tmp_path):
     assert "not an op" not in rows
 
 
+def test_top_ops_of_a_host_are_no_iterators(tmp_path):
+    profile = MadeProfile()
+    line = profile.host.line("python")
+    line.event("Iterator::Root", 0, 90, id=1)
+    line.event("a:MatMul", 100, 130, "MatMul")
+    line.event("b:Add", 130, 140, "Add")
+    top = statistics_of(profile, tmp_path).overview.top_ops
+    assert [(op.name, op.side, op.share, op.cumulative_share) for op in top] == [
+        ("a", "host", 0.75, 0.75),
+        ("b", "host", 0.25, 1.0),
+    ]
+
+
 def test_an_eager_op_is_counted_once(tmp_path):
     """TensorFlow 2.21 shows the dispatch alone, 2.4 the op inside it too; a compiled function's call is no eager op."""
     profile = MadeProfile()
