@@ -127,6 +127,13 @@ def test_no_input_pipeline(folder):
     assert text_of(folder).startswith("There is no input pipeline in this profile: no tf.data iterator ran")
 
 
+@pytest.mark.parametrize("folder", ["tpu-inference-no-tfdata", "gpu-jax-no-tfdata"])
+def test_jax_is_said_to_be_the_reason(folder):
+    text = text_of(folder)
+    assert "JAX's profiler, which does not see tf.data" in text
+    assert "device events alone" not in text
+
+
 def test_a_text_round_trip_is_one_sentence(capsys):
     assert main(["analyze", str(PROFILES / "corrupt-utf8")]) == 2
     error = capsys.readouterr().err

@@ -57,7 +57,8 @@ def missing_parts(host: HostTrace) -> tuple[str, ...]:
     """Sentences about what the profile does not hold. A device that the profiler itself reports an error of is left to that."""
     devices = [plane for plane in host.planes if plane.name.startswith((f"{_DEVICE}GPU", f"{_DEVICE}TPU"))]
     said = []
-    if not any(len(thread) for thread in host.threads) and any(plane.num_events for plane in devices):
+    on_host = host.num_events - sum(plane.num_events for plane in host.planes)  # most are of no use and not in the threads
+    if not on_host and any(plane.num_events for plane in devices):
         said.append(_NO_HOST)
     if host.is_jax and not host.iterators:
         said.append(_JAX)
