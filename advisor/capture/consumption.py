@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 import threading
 import time
@@ -98,15 +99,17 @@ class Consumption:
     def _distribution_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The ceiling run replaces what is distributed, for the iterators are made from clones of it."""
         substitute = self._substitute or (lambda dataset: dataset)
+        signature = inspect.signature(original)
 
         @functools.wraps(original)
         def __init__(distributed: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-            if kwargs.get("dataset") is not None:
-                kwargs["dataset"] = substitute(kwargs["dataset"])
-            make = kwargs.get("dataset_fn")
+            bound = signature.bind(distributed, *args, **kwargs)
+            if bound.arguments.get("dataset") is not None:
+                bound.arguments["dataset"] = substitute(bound.arguments["dataset"])
+            make = bound.arguments.get("dataset_fn")
             if make is not None:
-                kwargs["dataset_fn"] = lambda context: substitute(make(context))
-            original(distributed, *args, **kwargs)
+                bound.arguments["dataset_fn"] = lambda context: substitute(make(context))
+            original(*bound.args, **bound.kwargs)
 
         return __init__
 
