@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import os
+import pty
 import socket
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
@@ -48,7 +53,7 @@ def refusal(folder, address, **options):
     return sentence
 
 
-@contextmanager
+@contextlib.contextmanager
 def grpc_server(answer):
     """A gRPC server; `answer(request, context)` answers Profile calls, None: there is no such service."""
     server = grpc.server(ThreadPoolExecutor(4))
@@ -251,6 +256,34 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         with pytest.raises(AdvisorError, match="--out"):
             ask(out, "localhost:1")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_without_grpcio(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(AdvisorError, match="pip install grpcio"):
+        ask(folder, "localhost:1")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_only(is_terminal, folder):
+    def slowly(request, context):
+        time.sleep(1)
+        return profile(xspace=XSPACE)
+
+    ours, theirs = pty.openpty() if is_terminal else os.pipe()
+    with grpc_server(slowly) as address:
+        command = [sys.executable, "-m", "advisor", "capture", address, "--no-report", "--out", str(folder)]
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env=environment)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # a terminal whose other side is closed
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    assert done.stdout.decode() == f"{folder}\n"
+    assert (f"({address})".encode() in shown) if is_terminal else not shown
 
 
 def test_interrupted(folder):
