@@ -72,9 +72,9 @@ class SerialFiles(Rule):
             if call.method in READERS and call.nested_in is None:
                 yield from self._reader(analysis, pipeline, call, use)
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method in ("flat_map", "interleave")), None)
-            if call is not None:
-                yield from self._outer(analysis, pipeline, iterator, call, use)
+            outer = next((each for each in iterator.calls if each.method in ("flat_map", "interleave")), None)
+            if outer is not None:
+                yield from self._outer(analysis, pipeline, iterator, outer, use)
 
     def _reader(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:
         """A reader that was given a list of files."""
