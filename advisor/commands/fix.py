@@ -140,11 +140,13 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
 
 
 def _keep(report: Report) -> None:
-    """The run folder's report.json says what was proved."""
+    """The run folder's report.json and report.html say what was proved."""
+    from advisor.report.html import REPORT_HTML_NAME
     from advisor.report.json import REPORT_NAME, write_report
 
     if report.run_folder:
         write_report(report, Path(report.run_folder) / REPORT_NAME)
+        emit_html(report, Path(report.run_folder) / REPORT_HTML_NAME)
 
 
 def _say_what_next(result: FixResult, write: bool, target: str) -> None:
