@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import assert_never
 
@@ -55,7 +56,7 @@ def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
 def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> str:
     """The text with the edits, one carried out after the other. Raises NotPlainError with the reason."""
     try:
-        source = Source(text)
+        source = _parsed(text)
         after = _Rewriting(source, _each_once(edits, calls), calls).text()
         ast.parse(after)
     except (SyntaxError, ValueError):
@@ -63,6 +64,12 @@ def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> st
     except RecursionError:
         raise NotPlainError("The text is nested too deeply.") from None
     return after
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> Source:
+    """LibCST needs about a millisecond a line, and the same few files are asked for again with every fix."""
+    return Source(text)
 
 
 def _each_once(edits: Sequence[Edit], calls: Mapping[str, Call]) -> list[Edit]:
