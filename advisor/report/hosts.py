@@ -52,9 +52,12 @@ def host_sentences(comparison: HostComparison) -> list[str]:
 
 
 def iterator_lines(analysis: Analysis) -> list[str]:
-    """Every iterator by its long name with its parameters, for profiles that know no calls; the main pipeline first."""
+    """Every iterator by its long name with its parameters, for profiles that know no calls; the main pipeline first, of several
+    hosts those of its host."""
     lines: list[str] = []
-    pipelines = sorted(analysis.pipelines, key=lambda pipeline: not pipeline.is_main)
+    main = analysis.main
+    of_host = [p for p in analysis.pipelines if analysis.hosts is None or main is None or p.host == main.host]
+    pipelines = sorted(of_host, key=lambda pipeline: not pipeline.is_main)
     for pipeline in pipelines[:MAX_PIPELINES]:
         shown = pipeline.iterators[:MAX_ITERATORS]
         lines += [_iterator_line(iterator, pipeline) for iterator in shown]

@@ -194,6 +194,8 @@ def _chains_of(pipeline: Pipeline) -> Iterable[str]:
 
 def _other_pipelines(analysis: Analysis) -> list[str]:
     others = [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
+    if analysis.hosts is not None and analysis.main is not None:  # the other hosts' stand in their table
+        others = [pipeline for pipeline in others if pipeline.host == analysis.main.host]
     lines = []
     for pipeline in others[:MAX_OTHER_PIPELINES]:
         site = pipeline.consumer.site if pipeline.consumer else None
