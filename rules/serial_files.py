@@ -43,13 +43,12 @@ class SerialFiles(Rule):
 
     ## Why it is slow
     `TFRecordDataset([...])` opens the next file when the last one ends; `flat_map` over file names does the same. One thread
-    reads, inflates and checks every record. A parallel `interleave` does no better if its `cycle_length` is 1, which is what
-    tf.data chooses by itself on a machine of two cores.
+    reads, inflates and checks every record.
 
     ## What the fix does
-    `num_parallel_reads=tf.data.AUTOTUNE` on the reader, or a larger `cycle_length` on the `interleave`, works on several files at
-    once. The records are the same, in another order: one of each file in turn. So it is applied only when asked for. A
-    `flat_map` is replaced by hand: `.interleave(read, cycle_length=..., num_parallel_calls=tf.data.AUTOTUNE)`.
+    `num_parallel_reads=tf.data.AUTOTUNE` on the reader works on several files at once. The records are the same, in another
+    order: one of each file in turn. So it is applied only when asked for. A `flat_map` is replaced by hand:
+    `.interleave(read, cycle_length=..., num_parallel_calls=tf.data.AUTOTUNE)`.
 
     ## When not to
     When the order of the records matters, or when all files are on one spinning disk, which loses time by jumping between them.
@@ -72,7 +71,7 @@ class SerialFiles(Rule):
             if call.method in READERS and call.nested_in is None:
                 yield from self._reader(analysis, pipeline, call, use)
         for iterator in pipeline.iterators:
-            outer = next((each for each in iterator.calls if each.method in ("flat_map", "interleave")), None)
+            outer = next((each for each in iterator.calls if each.method == "flat_map"), None)
             if outer is not None:
                 yield from self._outer(analysis, pipeline, iterator, outer, use)
 
@@ -88,25 +87,17 @@ class SerialFiles(Rule):
     def _outer(
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, use: CoreUse
     ) -> Iter[Finding]:
-        """A `flat_map` over files, or a parallel `interleave` that has one open at a time."""
+        """A `flat_map` over files."""
         files = next((each.cardinality for each in analysis.calls if each.id in call.inputs), None)
         inside = iterators_inside(analysis, pipeline, iterator, call)
         reads = any(catalog.base_type(it.name) in catalog.FILE_SOURCES for it in inside)
-        is_flat = catalog.base_type(iterator.name) == "FlatMap" and call.method == "flat_map"
-        is_narrow = iterator.is_async and iterator.parameters.get("cycle_length") == 1 and call.method == "interleave"
-        if files is None or files < 2 or not reads or not (is_flat or is_narrow):
+        if catalog.base_type(iterator.name) != "FlatMap" or files is None or files < 2 or not reads:
             return
         if any(it.python_ns for it in inside) and python_share(analysis, pipeline):
             return
-        if any(each.method == "map" for it in inside for each in it.calls) and is_flat:
-            inside = [
-                it for it in inside if not any(each.method == "map" for each in it.calls)
-            ]  # map-inside-interleave
-        width = min(files, max(2, round(use.usable)))
-        fix = None
-        if is_narrow and is_editable(call) and call.arguments.get("cycle_length") in (None, TUNED, 1):
-            fix = Fix((SetArgument(call.id, "cycle_length", width),), Safety.REORDERED, is_auto=False)
-        yield self._finding(analysis, pipeline, call, inside, files, use, fix)
+        # Of a map in its function `map-inside-interleave` speaks.
+        inside = [it for it in inside if not any(each.method == "map" for each in it.calls)]
+        yield self._finding(analysis, pipeline, call, inside, files, use, None)
 
     def _finding(
         self,
