@@ -57,7 +57,8 @@ def missing_parts(host: HostTrace) -> tuple[str, ...]:
     """Sentences about what the profile does not hold. A device that the profiler itself reports an error of is left to that."""
     devices = [plane for plane in host.planes if plane.name.startswith((f"{_DEVICE}GPU", f"{_DEVICE}TPU"))]
     said = []
-    on_host = host.num_events - sum(plane.num_events for plane in host.planes)  # most are of no use and not in the threads
+    # most of the host's events are of no use and not in the threads
+    on_host = host.num_events - sum(plane.num_events for plane in host.planes)
     if not on_host and any(plane.num_events for plane in devices):
         said.append(_NO_HOST)
     if host.is_jax and not host.iterators:
