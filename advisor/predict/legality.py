@@ -31,7 +31,10 @@ _HARMLESS_STATEFUL_OPS = frozenset(
         "LookupTableFindV2",
         "LookupTableSize",
         "LookupTableSizeV2",
+        "AnonymousMemoryCache",
+        "AnonymousMemoryCacheV2",
         "Assert",
+        "DummyMemoryCache",
         "ReadVariableOp",
         "VarHandleOp",
     }
