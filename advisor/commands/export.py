@@ -19,7 +19,7 @@ from advisor.run_folder import whole_file
 FORMATS = ("perfetto", "csv", "sarif", "markdown")
 
 
-@click.command("export", short_help="Write runs for other programs: timeline, tables, code scanning, Markdown.")
+@click.command("export", short_help="Write runs in other programs' formats.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--to", "kind", required=True, type=click.Choice(FORMATS), help="What to write.")
 @click.option(

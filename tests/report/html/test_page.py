@@ -140,6 +140,14 @@ def test_proof_is_shown_with_its_intervals():
     assert "Proved: faster, measured 2.5x (2.4x to 2.6x), applied" in re.sub(r"\s+", " ", text) or "broken" in text
 
 
+def test_how_it_was_proved_is_shown():
+    from tests.report import test_proof
+
+    text = report_to_html(json.loads(report_to_bytes(test_proof.proved()))).decode()
+    for said in ("A training step is 2.9x (2.7x to 3.1x) faster.", "+ds.cache()", "Shuffle less: would reorder.", "A note."):
+        assert said in text
+
+
 def test_file_is_written_whole(tmp_path):
     write_html(real_report("keras_fit"), tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
