@@ -110,6 +110,7 @@ def function_facts(dataset: Any, function: object, site: Site | None) -> Functio
         python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
         ops={op: count for op, count in sorted(ops.items()) if op not in PLUMBING},
         captured=tuple(dict.fromkeys(captured)),
+        is_seeded=is_seeded,
         is_elementwise=None if flow is None else flow.is_elementwise,
         flow=() if flow is None else flow.flow,
         fixed_ops={} if flow is None else flow.fixed_ops,
