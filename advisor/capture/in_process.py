@@ -41,6 +41,11 @@ _DATASETS_UNSEEN = (
     "AdvisorCallback) above them."
 )
 
+_PROFILED_ALREADY = (
+    "The program's own profiler session ran all the time, and TensorFlow has only one profiler, so no profile was taken: stop "
+    "that one before, or run `advisor analyze` on its logdir."
+)
+
 
 class _Follower:
     """Stands between the hooks and the `Monitor` of the watch under way, if there is one."""
@@ -171,6 +176,9 @@ class ProcessWatch:
         if monitor is None:
             return False
         ended = _how_it_ended(error)
+        profiler = self._hooks.profiler
+        if monitor.capture is None and profiler is not None and profiler.is_users_running:
+            self._warnings.setdefault(_PROFILED_ALREADY)
         monitor.script_ended(ended.kind)
         self._hooks.follower.monitor = None
         is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())

@@ -77,7 +77,7 @@ class Measurement:
             try:
                 self._profiler.start(self._folder)
             except Exception as error:
-                self._warn(f"The profiler could not be started ({type(error).__name__}: {error}).")
+                self._warn(_not_started(error))
         self._profiled = Snapshot.take()
 
     def add_plain_to(self, capture: Capture) -> Capture:
@@ -123,3 +123,12 @@ class Measurement:
         )
         usage = usage_between(self._start, usage_end, gil_wait_share)
         return Capture(self._folder, window, usage, models, track, profile_bytes(self._folder))
+
+
+def _not_started(error: Exception) -> str:
+    if "nother profil" in str(error):
+        return (
+            "No profile was taken: the process was being profiled already (by `advisor capture` or TensorBoard's capture "
+            "button), and TensorFlow has only one profiler. Run it again without."
+        )
+    return f"The profiler could not be started ({type(error).__name__}: {error})."

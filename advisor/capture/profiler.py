@@ -12,6 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+_SESSION = "_profiler"
+"""Global of TensorFlow's module: the session under way, or None."""
+
 
 class Profiler:
     """One session at a time: TensorFlow has only one."""
@@ -20,14 +23,25 @@ class Profiler:
         self._api = tensorflow.profiler.experimental
         self._start, self._stop = self._api.start, self._api.stop
         self.is_running = False
-        self.is_users_running = False
+        self._has_users = False
+
+    @property
+    def is_users_running(self) -> bool:
+        """Whether the script has a session of its own, be it older than this object (TensorFlow's own note of it: private)."""
+        return self._has_users or (not self.is_running and getattr(_module(), _SESSION, None) is not None)
 
     def start(self, folder: Path) -> bool:
         """Begin a session; False if the script has one of its own."""
         if self.is_users_running:
             return False
         options = self._api.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=1)
-        self._start(str(folder), options=options)
+        try:
+            self._start(str(folder), options=options)
+        except Exception:
+            # a profiler server's session is in the way: TensorFlow now takes ours for running, and would refuse the script's
+            if hasattr(_module(), _SESSION):
+                setattr(_module(), _SESSION, None)
+            raise
         self.is_running = True
         return True
 
@@ -39,23 +53,29 @@ class Profiler:
 
     def yield_to_script(self, on_start: Callable[[], None]) -> None:
         """Let the script's own sessions win: `on_start` runs before one begins (and must end ours)."""
-        from tensorflow.python.profiler import profiler_v2  # Keras' TensorBoard and `Profile` go through this module
 
         @functools.wraps(self._start)
         def start(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             on_start()
             result = users_start(*args, **kwargs)
-            self.is_users_running = True
+            self._has_users = True
             return result
 
         @functools.wraps(self._stop)
         def stop(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            self.is_users_running = False
+            self._has_users = False
             return users_stop(*args, **kwargs)
 
         users_start, users_stop = self._start, self._stop
-        for module in (self._api, profiler_v2):
+        for module in (self._api, _module()):
             module.start, module.stop = start, stop
+
+
+def _module() -> Any:  # noqa: ANN401
+    """Where Keras' TensorBoard and `Profile` start their sessions."""
+    from tensorflow.python.profiler import profiler_v2
+
+    return profiler_v2
 
 
 def profile_bytes(folder: Path) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 import advisor
 from advisor.errors import AdvisorError
-from tests.collect.conftest import run_script
+from tests.collect.conftest import free_port, run_script
 
 HEAD = """
 import tensorflow as tf
@@ -98,12 +98,42 @@ def test_loops_one_after_another_within_another_and_without_data(tmp_path):
             pass
         assert failing.report.analysis.recording.script_exit.exception == "ValueError: boom"
         assert failing.report.analysis.recording.window.steps == 10
-        tf.profiler.experimental.start("own"); tf.profiler.experimental.stop()
+        tf.profiler.experimental.start("own")
+        with watch("logs", {SHORT}, quiet=True) as blocked:
+            for _ in range(40): next(iterator)
+        tf.profiler.experimental.stop()
+        assert any("own profiler session" in text for text in blocked.report.analysis.warnings)
+        assert blocked.report.analysis.recording.window is None
         print("done")
         """,
     )
     assert "done" in done.stdout
-    assert len(list((tmp_path / "logs").glob("advisor-*"))) == 3, "what measured nothing leaves no folder"
+    assert list((tmp_path / "own").glob("plugins/profile/*/*.xplane.pb")), "the program's own profile is whole"
+    assert len(list((tmp_path / "logs").glob("advisor-*"))) == 4, "what measured nothing leaves no folder"
+
+
+@pytest.mark.tensorflow
+def test_a_capture_of_the_same_process_is_in_the_way(tmp_path):
+    port = free_port()
+    done = run(
+        tmp_path,
+        f"""
+        import subprocess, sys, time
+        from advisor import watch
+        {textwrap.indent(HEAD, " " * 8)}
+        tf.profiler.experimental.server.start({port})
+        command = [sys.executable, "-m", "advisor", "capture", "localhost:{port}", "--no-report", "--out", "sampled"]
+        with subprocess.Popen([*command, "--duration", "4s"]) as capture:
+            time.sleep(2)
+            with watch("logs", {SHORT}, quiet=True) as blocked:
+                for _ in make().take(40): pass
+        assert any("being profiled already" in text for text in blocked.report.analysis.warnings)
+        tf.profiler.experimental.start("own")  # as if nothing had happened
+        tf.profiler.experimental.stop()
+        print("done")
+        """,
+    )
+    assert done.stdout.endswith("done\n") and list((tmp_path / "sampled").rglob("*.xplane.pb"))
 
 
 @pytest.mark.tensorflow
