@@ -43,9 +43,9 @@ def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
             judge = Equivalence(recorded.recorder, call_id, Bounds(60, 10.0), Path(files))
             judgement = judge.judge(claim.edits)
             if is_legal:
-                assert judgement.holds(claim.safety), judgement
+                assert judgement.holds(claim.safety), (claim, judgement)
             else:
-                assert not judgement.holds(Safety.NUMERICS), judgement
+                assert not judgement.holds(Safety.NUMERICS), (claim, judgement)
         finally:
             tf.random.set_seed(None)
 
