@@ -16,11 +16,12 @@ from advisor.rule import (
     Prediction,
     Rule,
     catalog,
+    is_cached_behind,
     iterators_of_call,
     place,
     predict_speedup,
 )
-from advisor.testing import AUTOTUNE, batch, fires, interleave, map_, pipeline, silent, source
+from advisor.testing import AUTOTUNE, batch, cache, fires, interleave, map_, pipeline, silent, source
 from advisor.units import format_ns, format_share
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset", "CsvDataset")
@@ -64,7 +65,12 @@ class CompressedRecords(Rule):
         for call in analysis.calls:
             kind = call.arguments.get("compression_type")
             sources = reading_iterators(pipeline, call)
-            if call.method in READERS and kind in ("GZIP", "ZLIB") and sources:
+            if (
+                call.method in READERS
+                and kind in ("GZIP", "ZLIB")
+                and sources
+                and not is_cached_behind(analysis, pipeline, call)
+            ):
                 yield self._advice(analysis, pipeline, call, sources, str(kind))
 
     def _advice(
@@ -122,5 +128,9 @@ EXAMPLES = (
     silent(
         pipeline(source(ms=0.05, compression_type="GZIP"), batch(16), consumer_ms=4, cores=4),
         because="the consumer is slower than the reading",
+    ),
+    silent(
+        pipeline(source(ms=1, compression_type="GZIP"), cache(), batch(16), consumer_ms=4, cores=4, epochs=3),
+        because="behind a cache the files are read once",
     ),
 )

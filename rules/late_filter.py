@@ -18,6 +18,7 @@ from advisor.rule import (
     Rule,
     Safety,
     catalog,
+    is_cached_behind,
     is_editable,
     iterators_of_call,
     label,
@@ -66,7 +67,7 @@ class LateFilter(Rule):
                 continue
             maps = independent_maps(analysis, call)
             costs = [it for each in maps for it in iterators_of_call(pipeline, each)]
-            if not maps or not costs:
+            if not maps or not costs or is_cached_behind(analysis, pipeline, call):
                 continue
             kept = {it.id: 1 - dropped for it in costs}
             share = sum(it.blame_share for it in costs)

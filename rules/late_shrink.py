@@ -15,6 +15,7 @@ from advisor.rule import (
     Prediction,
     Rule,
     catalog,
+    is_cached_behind,
     label,
     place,
     predict_speedup,
@@ -62,7 +63,7 @@ class LateShrink(Rule):
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_cropped(call):
                 continue
             share = decode_share(iterator)
-            if share < self.min_decode_share:
+            if share < self.min_decode_share or is_cached_behind(analysis, pipeline, call):
                 continue
             limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
             yield self.finding(

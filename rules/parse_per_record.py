@@ -18,6 +18,7 @@ from advisor.rule import (
     Safety,
     batch_behind,
     catalog,
+    is_cached_behind,
     is_editable,
     label,
     place,
@@ -87,7 +88,7 @@ class ParsePerRecord(Rule):
                 continue
             is_fused = any(each.id == batched.id for each in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
-            if not calls:
+            if not calls or is_cached_behind(analysis, pipeline, call):
                 continue
             # The calls become fewer by the batch size; by how much the parsing itself gets cheaper is not known.
             ops = min(1.0, sum(op.total_ns for op in iterator.ops) / max(1, iterator.busy_ns))

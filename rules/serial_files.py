@@ -22,6 +22,7 @@ from advisor.rule import (
     catalog,
     core_use,
     file_count,
+    is_cached_behind,
     is_editable,
     iterators_inside,
     iterators_of_call,
@@ -68,11 +69,11 @@ class SerialFiles(Rule):
         if pipeline is None or use is None or use.free < self.min_free_cores:
             return
         for call in analysis.calls:
-            if call.method in READERS and call.nested_in is None:
+            if call.method in READERS and call.nested_in is None and not is_cached_behind(analysis, pipeline, call):
                 yield from self._reader(analysis, pipeline, call, use)
         for iterator in pipeline.iterators:
             outer = next((each for each in iterator.calls if each.method == "flat_map"), None)
-            if outer is not None:
+            if outer is not None and not is_cached_behind(analysis, pipeline, outer):
                 yield from self._outer(analysis, pipeline, iterator, outer, use)
 
     def _reader(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:

@@ -17,11 +17,12 @@ from advisor.rule import (
     Rule,
     core_use,
     file_count,
+    is_cached_behind,
     iterators_of_call,
     place,
     predict_speedup,
 )
-from advisor.testing import batch, fires, map_, pipeline, shuffle, silent, source
+from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source
 from advisor.units import format_share
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
@@ -70,7 +71,7 @@ class SingleFile(Rule):
 
     def _advice(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:
         costs = iterators_of_call(pipeline, call)
-        if not costs:
+        if not costs or is_cached_behind(analysis, pipeline, call):
             return
         share = sum(it.blame_share for it in costs)
         prediction = predict_speedup(analysis, pipeline, {it.id: 1 / max(1.0, use.usable) for it in costs})
@@ -108,5 +109,9 @@ EXAMPLES = (
     silent(
         pipeline(source("TensorSlice", ms=1), shuffle(), batch(16), consumer_ms=4, cores=4),
         because="no file is read",
+    ),
+    silent(
+        pipeline(source(ms=1, files=1), cache(), batch(16), consumer_ms=4, cores=4, epochs=3),
+        because="behind a cache the file is read once",
     ),
 )

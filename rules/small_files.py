@@ -17,6 +17,7 @@ from advisor.rule import (
     Rule,
     catalog,
     element_bytes,
+    is_cached_behind,
     label,
     place,
     predict_speedup,
@@ -72,6 +73,8 @@ class SmallFiles(Rule):
                 yield from self._reader(analysis, pipeline, iterator, iterator.calls[-1])
 
     def _map(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> Iter[Finding]:
+        if is_cached_behind(analysis, pipeline, call):
+            return
         total = sum(op.total_ns for op in iterator.ops)
         opening = sum(op.total_ns for op in iterator.ops if op.op == "ReadFile")
         size = element_bytes(pipeline, call)
@@ -85,7 +88,11 @@ class SmallFiles(Rule):
 
     def _reader(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> Iter[Finding]:
         per_file = (iterator.elements or 0) / max(1, iterator.instances)
-        if iterator.instances < 20 or not 0 < per_file <= self.max_elements_per_file:
+        if (
+            is_cached_behind(analysis, pipeline, call)
+            or iterator.instances < 20
+            or not 0 < per_file <= self.max_elements_per_file
+        ):
             return
         outer = pipeline.parent(iterator)
         # The files are opened by the interleave around the reader.

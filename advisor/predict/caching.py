@@ -116,6 +116,18 @@ def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Ca
     )
 
 
+def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
+    """Whether a cache that is read to its end keeps what comes out of `call`, so that it works in the first epoch only.
+
+    For a call made inside a function, that of the transformation which the function belongs to.
+    """
+    by_id = {each.id: each for each in analysis.calls}
+    while (outer := by_id.get(call.nested_in or call.made_by or "")) is not None:
+        call = outer
+    behind = calls_behind(analysis, pipeline, call)
+    return any(each.method in _STORES for each in behind) and not any(each.method == "take" for each in behind)
+
+
 def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:
     """Iterator id -> share of its work that would no longer be done if what comes out of `call` were kept.
 
