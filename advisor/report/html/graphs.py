@@ -12,9 +12,11 @@ from advisor import units
 from advisor.report.html.wording import MISSING, call_name, clip, site_name, site_text
 
 MAX_PIPELINES = 40
-"""Drawn; the table above lists more."""
-MAX_NODES = 250
+"""Drawn; the table above them lists the others too."""
+MAX_NODES = 150
 """Of one pipeline: more boxes than can be looked at."""
+MAX_NODES_IN_ALL = 300
+"""About 4 KiB each: they must leave room for the other pages."""
 NODE_TEXT = 34
 """Characters that fit a node's width."""
 
@@ -25,11 +27,18 @@ def pipeline_views(report: Json) -> list[Json]:
     """One view per pipeline, the main one first."""
     pipelines = sorted(report["pipelines"], key=lambda pipeline: not pipeline["is_main"])[:MAX_PIPELINES]
     calls = {call["id"]: call for call in report.get("calls", ())}
-    return [_view(number, pipeline, calls, report["findings"]) for number, pipeline in enumerate(pipelines)]
+    views: list[Json] = []
+    left = MAX_NODES_IN_ALL
+    for number, pipeline in enumerate(pipelines):
+        iterators = pipeline["iterators"][: min(MAX_NODES, left)]
+        if not iterators:
+            break
+        views.append(_view(number, pipeline, iterators, calls, report["findings"]))
+        left -= len(iterators)
+    return views
 
 
-def _view(number: int, pipeline: Json, calls: dict[str, Json], findings: list[Json]) -> Json:
-    iterators = pipeline["iterators"][:MAX_NODES]
+def _view(number: int, pipeline: Json, iterators: list[Json], calls: dict[str, Json], findings: list[Json]) -> Json:
     places = {iterator["id"]: place for place, iterator in enumerate(iterators)}
     groups = _groups(iterators, places)
     written = _written(iterators, calls)

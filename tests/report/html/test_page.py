@@ -94,6 +94,19 @@ def test_size_of_real_runs(name):
     assert len(report_to_html(real_report(name))) < 3_000_000
 
 
+def test_size_of_very_many_and_very_long_pipelines():
+    report = real_report("zip_filter")
+    (pipeline, *_) = report["pipelines"]
+    ranks = [{**call, **{key: call[key] * 30 for key in ("num_calls", "total_ns", "self_ns", "blame_ns")}}
+             for call in pipeline["slowest_calls"]]  # fmt: skip
+    long = {**pipeline, "iterators": pipeline["iterators"] * 30, "slowest_calls": ranks}
+    others = [{**pipeline, "id": f"q{number}", "is_main": False} for number in range(500)]
+    text = report_to_html({**report, "pipelines": [long, *others]})
+    assert len(text) < 3_000_000
+    assert b"less important are not drawn" in text
+    assert b"more are not drawn" in text
+
+
 @needs_gpu_profile
 def test_size_of_a_profile_with_kernels():
     assert len(report_to_html(gpu_report())) < 3_000_000
@@ -144,7 +157,12 @@ def test_how_it_was_proved_is_shown():
     from tests.report import test_proof
 
     text = report_to_html(json.loads(report_to_bytes(test_proof.proved()))).decode()
-    for said in ("A training step is 2.9x (2.7x to 3.1x) faster.", "+ds.cache()", "Shuffle less: would reorder.", "A note."):
+    for said in (
+        "A training step is 2.9x (2.7x to 3.1x) faster.",
+        "+ds.cache()",
+        "Shuffle less: would reorder.",
+        "A note.",
+    ):
         assert said in text
 
 
