@@ -371,6 +371,26 @@ contents(
     thread_at_the_end_of_time=with_event(0, 10, INT64_MAX),
     thread_before_all_time=with_event(0, 10, -(2**63)),
 )
+
+
+def on_device(offset_ps: int, duration_ps: int) -> bytes:
+    """Found by fuzzing: the lanes of devices added up such times."""
+    profile = pipeline()
+    line = profile.plane("/device:GPU:0").line("Stream #1")
+    line.event("kernel", 0, 1)
+    event = message_class("XEvent").FromString(line.message.events[0])
+    event.offset_ps, event.duration_ps = offset_ps, duration_ps
+    line.message.events.append(event.SerializeToString())
+    return profile.to_bytes()
+
+
+contents(
+    "",
+    0,
+    kernel_at_the_end_of_time=on_device(INT64_MAX, INT64_MAX),
+    kernel_of_negative_length=on_device(10, -(10**9)),
+    kernel_before_all_time=on_device(-(2**63), 1),
+)
 contents("", 0, event_just_before_its_thread=with_event(-(10**6), 10**6))
 
 
@@ -417,6 +437,7 @@ contents(
     names_of_escape_sequences=named(ESCAPES),
     names_of_html=named(HTML),
     names_of_emoji_and_wide_characters=named("\U0001f600\u4e2d\u0301\u200d" * 50),
+    names_of_unassigned_characters=named("\U000544f6\u0ef2\U0003d805\u07ba"),  # found by fuzzing
     names_of_colons=named("::" * 2000),
     names_of_brackets=named("A[" * 2000),
     long_name_of_a_hundred_thousand_parts=named("::".join(["A"] * 100_000)),
