@@ -25,6 +25,7 @@ from advisor import phases
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
 from advisor.fixes.patch import NotPlain, Patch
+from advisor.fixes.plan import is_seeded
 from advisor.fixes.project import project_root
 from advisor.model.finding import Safety
 from advisor.model.outcome import Report
@@ -207,7 +208,7 @@ class _Fixing:
             {call.id: call for call in analysis.calls},
             project_root(script),
             frozenset(Safety(level) for level in self._settings.allow),
-            is_seeded=recording is None or recording.is_seeded is not False,
+            is_seeded=recording is None or is_seeded(recording),
             only=frozenset(self._wish.only),
         )
 

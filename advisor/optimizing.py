@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor import phases
 from advisor.errors import AdvisorError
+from advisor.fixes.plan import is_seeded
 from advisor.model.finding import Safety
 from advisor.settings import ALLOWABLE
 from advisor.verify.loop import LoopResult, edits_of, prove_fixes
@@ -50,8 +51,8 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
         report = analyse(session.profile(()))
         calls = {call.id: call for call in report.analysis.calls}
         recording = report.analysis.recording
-        is_seeded = recording is None or recording.is_seeded is not False
-        proposals = Proposals(calls, None, levels, is_seeded, frozenset(only))
+        draws_the_same = recording is None or is_seeded(recording)
+        proposals = Proposals(calls, None, levels, draws_the_same, frozenset(only))
         loop = LoopResult()
         if proposals.propose(report, ()):
             loop = prove_fixes(session, report, calls, proposals.propose, analyse, began + budget_s, on_progress)
