@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from advisor.capture.in_process import hooks
 from advisor.watching.watched_block import Watch
@@ -28,6 +28,8 @@ class AdvisorCallback:
     """Keras 3: nothing here depends on the order of batch ends, so its own way of calling back stays as it is."""
     params: Any = None
     model: Any = None
+    _open: ClassVar[AdvisorCallback | None] = None
+    """The one whose `fit` is watched. Keras does not call back when `fit` fails, so it may be over."""
 
     def __init__(
         self,
@@ -40,7 +42,6 @@ class AdvisorCallback:
         """The arguments are those of `advisor.watch`."""
         self._watch = Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
         self._has_entered = False
-        self._is_open = False
 
     @property
     def report(self) -> Report | None:
@@ -59,16 +60,17 @@ class AdvisorCallback:
 
     def on_train_begin(self, logs: object = None) -> None:
         """`fit` begins."""
-        self._close()  # an earlier `fit` that failed
+        if AdvisorCallback._open is not None:
+            AdvisorCallback._open._close()
         self._watch.start()
         if self._watch.folder is None:
             return
-        self._is_open = True
+        AdvisorCallback._open = self
         consumption = hooks().consumption
         if consumption.current_track() is None:  # `model.fit` was looked up before the hooks were put in place
             consumption.enter("keras.fit", sys._getframe(1))
             self._has_entered = True
-        atexit.register(self._close_at_exit)  # Keras does not call back when `fit` fails
+        atexit.register(self._close_at_exit)
 
     def on_train_end(self, logs: object = None) -> None:
         """`fit` is over."""
@@ -78,9 +80,9 @@ class AdvisorCallback:
         self._close(getattr(sys, "last_value", None))
 
     def _close(self, error: BaseException | None = None) -> None:
-        if not self._is_open:
+        if AdvisorCallback._open is not self:
             return
-        self._is_open = False
+        AdvisorCallback._open = None
         atexit.unregister(self._close_at_exit)
         if self._has_entered:
             self._has_entered = False

@@ -150,16 +150,22 @@ def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
         class Fails(keras.callbacks.Callback):
             def on_train_batch_end(self, batch, logs=None):
                 if batch == 40: raise ValueError("boom")
+        caught = advisor.AdvisorCallback("logs", {SHORT}, quiet=True)
+        try: model.fit(pairs(), steps_per_epoch=100, verbose=0, callbacks=[caught, Fails()])
+        except ValueError: pass
         callback = advisor.AdvisorCallback("logs", {SHORT})
+        class Check(keras.callbacks.Callback):
+            def on_train_batch_begin(self, batch, logs=None):
+                assert caught.report.analysis.main.steps.count == 10, "the next fit ends the watch of one that failed"
         print("second", flush=True)
-        model.fit(pairs(), steps_per_epoch=100, verbose=0, callbacks=[callback, Fails()])
+        model.fit(pairs(), steps_per_epoch=100, verbose=0, callbacks=[callback, Check(), Fails()])
         """,
         code=1,
     )
     first, second = done.stdout.split("second\n")
     assert "made before the advisor was imported" in first and "its own session went first" in " ".join(first.split())
     assert "its own session" not in " ".join(second.split()), "what concerned the first fit only"
-    assert "Input is the problem" in first and "Input is the problem" in second, "measured before it failed"
+    assert "Measured: 10 steps" in first and "Measured: 10 steps" in second, "measured before it failed"
     assert "ValueError: boom" in done.stderr and "train.py" in second
     folders = sorted((tmp_path / "logs").glob("advisor-*"))
     recording = advisor.analyze(folders[0]).analysis.recording
