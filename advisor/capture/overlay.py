@@ -49,11 +49,12 @@ class Overlay:
             text = self.text(path)
             if text is None:
                 return get_code(self_, fullname)  # type: ignore[no-any-return]
-            return self_.source_to_code(text, path)  # never from, never into __pycache__
+            # Compiled anew each time: never from, never into __pycache__.
+            return self_.source_to_code(text, path)  # type: ignore[no-any-return]
 
         def overlaid_data(self_: Any, path: str) -> bytes:  # noqa: ANN401
             text = self.text(os.fspath(path))
-            return get_data(self_, path) if text is None else text  # type: ignore[no-any-return]
+            return get_data(self_, path) if text is None else text
 
         loader.get_code, loader.get_data = overlaid_code, overlaid_data
 
