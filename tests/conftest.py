@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.browser import browser, open_file
+
+__all__ = ["browser", "open_file", "validate"]
+
 
 @pytest.fixture(scope="session")
 def validate() -> Callable[[object], None]:
