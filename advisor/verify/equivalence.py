@@ -242,7 +242,11 @@ class Equivalence:
         if any(stream is None for stream in rows):
             return None
         old, new, drawn = (stream for stream in rows if stream is not None)
+        if len(old.rows) == len(drawn.rows) != len(new.rows):
+            return self._told(Safety.CHANGES, f"the batches hold {len(new.rows)} rows instead of {len(old.rows)}")
         if old.counted() != new.counted():
+            if self._is_complete and old.counted() == drawn.counted():
+                return self._told(Safety.CHANGES, "the batches hold other rows, although rows are not random")
             return None
         return self._told_order(is_random=old.counted() == drawn.counted() and old.rows != drawn.rows)
 
@@ -278,12 +282,12 @@ class Equivalence:
         return False
 
     def _rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
-        """The rows of the batches of two epochs, if all of them were reached."""
+        """The rows of the batches of all epochs, if all of them were reached."""
         try:
-            rows = dataset.take(self._length).repeat(2).unbatch()
+            rows = dataset.take(self._length).repeat(self._epochs).unbatch()
         except (TypeError, ValueError):
             return None
-        bounds = Bounds(10_000_000, self._bounds.seconds * 8, self._bounds.bytes * 2)
+        bounds = Bounds(10_000_000, self._bounds.seconds * 4 * self._epochs, self._bounds.bytes * 2)
         stream = collect(rows, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED)
         return stream if stream.is_complete else None
 
@@ -293,7 +297,7 @@ class Equivalence:
         if any(stream is None or not stream.rows for stream in rows):
             return False
         old, new, drawn = (stream for stream in rows if stream is not None)
-        if len(old.rows) != len(new.rows):
+        if len(old.rows) != len(new.rows) or len(old.rows) < _WANTED:
             return False
         for component in range(len(old.rows[0])):
             was, now, other = (Counter(stream.column(component)) for stream in (old, new, drawn))
