@@ -123,7 +123,8 @@ class Equivalence:
         if order is not None:
             return order
         judgement = self._components(before, after, twin, after_twin, other)
-        if judgement.seen is Safety.CHANGES and self._is_batched() and self._are_rows_alike(edits):
+        has_thawed = self._is_steady(before) and not self._is_steady(after)
+        if judgement.seen is Safety.CHANGES and not has_thawed and self._is_batched() and self._are_rows_alike(edits):
             return self._told(Safety.REORDERED, "")  # batches of other rows, which are random themselves
         return judgement
 
