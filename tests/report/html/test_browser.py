@@ -27,7 +27,7 @@ def show(tmp_path, open_file):
 
 def go(page, name):
     page.locator(f'nav a[href="#{name}"]').click()
-    page.wait_for_function(f"!document.getElementById('page-{name}').hidden")
+    page.locator(f"#page-{name}:not([hidden])").wait_for(state="attached")  # a function to wait for would need `eval`
 
 
 @pytest.mark.parametrize("report", [
@@ -196,7 +196,7 @@ def test_link_to_a_finding_opens_its_page(show):
     page = opened.page
     go(page, "pipelines")
     page.evaluate("location.hash = 'finding-1'")
-    page.wait_for_function("!document.getElementById('page-verdict').hidden")
+    page.locator("#page-verdict:not([hidden])").wait_for(state="attached")
     assert page.locator("#finding-1").is_visible()
     opened.check(path)
 
