@@ -21,8 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import os
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,24 +29,13 @@ from typing import Any
 from advisor.capture.kept import DATA_SOURCES, KeptCall, Seeds
 from advisor.capture.recorder import ID_ATTRIBUTE, Recorder, call_id_of
 from advisor.errors import AdvisorError
+from advisor.fixes.call_arguments import Arguments, value_of, with_changes, with_own_files
+from advisor.fixes.dataset_objects import become, has_dataset, is_dataset, mark
 from advisor.fixes.edited import CannotReplay, Link, lay_out
 from advisor.fixes.options import changed_options
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, Value
-
-AS_RECORDED, TWIN, OTHER = "as recorded", "twin", "other"
-_TWIN_SEED, _OTHER_SEED = 20_177, 40_961
-"""Any two numbers do."""
-
-_STATELESS = frozenset(
-    {
-        "CsvDataset", "FixedLengthRecordDataset", "SqlDataset", "TFRecordDataset", "TextLineDataset", "batch",
-        "choose_from_datasets", "concatenate", "enumerate", "filter", "flat_map", "from_generator", "interleave", "map",
-        "padded_batch", "prefetch", "ragged_batch", "range", "rebatch", "repeat", "scan", "shard", "skip", "sparse_batch",
-        "take", "take_while", "unbatch", "unique", "window", "with_options", "zip", *DATA_SOURCES,
-    }
-)  # fmt: skip
-"""Methods whose dataset object may serve two pipelines at once, if their functions keep no state either."""
-_FILE_ARGUMENT = {"cache": "filename", "snapshot": "path"}
+from advisor.fixes.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
+from advisor.fixes.upstream import Upstream
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +88,7 @@ class Replay:
         self._edits, self._seeding = edits, seeding
         options = frozenset(c.id for c in self._kept.calls.values() if c.method == "with_options")
         self.laid = lay_out(edits, options)
-        self._targets = self.laid.targets
-        self._touched: dict[str, bool] = {}
-        self._free: dict[str, bool] = {}
+        self._upstream = Upstream(recorder, self._kept, self.laid.targets)
         self._done: dict[str, Any] = {}
         self._building: set[str] = set()
         self._seen: set[int] = set()
@@ -181,18 +166,18 @@ class Replay:
     def _own(self, kept: KeptCall) -> Any:  # noqa: ANN401
         if kept.id in self.laid.absent:
             return self._input(kept)
-        if kept.method in DATA_SOURCES or (not self._is_touched(kept.id) and self._is_free(kept.id)):
+        if kept.method in DATA_SOURCES or (not self._upstream.is_touched(kept.id) and self._upstream.is_free(kept.id)):
             if kept.id in self.laid.arguments:
                 raise CannotReplay(self._name(kept.id), "the data given to it is not kept")
             self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
             return kept.dataset
         input_dataset = None
-        if kept.args and not kept.is_constructor and _is_dataset(kept.args[0]):
+        if kept.args and not kept.is_constructor and is_dataset(kept.args[0]):
             input_dataset = self._swap(kept.args[0])
         return self._call(kept, input_dataset)
 
     def _input(self, kept: KeptCall) -> Any:  # noqa: ANN401
-        if kept.is_constructor or not kept.args or not _is_dataset(kept.args[0]):
+        if kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
             raise CannotReplay(self._name(kept.id), "it is no link of a chain, so it cannot be taken out")
         return self._swap(kept.args[0])
 
@@ -209,14 +194,16 @@ class Replay:
             cls = type(kept.args[0])
             made = object.__new__(cls)
             args = (made, *args)
-        args, kwargs = self._with_arguments(kept.id, kept.original, args, kwargs)
-        args, kwargs = self._with_files(kept.id, kept.method, kept.original, args, kwargs, self._is_touched(kept.id))
+        args, kwargs = self._changed(kept.id, kept.original, args, kwargs)
+        args, kwargs = self._with_files(
+            kept.id, kept.method, kept.original, args, kwargs, self._upstream.is_touched(kept.id)
+        )
         if kept.id in self.laid.options:
             args, kwargs = self._with_options(kept, args, kwargs)
-        with self._seeds(kept.seeds, kept.id), self._inside(kept.id, made):
+        with eager_seeds(self._seeding, kept.seeds, kept.id), self._inside(kept.id, made):
             result = self._try(self._name(kept.id), kept.original, args, kwargs)
         dataset = made if kept.is_constructor else result
-        _mark(dataset, kept.id)
+        mark(dataset, kept.id)
         self._note_built(kept.id, kept.method, input_dataset, dataset)
         return dataset
 
@@ -233,18 +220,18 @@ class Replay:
 
     def _swap(self, value: Any, depth: int = 4) -> Any:  # noqa: ANN401
         """`value` with its recorded datasets replaced by rebuilt ones."""
-        if _is_dataset(value):
+        if is_dataset(value):
             call_id = getattr(value, ID_ATTRIBUTE, None)
             if call_id is not None:
                 return self._at(call_id)
             nearest = call_id_of(value)
-            if nearest is not None and self._is_touched(nearest):
+            if nearest is not None and self._upstream.is_touched(nearest):
                 raise CannotReplay(f"A {type(value).__name__}", "it was made by a call that is not recorded")
             return value
-        if depth and isinstance(value, (list, tuple)) and any(_has_dataset(item, depth) for item in value):
+        if depth and isinstance(value, (list, tuple)) and any(has_dataset(item, depth) for item in value):
             items = [self._swap(item, depth - 1) for item in value]
             return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if depth and isinstance(value, dict) and any(_has_dataset(item, depth) for item in value.values()):
+        if depth and isinstance(value, dict) and any(has_dataset(item, depth) for item in value.values()):
             return type(value)((key, self._swap(item, depth - 1)) for key, item in value.items())
         return value
 
@@ -254,15 +241,15 @@ class Replay:
         edit = link.edit
         if isinstance(edit, MoveAfter):
             kept = self._kept.calls.get(link.id)
-            if kept is None or kept.is_constructor or not kept.args or not _is_dataset(kept.args[0]):
+            if kept is None or kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
                 raise CannotReplay(self._name(link.id), "it is no link of a chain, so it cannot be moved")
             result = self._call(kept, dataset)
             self._note(link.id)
         elif isinstance(edit, SetOption):
-            options = changed_options(self._tf.data.Options(), {edit.option: self._value(edit.value)})
+            options = changed_options(self._tf.data.Options(), {edit.option: value_of(edit.value, self._tf)})
             with self._inside(link.id, None):
                 result = dataset.with_options(options, name=link.id)
-            _mark(result, link.id)
+            mark(result, link.id)
             self._note_built(link.id, "with_options", dataset, result)
         else:
             result = self._insert(link.id, edit, dataset)
@@ -275,15 +262,15 @@ class Replay:
         method = getattr(type(dataset), edit.method, None)
         if method is None:
             raise CannotReplay(f".{edit.method}()", "datasets have no such method")
-        args = (dataset, *(self._value(value) for name, value in edit.arguments if not name))
-        kwargs = {name: self._value(value) for name, value in edit.arguments if name}
+        args = (dataset, *(value_of(value, self._tf) for name, value in edit.arguments if not name))
+        kwargs = {name: value_of(value, self._tf) for name, value in edit.arguments if name}
         if "name" in inspect.signature(method).parameters:
             kwargs.setdefault("name", link_id)
-        args, kwargs = self._with_arguments(link_id, method, args, kwargs)
+        args, kwargs = self._changed(link_id, method, args, kwargs)
         args, kwargs = self._with_files(link_id, edit.method, method, args, kwargs, is_touched=True)
-        with self._seeds(self._anchor_seeds(edit.call_id), link_id), self._inside(link_id, None):
+        with eager_seeds(self._seeding, self._anchor_seeds(edit.call_id), link_id), self._inside(link_id, None):
             result = self._try(f".{edit.method}()", method, args, kwargs)
-        _mark(result, link_id)
+        mark(result, link_id)
         return result
 
     def _anchor_seeds(self, call_id: str) -> Seeds:
@@ -292,37 +279,16 @@ class Replay:
 
     # -- arguments
 
-    def _value(self, value: Value) -> Any:  # noqa: ANN401
-        if not isinstance(value, Code):
-            return value
-        try:
-            return eval(value.text, {"__builtins__": {}, "tf": self._tf})
-        except Exception as error:
-            raise CannotReplay(value.text, f"it has no value here ({type(error).__name__}: {error})") from None
-
-    def _with_arguments(
+    def _changed(
         self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    ) -> Arguments:
         """The arguments with those of the SetArgument edits."""
-        changed = self.laid.arguments.get(call_id)
-        if not changed:
-            return args, kwargs
-        parameters = inspect.signature(function).parameters
-        names = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        positional, keywords = list(args), dict(kwargs)
-        for name, value in changed.items():
-            if name not in parameters:
-                raise CannotReplay(self._name(call_id), f"it takes no argument {name}")
-            if name in names[: len(args)]:
-                positional[names.index(name)] = self._value(value)
-            else:
-                keywords[name] = self._value(value)
-        return tuple(positional), keywords
+        edited = self.laid.arguments.get(call_id, {})
+        changes = {name: value_of(value, self._tf) for name, value in edited.items()}
+        return with_changes(self._name(call_id), function, args, kwargs, changes)
 
-    def _with_options(
-        self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        changes = {name: self._value(value) for name, value in self.laid.options[kept.id].items()}
+    def _with_options(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        changes = {name: value_of(value, self._tf) for name, value in self.laid.options[kept.id].items()}
         if len(args) > 1:
             return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
         return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}
@@ -335,53 +301,9 @@ class Replay:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         is_touched: bool,
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """A file cache or snapshot of the replay's own; the script's stays as it is, and is read where it is complete."""
-        name = _FILE_ARGUMENT.get(method)
-        if name is None:
-            return args, kwargs
-        bound = inspect.signature(function).bind(*args, **kwargs)
-        path = bound.arguments.get(name)
-        if isinstance(path, os.PathLike):
-            path = os.fspath(path)
-        if not isinstance(path, str) or not path:
-            return args, kwargs
-        if (method == "cache" and Path(f"{path}.index").exists()) or (
-            method == "snapshot" and not is_touched and Path(path).exists()
-        ):
-            return args, kwargs
-        if self._files is None:
-            raise CannotReplay(self._name(call_id), f"it writes to {path}")
-        bound.arguments[name] = str(self._files / call_id)
-        return bound.args, bound.kwargs
-
-    # -- seeds
-
-    @contextlib.contextmanager
-    def _seeds(self, seeds: Seeds, call_id: str) -> Iterator[None]:
-        """TensorFlow's eager random state as it was before that call (or the twin's), and back again."""
-        try:
-            from tensorflow.python.eager import context as eager
-
-            context = eager.context()
-            before = context._seed, getattr(context, "_rng", None)  # there is none before the first `set_seed`
-        except (ImportError, AttributeError):
-            yield
-            return
-        if self._seeding == OTHER:
-            context._seed, context._rng = _OTHER_SEED, random.Random(f"other {call_id}")
-        elif seeds.global_seed is not None:
-            generator = random.Random()
-            generator.setstate(seeds.generator_state)
-            context._seed, context._rng = seeds.global_seed, generator
-        elif self._seeding == TWIN:
-            context._seed, context._rng = _TWIN_SEED, random.Random(call_id)
-        else:
-            context._seed = None
-        try:
-            yield
-        finally:
-            context._seed, context._rng = before
+    ) -> Arguments:
+        own = None if self._files is None else self._files / call_id
+        return with_own_files(self._name(call_id), method, function, args, kwargs, own, is_touched)
 
     # -- calls made inside another: by its function while it is traced, or by itself
 
@@ -430,7 +352,7 @@ class Replay:
         made = outside
         links = self.laid.behind.get(call_id, ())
         if call_id in self.laid.absent:
-            if is_constructor or not args or not _is_dataset(args[0]):
+            if is_constructor or not args or not is_dataset(args[0]):
                 raise CannotReplay(self._name(call_id), "it is no link of a chain, so it cannot be taken out")
             result = args[0]
         else:
@@ -440,31 +362,31 @@ class Replay:
                 args = (made, *args[1:])
             if "name" in inspect.signature(original).parameters and kwargs.get("name") is None:
                 kwargs["name"] = call_id
-            target, kwargs = self._with_arguments(call_id, original, args, kwargs)
+            target, kwargs = self._changed(call_id, original, args, kwargs)
             target, kwargs = self._with_files(call_id, method, original, target, kwargs, is_touched=True)
             with self._inside(call_id, made):
                 result = original(*target, **kwargs)
             result = made if is_constructor else result
-            if _is_dataset(result):
-                _mark(result, call_id)
+            if is_dataset(result):
+                mark(result, call_id)
         for link in links:
             if isinstance(link.edit, MoveAfter):
                 raise CannotReplay(self._name(link.id), "calls inside a function cannot be moved")
             result = self._link(link, result)
         if is_constructor and links:
-            _become(outside, result)
+            become(outside, result)
         self._note(call_id)
         return None if is_constructor else result
 
     def _swap_captured(self, value: Any) -> Any:  # noqa: ANN401
         """A dataset from outside that a function uses, rebuilt if an edit concerns it."""
-        if not _is_dataset(value):
+        if not is_dataset(value):
             return value
         call_id = getattr(value, ID_ATTRIBUTE, None)
         kept = self._kept.calls.get(call_id) if isinstance(call_id, str) else None
         if kept is None or kept.dataset is not value or kept.id in self._building:
             return value  # one of ours, or the one that is being built
-        if kept.parent in self._kept.calls or not self._is_touched(kept.id):
+        if kept.parent in self._kept.calls or not self._upstream.is_touched(kept.id):
             return value
         with self._tf.init_scope(), self._closed_recorder():
             return self._at(kept.id)
@@ -483,70 +405,6 @@ class Replay:
         if call is None:
             return call_id
         return f"{call.method} at line {call.site.line}" if call.site is not None else call.method
-
-    def _sources(self, call_id: str) -> set[str]:
-        """Ids of the calls that a call uses directly: its inputs, and what was made inside it."""
-        call = self._recorder.call(call_id)
-        found = set(call.inputs) if call is not None else set()
-        return found | {inner for inner, _ in self._kept.inner.get(call_id, ())}
-
-    def _is_touched(self, call_id: str) -> bool:
-        """Whether an edit concerns that call or any that it comes from."""
-        return self._all_upstream(call_id, self._touched, lambda each: each not in self._targets) is False
-
-    def _is_free(self, call_id: str) -> bool:
-        """Whether neither that call nor any that it comes from keeps state between iterators."""
-        return self._all_upstream(call_id, self._free, self._is_stateless)
-
-    def _all_upstream(self, call_id: str, known: dict[str, bool], holds: Callable[[str], bool]) -> bool:
-        todo, seen = [call_id], {call_id}
-        result = True
-        while todo and result:
-            current = todo.pop()
-            if current in known:
-                result = known[current]
-                continue
-            result = holds(current)
-            for each in self._sources(current) - seen:
-                seen.add(each)
-                todo.append(each)
-        known[call_id] = result
-        return result
-
-    def _is_stateless(self, call_id: str) -> bool:
-        call = self._recorder.call(call_id)
-        if call is None:  # began inside another and made nothing of its own
-            return True
-        if call.method == "from_generator" or call.made_by is not None:
-            return call.method in _STATELESS
-        facts = call.function
-        has_state = facts is not None and (facts.is_stateful or bool(facts.random_ops) or bool(facts.python_ops))
-        return call.method in _STATELESS and not has_state
-
-
-def _is_dataset(value: Any) -> bool:  # noqa: ANN401
-    return hasattr(value, "element_spec") and hasattr(value, "_variant_tensor")
-
-
-def _has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401
-    if _is_dataset(value):
-        return True
-    if not depth:
-        return False
-    if isinstance(value, (list, tuple)):
-        return any(_has_dataset(item, depth - 1) for item in value[:1000])
-    return isinstance(value, dict) and any(_has_dataset(item, depth - 1) for item in value.values())
-
-
-def _mark(dataset: Any, call_id: str) -> None:  # noqa: ANN401
-    object.__setattr__(dataset, ID_ATTRIBUTE, call_id)
-
-
-def _become(dataset: Any, other: Any) -> None:  # noqa: ANN401
-    """Make a dataset under construction the same as another."""
-    object.__setattr__(dataset, "__class__", type(other))
-    dataset.__dict__.clear()
-    dataset.__dict__.update(other.__dict__)
 
 
 __all__ = ["AS_RECORDED", "OTHER", "TWIN", "Built", "CannotReplay", "Replay", "replay"]
