@@ -35,8 +35,8 @@ from advisor.capture.watchdog import (
 )
 from advisor.capture.window import TRIAL_SECONDS, TRIAL_STEPS, WARMUP_STEPS, Limits, has_drained
 
-_CHECK_NS = 50_000_000
-"""The interval is worked out at most 20 times a second: it costs up to a millisecond."""
+_CHECK_NS = 250_000_000
+"""The interval is worked out at most 4 times a second: it costs up to a millisecond."""
 _PATIENCE_S = 5.0
 """A loop that only reads may be a count before the training: so long the script may go on to a loop that trains."""
 _NEW_LEADER_STEPS = 3
