@@ -138,9 +138,11 @@ class Monitor:
         self._next_check_ns = time.time_ns() + _CHECK_NS
 
     def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> None:
-        durations = track.durations(measurement.first_step)
-        self._report("timing", len(durations), self._limits.steps)
-        if self._limits.is_timed(durations, (now - measurement.start_ns) / 1e9):
+        elapsed_s = (now - measurement.start_ns) / 1e9
+        self._report("timing", track.count - measurement.first_step, self._limits.steps)
+        if self._limits.is_too_early(track.count - measurement.first_step, elapsed_s):
+            return
+        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s):
             measurement.end_plain()
             measurement.start_profiler()
             self._state = "open"

@@ -12,7 +12,7 @@ from typing import Any
 from advisor.model.recording import Consumer, Site, StepSeries
 
 MAX_STEPS = 50_000
-"""Steps kept per consumer (1.2 MB); later ones are only counted. The window is shorter (`window.MAX_STEPS`)."""
+"""The last so many steps of a consumer are kept at least (1.2 MB), twice as many at most."""
 
 TRAINING_KINDS = frozenset({"keras.fit"})
 SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
@@ -25,6 +25,7 @@ class Track:
         "batch_end_ns",
         "call_id",
         "count",
+        "dropped",
         "ends",
         "fetch_ns",
         "first_ns",
@@ -53,6 +54,8 @@ class Track:
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = 0
         """Steps ended."""
+        self.dropped = 0
+        """Oldest steps that are no longer kept."""
         self.open_since_ns = 0
         """Beginning of the step under way; 0: none."""
         self.first_ns = 0
@@ -70,7 +73,7 @@ class Track:
     def restart(self) -> None:
         """Forget all steps: another watch of the same process begins."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
-        self.count = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
+        self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
         self.is_loop = False
 
     def begin(self, now_ns: int) -> None:
@@ -90,10 +93,13 @@ class Track:
             return
         self.open_since_ns = 0
         self.count += 1
-        if len(self.starts) < MAX_STEPS:
-            self.starts.append(start)
-            self.ends.append(now_ns)
-            self.waits.append(self.fetch_ns)
+        self.starts.append(start)
+        self.ends.append(now_ns)
+        self.waits.append(self.fetch_ns)
+        if len(self.starts) >= 2 * MAX_STEPS:
+            for column in (self.starts, self.ends, self.waits):
+                del column[:MAX_STEPS]
+            self.dropped += MAX_STEPS
 
     def end_epoch(self) -> None:
         """Keras: no further batch follows now; the last step ended with its batch."""
@@ -106,8 +112,9 @@ class Track:
         self.open_since_ns = 0
 
     def durations(self, first: int) -> list[int]:
-        """Times of the steps from that one on, ns."""
-        return [end - start for start, end in zip(self.starts[first:], self.ends[first:], strict=True)]
+        """Times of the steps from that one on, as far as they are kept, ns."""
+        index = max(0, first - self.dropped)
+        return [end - start for start, end in zip(self.starts[index:], self.ends[index:], strict=True)]
 
     @property
     def total_ns(self) -> int:
@@ -145,7 +152,8 @@ class Track:
         if self.is_loop:
             return StepSeries(self.id)
         has_waits = any(self.waits)
-        return StepSeries(self.id, tuple(self.starts), tuple(self.waits) if has_waits else (), tuple(self.ends))
+        waits = tuple(self.waits) if has_waits else ()
+        return StepSeries(self.id, tuple(self.starts), waits, tuple(self.ends), self.dropped)
 
 
 class Tracks:

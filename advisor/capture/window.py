@@ -63,6 +63,12 @@ class Limits:
             return elapsed_s >= SETTLE_S
         return steps >= SLOW_WARMUP_STEPS and elapsed_s >= SLOW_WARMUP_S
 
+    def is_too_early(self, count: int, elapsed_s: float) -> bool:
+        """Whether `is_timed` is surely False, without a look at every step."""
+        if self.steps is not None and count >= self.steps:
+            return False
+        return elapsed_s < (PLAIN_SECONDS if self.seconds is None else min(PLAIN_SECONDS, self.seconds))
+
     def is_timed(self, steps_ns: Sequence[int], elapsed_s: float) -> bool:
         """Whether enough steps have been timed without the profiler, so that it can be started.
 

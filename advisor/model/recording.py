@@ -135,6 +135,8 @@ class StepSeries:
     """Time inside `next`; empty where Python cannot see it (Keras fetches inside its step function)."""
     end_ns: tuple[int, ...] = ()
     """Unix time of each step's end: the next step's beginning, or the end of the loop after an epoch's last step."""
+    first_step: int = 0
+    """Number of the first step that is here; of a very long loop the oldest are left out."""
 
 
 @dataclass(frozen=True, slots=True)

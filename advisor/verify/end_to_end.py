@@ -121,8 +121,8 @@ def steps_of(recording: Recording) -> RunSteps | None:
     if window is None or series is None:
         return None
     is_plain = window.plain_steps > 0
-    first = window.warmup_steps
-    last = first + (window.plain_steps if is_plain else window.steps)
+    first = max(0, window.warmup_steps - series.first_step)
+    last = max(0, window.warmup_steps + (window.plain_steps if is_plain else window.steps) - series.first_step)
     start, end = series.start_ns[first:last], series.end_ns[first:last]
     if len(end) < MIN_STEPS:
         return None

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.capture.tracks import MAX_STEPS, Track
 from advisor.capture.window import (
     MAX_SECONDS,
     MIN_SECONDS,
@@ -82,3 +83,16 @@ def test_half_width_is_a_share(steps):
 def test_half_width_does_not_depend_on_the_unit(factor):
     steps = [5, 7, 6, 5, 9, 4, 6, 6, 5, 7, 8, 5]
     assert half_width([s * factor for s in steps]) == pytest.approx(half_width(steps))
+
+
+def test_a_loop_of_very_many_steps_keeps_its_last_ones():
+    track = Track("c0", "for", None, None)
+    for number in range(2 * MAX_STEPS + 10):
+        track.begin(number * 10 + 1)
+    track.end((2 * MAX_STEPS + 10) * 10 + 1)
+    assert track.count == 2 * MAX_STEPS + 10 and MAX_STEPS <= len(track.starts) < 2 * MAX_STEPS
+    assert track.durations(track.count - 5) == [10] * 5, "the window of a fast loop opens late"
+    series = track.series()
+    assert series.first_step + len(series.start_ns) == track.count
+    assert not Limits().is_too_early(5, PLAIN_SECONDS) and Limits().is_too_early(10**6, 1.9)
+    assert not Limits(steps=5).is_too_early(5, 0.0) and not Limits(seconds=1).is_too_early(5, 1.0)
