@@ -348,7 +348,10 @@ def test_a_dataset_that_a_function_only_holds_cannot_be_replayed_and_is_named(re
         (lambda call: SetArgument(call, "colour", 1), "it takes no argument colour"),
         (lambda call: InsertAfter(call, "polish"), "datasets have no such method"),
         (lambda call: InsertAfter(call, "batch", (("", -3),)), "batch"),
-        (lambda call: InsertAfter(call, "prefetch", (("", Code("tf.data.FASTER")),)), "it is no name that TensorFlow has"),
+        (
+            lambda call: InsertAfter(call, "prefetch", (("", Code("tf.data.FASTER")),)),
+            "it is no name that TensorFlow has",
+        ),
         (lambda call: SetOption(call, "autotune.enabled", None), "it sets no options"),
         (lambda call: InsertAfter("tfadv_999", "cache"), "does not come from this call"),
         (lambda call: MoveAfter(call, call), "behind itself"),
