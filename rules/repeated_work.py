@@ -116,7 +116,11 @@ class RepeatedWork(Rule):
         return candidate.bytes <= self.max_memory_share * analysis.host.memory_free_bytes
 
     def _best(self, candidates: Sequence[CachePlace]) -> CachePlace | None:
-        """Of the places that save about as much as the best one, the smallest; one that can be edited before others."""
+        """Of the places that save about as much as the best one, the smallest; one that can be edited before others.
+
+        `candidates` begin at the consumer, so of places equal in all of it, the one that leaves least to do behind it is taken:
+        a difference within the noise must not decide which advice a user reads.
+        """
         if not candidates:
             return None
         most = max(each.prediction.value for each in candidates)
@@ -126,7 +130,7 @@ class RepeatedWork(Rule):
         equal = [each for each in equal if len(each.obstacles) == shuffles]
         fewest = min((each.bytes for each in equal if each.bytes is not None), default=None)
         small = [each for each in equal if fewest is None or (each.bytes or math.inf) * self.equal_gain <= fewest]
-        return max(small or equal, key=lambda each: each.prediction.value)
+        return (small or equal)[0]
 
     def _advice(self, analysis: Analysis, chosen: CachePlace) -> Finding:
         call, host = chosen.call, analysis.host

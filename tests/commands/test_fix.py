@@ -147,7 +147,7 @@ def test_written_and_undone(folder, validate):
     assert kept[0]["measured"]["low"] > 1
     assert report["comparison"]["pipeline"]["after"] > report["comparison"]["pipeline"]["before"]
     changed = (folder / "train.py").read_bytes()
-    assert b".batch(8).cache()\r\n" in changed
+    assert changed.count(b".cache()") == 1  # behind map or batch: what they make is as large, and nothing is to do in between
     assert changed.replace(b".cache()", b"") == original
     assert report["proof"]["changed_files"] == [str(folder / "train.py")]
     code, out, _ = fix(folder, "--undo", "train.py")
