@@ -1,17 +1,12 @@
 """Every nanosecond of a consumer's wait attributed to one node, through asynchronous boundaries.
 
-In: a `Timeline`, the forest, and the root calls that count.  Out: `Blame` per node, and how saturated each parallel
-node was.
+In: a `Timeline`, the forest, and the root calls that count.  Out: `Blame` per node, and how saturated each parallel node was.
 
-The walk: at each moment of a root call, the caller's thread is inside some node. A synchronous node there is what
-costs the
-time. An asynchronous one only waits, so the walk goes on in the threads that work for it at that very moment, and so
-on down.
-A node for which no thread fetches input is waiting for its own functions, which run on pool threads: that is its own
-cost.
+The walk: at each moment of a root call, the caller's thread is inside some node. A synchronous node there is what costs the
+time. An asynchronous one only waits, so the walk goes on in the threads that work for it at that very moment, and so on down.
+A node for which no thread fetches input is waiting for its own functions, which run on pool threads: that is its own cost.
 
-A parallel node fetches input with one thread into p call slots. If it fetches all the time, its input alone limits
-it. If it
+A parallel node fetches input with one thread into p call slots. If it fetches all the time, its input alone limits it. If it
 is idle for a share F of the time (all slots busy), an element takes T = (fetch + function) / p: without its function it would
 take (1 - F) T, without its input T - (1 - F) T / p less. The time in which it fetches is split so that function and input are
 blamed in the proportion of these two gains, F to (1 - F) / p; that leaves the input 1 / (1 + (p - 1) F) of it.
@@ -41,9 +36,7 @@ SATURATED_SHARE = 0.1
 In theory any share above 0 means saturation; 0.1 leaves room for a fetching thread that waits for a core."""
 
 IDLE_NOISE = 0.05
-"""Idle shares below this count as 0: with many slots even the wake-ups of the fetching thread would look like
-saturation.
-"""
+"""Idle shares below this count as 0: with many slots even the wake-ups of the fetching thread would look like saturation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +51,7 @@ class Blame:
     total_ns: int
 
     def is_saturated(self, index: int) -> bool | None:
-        """Whether a parallel node's call slots were all busy while it was waited for; None: the walk never came
-        there.
-        """
+        """Whether a parallel node's call slots were all busy while it was waited for; None: the walk never came there."""
         waited = self.waited_for_ns.get(index, 0.0)
         return self.idle_ns.get(index, 0.0) / waited >= SATURATED_SHARE if waited else None
 

@@ -6,7 +6,7 @@ and `fixes/source.py` (the user's file).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from advisor.model.recording import Site
@@ -107,12 +107,25 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change does to one iterator: factors from 0 (gone) to 1 (unchanged)."""
+
+    iterator_id: str
+    cost: float
+    """Of the time for which it keeps others waiting; parallel calls make this smaller and leave the work."""
+    work: float = 1.0
+    """Of the work that still has to be done by some core."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """Predicted end-to-end speedup (ratio of step times, > 1 is faster) with its range."""
 
     value: float
     low: float
     high: float
+    effects: tuple[Effect, ...] = field(default=(), compare=False)
+    """What it was predicted from, so that several changes can be predicted together; empty: nothing is known of that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 In: the recorded calls and the edits.  Out: a `Judgement`: the safety level seen, on how many elements.
 
-Every dataset is probed as `dataset.take(k).repeat(n)`: the first `k` elements (all of them, if there are no more), several times
-over in one iterator. A cache in the wrong place shows in the second epoch only; and only within one iterator do random ops with
-a seed go on instead of starting again.
+Every dataset is probed as `dataset.take(k).repeat(n)`: the first `k` elements, several times over in one iterator; where there are
+no more than `k`, each pass goes to the end, as a script's does. A cache in the wrong place shows in the second epoch only; and only
+within one iterator do random ops with a seed go on instead of starting again.
 
 1. Before and after, seeded as the script is. Equal, and every epoch the same: `exact`.
 2. A random pipeline: twins of both, which draw the same numbers (`advisor.fixes.replay`). Twins equal: `exact`, if the epochs
-   also differ from each other in the same way: a component that is drawn anew each epoch before must be so after.
+   also differ from each other in the same way (a component that is drawn anew each epoch before must be so after) and what the
+   script itself reproduces, because it fixes a seed, comes again bit for bit.
 3. Else the same elements in another order are `reordered`, or `rerandomized` where the order is itself random: it differs when
    the original is made with other seeds. If batches were composed of other elements, their rows are compared.
 4. Else a component may differ only if it is random (it differs from epoch to epoch, or when the original is made with other
@@ -75,7 +76,7 @@ class Equivalence:
         """`bounds` hold for one pass over the dataset; about six passes are made."""
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
         self._length: int | None = None
-        self._originals: dict[str, tuple[Stream, list[Built]]] = {}
+        self._originals: dict[tuple[str, int], tuple[Stream, list[Built]]] = {}
         self._is_complete = False
         self._element_bytes = 0.0
         self._number = 0
@@ -89,7 +90,7 @@ class Equivalence:
         frozen = self._frozen(after_built)
         if frozen:
             return self._told(Safety.CHANGES, frozen)
-        after = self._collect(self._probe(after_dataset), AS_RECORDED)
+        after = self._collect(self._probe(after_dataset, AS_RECORDED), AS_RECORDED)
         if after.error:
             return self._told(Safety.CHANGES, f"it fails where the original does not: {after.error}")
         if after.rows == before.rows and self._is_steady(before):
@@ -115,8 +116,8 @@ class Equivalence:
         if held:
             return self._told(Safety.CHANGES, held)
         twin = self._comparable(self._original(TWIN))
-        after_twin = self._comparable(self._collect(self._probe(self._replayed(edits, TWIN)[0]), TWIN))
-        if twin.rows == after_twin.rows:
+        after_twin = self._comparable(self._collect(self._probe(self._replayed(edits, TWIN)[0], TWIN), TWIN))
+        if twin.rows == after_twin.rows and self._is_reproduced(before, after):
             return self._told(Safety.EXACT, "")
         other = self._comparable(self._original(OTHER))
         order = self._order(edits, before, twin, after_twin, other)
@@ -137,22 +138,36 @@ class Equivalence:
         work = Replay(self._recorder, edits, seeding, files)
         return work.dataset(self._call_id), work.built
 
-    def _original(self, seeding: str) -> Stream:
-        """The original's stream, collected once per seeding."""
-        if seeding not in self._originals:
+    def _original(self, seeding: str, run: int = 0) -> Stream:
+        """The original's stream, collected once per seeding and run."""
+        if (seeding, run) not in self._originals:
             dataset, built = self._replayed((), seeding)
-            stream = self._collect(self._probe(dataset), seeding)
+            stream = self._collect(self._probe(dataset, seeding), seeding)
             if stream.error:
                 raise OriginalFails(stream.error)
-            self._originals[seeding] = stream, built
-        return self._originals[seeding][0]
+            self._originals[seeding, run] = stream, built
+        return self._originals[seeding, run][0]
 
     @property
     def _epochs(self) -> int:
         return max(2, min(_MAX_EPOCHS, math.ceil(_WANTED / (self._length or 1))))
 
-    def _probe(self, dataset: Any) -> Any:  # noqa: ANN401
-        return dataset.take(self._length).repeat(self._epochs)
+    def _probe(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
+        """Several passes over the dataset in one.
+
+        A pass over a complete one asks for one element more than there are, and so sees the end: only then does a `repeat` in
+        it make, for nothing, one more iterator of its input, which draws a seed (`shuffle`). Whoever reads ahead sees the end
+        in any case. Twins are kept from being fused to ShuffleAndRepeat, which draws no such seed, so that it does not matter
+        whether an edit parts a shuffle from its repeat.
+        """
+        probe = dataset.take((self._length or 1) + self._is_complete).repeat(self._epochs)
+        if seeding == AS_RECORDED:
+            return probe
+        import tensorflow as tf
+
+        unfused = tf.data.Options()
+        unfused.experimental_optimization.shuffle_and_repeat_fusion = False
+        return probe.with_options(unfused)
 
     def _collect(self, probe: Any, seeding: str) -> Stream:  # noqa: ANN401
         bounds = Bounds(
@@ -180,7 +195,7 @@ class Equivalence:
         return Judgement(seen, self._length or 0, self._is_complete, note, self._element_bytes)
 
     def _static_difference(self, after: Any) -> str:  # noqa: ANN401
-        before = self._originals[AS_RECORDED][1][-1].dataset
+        before = self._originals[AS_RECORDED, 0][1][-1].dataset
         if after.element_spec != before.element_spec:
             return f"the element spec is {after.element_spec} instead of {before.element_spec}"
         old, new = int(before.cardinality()), int(after.cardinality())
@@ -190,7 +205,7 @@ class Equivalence:
 
     def _frozen(self, built: Sequence[Built]) -> str:
         """What a cache of the edited pipeline would freeze that is not frozen in the original."""
-        original = {each.id: each for each in self._originals[AS_RECORDED][1]}
+        original = {each.id: each for each in self._originals[AS_RECORDED, 0][1]}
         for cache in built:
             if cache.method != "cache" or cache.input is None or not cache.is_new or cache.is_inside:
                 continue
@@ -212,6 +227,17 @@ class Equivalence:
             stream.rows[start : start + length] == first[: len(stream.rows) - start]
             for start in range(0, len(stream.rows), length)
         )
+
+    def _is_reproduced(self, before: Stream, after: Stream) -> bool:
+        """Whether each component that is the same in any two runs of the script is so with the edits too."""
+        runs = [self._comparable(stream) for stream in (before, self._original(AS_RECORDED, run=1), after)]
+        if len(runs[0].rows) != len(runs[1].rows):
+            return True  # a random number of elements: no two runs are the same
+        for component in range(len(before.rows[0]) if before.rows else 0):
+            one, two, edited = (stream.column(component) for stream in runs)
+            if one == two != edited:
+                return False
+        return True
 
     def _is_steady(self, stream: Stream) -> bool:
         """Whether all epochs of a stream are the same."""
@@ -285,7 +311,7 @@ class Equivalence:
     def _rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """The rows of the batches of all epochs, if all of them were reached."""
         try:
-            rows = dataset.take(self._length).repeat(self._epochs).unbatch()
+            rows = self._probe(dataset, seeding).unbatch()
         except (TypeError, ValueError):
             return None
         bounds = Bounds(10_000_000, self._bounds.seconds * 4 * self._epochs, self._bounds.bytes * 2)

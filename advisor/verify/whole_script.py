@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.fixes.patch import NotPlain, Patch
-from advisor.model.finding import Finding
+from advisor.model.finding import Finding, Fix, InsertAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.units import NS_PER_S, format_ns
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
@@ -20,7 +20,7 @@ from advisor.verify.loop import Attempt, LoopResult, edits_of
 from advisor.verify.overlays import overlays
 from advisor.verify.proposals import Proposals
 from advisor.verify.steady import UnknownEpoch, steps_until_steady
-from advisor.verify.trial import FASTER, REFUSED, Trial
+from advisor.verify.trial import FASTER, REFUSED, SAME, SLOWER, Trial
 
 MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
 """A run's window: so many steps, but no shorter or longer than this."""
@@ -31,6 +31,12 @@ SHUTDOWN_S = 2.0
 SETTLE_S = 3.0
 """Warm-up of a run without new caches (`capture.window`: ten steps and two seconds), for the estimate."""
 _UNKNOWN_STEP_S = 0.1
+INJECTING_OPTIONS = (
+    "autotune.enabled",
+    "experimental_optimization.apply_default_optimizations",
+    "experimental_optimization.inject_prefetch",
+)
+"""Options under which tf.data puts a prefetch at the end by itself."""
 
 
 class WholeScript:
@@ -127,14 +133,14 @@ class WholeScript:
 
 
 def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, EndToEnd | None]:
-    """What the dataset could not be rebuilt with, one after the other; then all that is kept against the script as it is.
+    """What the pipeline alone cannot judge, one after the other; then all that is kept against the script as it is.
 
     Returns the loop's result with what this adds to it, and the proof of all that is kept (None: nothing is, or it was not
     measured).
     """
     whole: EndToEnd | None = None
     for number, attempt in enumerate(loop.attempts):
-        if attempt.trial.verdict != REFUSED or attempt.trial.is_replayable:
+        if not needs_script(attempt):
             continue
         alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
         if alone is None or alone.verdict == REFUSED:
@@ -150,12 +156,37 @@ def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, 
     return loop, whole
 
 
+def needs_script(attempt: Attempt) -> bool:
+    """Whether only the whole script can tell: the dataset cannot be rebuilt with the fix, or all that it gives is work at the
+    same time as the training's, of which the pipeline alone has none.
+    """
+    trial, fix = attempt.trial, attempt.finding.fix
+    if trial.verdict == REFUSED:
+        return not trial.is_replayable
+    return trial.verdict in (SAME, SLOWER) and fix is not None and only_overlaps(fix)
+
+
+def only_overlaps(fix: Fix) -> bool:
+    """Whether the fix adds a buffer at the end, or lets tf.data add one, and nothing else."""
+    return bool(fix.edits) and all(
+        (isinstance(edit, InsertAfter) and edit.method == "prefetch")
+        or (isinstance(edit, SetOption) and edit.option in INJECTING_OPTIONS)
+        for edit in fix.edits
+    )
+
+
 def _attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
+    compared = attempt.trial.safety_seen is not None
+    unseen = "" if compared else "; the elements were not compared"
     trial = Trial(
         alone.verdict,
         alone.speedup,
         turns=min(len(alone.before), len(alone.after)),
-        note=alone.note or "Proved by running the whole script; the elements were not compared.",
-        is_replayable=False,
+        safety_seen=attempt.trial.safety_seen,
+        elements_compared=attempt.trial.elements_compared,
+        memory_before_bytes=attempt.trial.memory_before_bytes,
+        memory_after_bytes=attempt.trial.memory_after_bytes,
+        note=alone.note or f"Proved by running the whole script{unseen}.",
+        is_replayable=attempt.trial.is_replayable,
     )
     return Attempt(attempt.finding, trial, alone.verdict == FASTER, is_end_to_end=True)

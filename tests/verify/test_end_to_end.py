@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from advisor.model.finding import Code, Finding, Fix, InsertAfter, Safety, SetArgument, SetOption
 from advisor.model.outcome import Interval
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.verify.compare import compare_reports
 from advisor.verify.end_to_end import EndToEnd, RunSteps, median_of, steps_of
+from advisor.verify.loop import Attempt
 from advisor.verify.overlays import overlays
+from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.verify.whole_script import needs_script
 
 HOST = Host("h", 2, 2, 1, 1)
 MS = 1_000_000
@@ -84,3 +88,30 @@ def test_runs_by_turns_replace_the_windows_of_the_profiled_runs():
     assert found.turns == 6
     assert (found.before.figures.step_ns, found.after.figures.step_ns) == (20 * MS, 10 * MS)
     assert (found.before.figures.wait_share, found.after.figures.peak_rss_bytes) == (0.6, 200)
+
+
+def tried(verdict, *edits, is_replayable=True):
+    made = Finding("made-up", "Do it", "", fix=Fix(edits, Safety.EXACT, is_auto=True))
+    return Attempt(made, Trial(verdict, is_replayable=is_replayable), is_kept=verdict == FASTER)
+
+
+PREFETCH = InsertAfter("c1", "prefetch", (("", Code("tf.data.AUTOTUNE")),))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "expected"),
+    [
+        (tried(SAME, PREFETCH), True),
+        (tried(SLOWER, PREFETCH), True),
+        (tried(SAME, SetOption("c1", "autotune.enabled", None)), True),
+        (tried(REFUSED, SetArgument("c1", "num_parallel_calls", 4), is_replayable=False), True),
+        (tried(FASTER, PREFETCH), False),
+        (tried(BROKEN, PREFETCH), False),
+        (tried(REFUSED, PREFETCH), False),
+        (tried(SAME, SetArgument("c1", "num_parallel_calls", 4)), False),
+        (tried(SAME, PREFETCH, InsertAfter("c1", "cache")), False),
+        (tried(SAME, SetOption("c1", "autotune.ram_budget", None)), False),
+    ],
+)
+def test_what_only_overlaps_with_the_training_is_left_to_the_whole_script(attempt, expected):
+    assert needs_script(attempt) is expected
