@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
-from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, write_whole
+from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, run_folder_of, write_whole
 from advisor.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -118,23 +118,30 @@ def analyze_run(
     choice: Choice = Choice(),
     on_progress: OnProgress = lambda progress: None,
 ) -> Report:
-    """The report on a saved run: a run folder of ours, or any logdir or `.xplane.pb` (no calls known). Writes nothing.
+    """The report on a saved run: a run folder of ours, a logdir that holds some, or any logdir or `.xplane.pb` (no calls known).
 
-    Raises AdvisorError when there is no profile to read.
+    Writes nothing. Raises AdvisorError when there is no profile to read.
     """
     from advisor.engine import run_rules
     from advisor.hosts import analyse_and_draw
     from advisor.statistics import add_statistics
     from advisor.trace import find_profiles, told_choice
 
-    recording = read_recording(path)
-    target = recording.target if recording else str(path)
-    if recording is not None and not has_profile(path):
+    own = read_recording(path)
+    if own is not None and not has_profile(path):
         from advisor.graph import analyse
 
-        return _with_folder(run_rules(analyse(None, recording, target), rules, settings), path)
+        return _with_folder(run_rules(analyse(None, own, own.target), rules, settings), path)
     found = find_profiles(path, choice.run, choice.hosts)
+    folder = run_folder_of(found.paths[0] if is_remote(path) else found.paths[0].absolute())
+    recording = read_recording(folder) if folder else None
+    target = recording.target if recording else str(path)
     warnings = told_choice(found, path, choice.run)
+    if own is not None and folder is None:
+        warnings = (
+            *warnings,
+            f"{RECORDING_NAME} belongs to an older run than {found.run}, so no lines are known of it.",
+        )
     analysis, timeline = analyse_and_draw(found, recording, target, warnings, _host_progress(on_progress))
     if choice.source is not None:
         from advisor.graph.source_alignment import align_source
@@ -147,7 +154,7 @@ def analyze_run(
     analysis = add_statistics(analysis, found.paths)
     report = run_rules(analysis, rules, settings)
     report = replace(report, timeline=timeline)
-    return _with_folder(report, path) if recording and not is_remote(path) else report
+    return _with_folder(report, folder) if folder and not is_remote(path) else report
 
 
 def _with_folder(report: Report, path: Path) -> Report:
@@ -195,7 +202,7 @@ def _analyze_saved_run(
         _write_reports(report, request.out)
     elif report.run_folder:
         with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
-            _write_reports(report, path)
+            _write_reports(report, Path(report.run_folder))
     return report
 
 

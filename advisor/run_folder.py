@@ -70,6 +70,25 @@ def has_profile(folder: Path) -> bool:
         return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
 
 
+def run_folder_of(profile: Path) -> Path | None:
+    """The run folder of ours whose profile that file is; None where there is none.
+
+    Our capture writes into an empty folder, so of several runs below one `recording.json` the oldest is ours, and what others
+    added later is not.
+    """
+    run = profile.parent
+    if (run.parent.name, run.parent.parent.name) != ("profile", _FOLDER):
+        return None
+    folder = run.parent.parent.parent
+    try:
+        with reading(folder):
+            is_ours = (folder / RECORDING_NAME).is_file()
+            is_ours = is_ours and run.name == min(child.name for child in run.parent.iterdir() if child.is_dir())
+    except (AdvisorError, OSError):  # what lies above a profile need not be readable
+        return None
+    return folder if is_ours else None
+
+
 def is_saved_run(path: Path) -> bool:
     """Whether `path` is something to read (run folder, logdir, profile) and not a script to run."""
     if path.is_dir():

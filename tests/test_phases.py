@@ -72,3 +72,37 @@ def test_damaged_recording_is_one_sentence(tmp_path):
     (tmp_path / "recording.json").write_text('{"target": 3}')
     with pytest.raises(AdvisorError, match=r"recording\.json is damaged"):
         phases.analyze_run(tmp_path, [], Settings())
+
+
+RUN = "2026_11_21_05_22_17"
+
+
+@pytest.mark.parametrize(
+    "below",
+    ["", "logs", f"logs/advisor-2/plugins/profile/{RUN}", f"logs/advisor-2/plugins/profile/{RUN}/host.xplane.pb.gz"],
+)
+def test_a_logdir_of_run_folders_is_read_with_the_recording_of_the_newest(tmp_path, below):
+    shutil.copytree(DATA / "mirrored", tmp_path / "logs/advisor-0")
+    shutil.copytree(DATA / "keras_fit", tmp_path / "logs/advisor-2")
+    (tmp_path / "logs/advisor-0/plugins/profile/2026_11_21_05_22_29").rename(
+        tmp_path / "logs/advisor-0/plugins/profile/2026_01_01_00_00_00"
+    )
+    (tmp_path / "logs/advisor-0/report.json").write_text("mine")
+    report = advisor.analyze(tmp_path / below)
+    assert report.analysis.calls == advisor.analyze(DATA / "keras_fit").analysis.calls
+    assert any(call.site for call in report.analysis.calls)
+    assert report.run_folder == str(tmp_path / "logs/advisor-2")
+    assert (tmp_path / "logs/advisor-2/report.json").exists()
+    assert (tmp_path / "logs/advisor-0/report.json").read_text() == "mine"
+    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["advisor-0", "advisor-2"]
+
+
+def test_what_others_add_to_a_run_folder_has_no_recording(tmp_path):
+    run = shutil.copytree(DATA / "keras_fit", tmp_path / "run")
+    profiles = run / "plugins/profile"
+    shutil.copytree(profiles / RUN, profiles / "2027_01_01_00_00_00")
+    added = phases.analyze_run(run, [], Settings())
+    assert not any(call.site for call in added.analysis.calls)
+    assert any("belongs to an older run" in warning for warning in added.warnings)
+    assert added.run_folder == "", "its report is not written over the recorded run's"
+    assert any(call.site for call in phases.analyze_run(run, [], Settings(), phases.Choice(RUN)).analysis.calls)
