@@ -19,7 +19,7 @@ from advisor.report.places import clean
 WIDE = 90
 """Columns from which all columns of the table fit."""
 MAX_HOSTS = 12
-"""Rows: the most input-bound hosts, which stand first; report.json has all."""
+"""Rows: the most input-bound hosts, which stand first, and every straggler; report.json has all."""
 MAX_PIPELINES = 3
 MAX_ITERATORS = 12
 MAX_PARAMETERS = 8
@@ -28,7 +28,7 @@ _UNTOLD = frozenset({"autotune", "interleave_depth", "autotune_mode", "use_unbou
 
 
 def hosts_table(comparison: HostComparison, console: Console) -> Table:
-    """One row per host, the most input-bound first."""
+    """One row per host, the most input-bound first; behind a straggler's wait what it waits longer than the median host."""
     is_wide = console.width >= WIDE
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("host", overflow="fold")
@@ -38,7 +38,7 @@ def hosts_table(comparison: HostComparison, console: Console) -> Table:
         for title in ("step (median)", "steps", "elements/s"):
             table.add_column(title, justify="right", no_wrap=True)
     table.add_column("waits for", overflow="fold")
-    for host in comparison.hosts[:MAX_HOSTS]:
+    for host in _shown(comparison):
         table.add_row(*_row(host, is_wide), style="bold" if host.is_straggler else "")
     return table
 
@@ -46,7 +46,7 @@ def hosts_table(comparison: HostComparison, console: Console) -> Table:
 def host_sentences(comparison: HostComparison) -> list[str]:
     """Stragglers, differences, services, and how many hosts the table leaves out."""
     said = [*comparison.stragglers, *comparison.differences, *comparison.services]
-    if len(comparison.hosts) > MAX_HOSTS:
+    if len(_shown(comparison)) < len(comparison.hosts):
         said.append(f"{units.format_count(len(comparison.hosts))} hosts in all; report.json holds every one")
     return said
 
@@ -99,6 +99,10 @@ def hosts_to_dict(comparison: HostComparison) -> dict[str, object]:
     }
 
 
+def _shown(comparison: HostComparison) -> list[HostSummary]:
+    return [host for place, host in enumerate(comparison.hosts) if place < MAX_HOSTS or host.is_straggler]
+
+
 def _row(host: HostSummary, is_wide: bool) -> Iterable[Text]:
     yield Text(clean(host.hostname) + (" (straggler)" if host.is_straggler else ""))
     if host.is_data_service_worker:
@@ -107,7 +111,8 @@ def _row(host: HostSummary, is_wide: bool) -> Iterable[Text]:
         yield Text("no whole step" if host.pipeline_id else "no pipeline", "dim")
     else:
         yield Text(units.format_share(host.input_wait_share))
-    yield Text("" if host.wait_per_step_ns is None else units.format_ns(host.wait_per_step_ns))
+    excess = f" (+{units.format_ns(host.excess_wait_ns)})" if host.is_straggler else ""
+    yield Text("" if host.wait_per_step_ns is None else units.format_ns(host.wait_per_step_ns) + excess)
     if is_wide:
         yield Text("" if host.step_median_ns is None else units.format_ns(host.step_median_ns))
         yield Text(units.format_count(host.steps) if host.steps else "")

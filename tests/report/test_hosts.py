@@ -46,6 +46,19 @@ def test_many_hosts_are_cut_in_text_and_whole_in_json(tmp_path):
     assert len(written["hosts"]["hosts"]) == MAX_HOSTS + 8
 
 
+def test_a_straggler_is_told_in_its_row_however_many_hosts_stand_above_it(tmp_path):
+    """Steps of unequal length: its share is the smallest, its wait per step the longest."""
+    write_hosts(tmp_path, {f"h{number:02}": 500 for number in range(MAX_HOSTS + 2)})
+    profile_of("late", 4_000, step_us=40_000).write(tmp_path / RUN / "late.xplane.pb")
+    report = report_of(tmp_path)
+    (row,) = [line for line in lines_of(report) if line.strip().startswith("late (straggler)")]
+    assert "4.0 ms (+3.5 ms)" in row
+    written = json.loads(report_to_bytes(report))["hosts"]["hosts"]
+    assert [(host["hostname"], host["excess_wait_ns"]) for host in written if host["is_straggler"]] == [
+        ("late", 3_500_000)
+    ]
+
+
 def test_long_names_with_parameters_and_what_autotune_chose(tmp_path):
     profile_of("a", 400).write(tmp_path / RUN / "a.xplane.pb")
     text = " ".join(" ".join(lines_of(report_of(tmp_path))).split())
