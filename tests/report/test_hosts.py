@@ -52,7 +52,7 @@ def test_a_straggler_is_told_in_its_row_however_many_hosts_stand_above_it(tmp_pa
     profile_of("late", 4_000, step_us=40_000).write(tmp_path / RUN / "late.xplane.pb")
     report = report_of(tmp_path)
     (row,) = [line for line in lines_of(report) if line.strip().startswith("late (straggler)")]
-    assert "4.0 ms (+3.5 ms)" in row
+    assert "4 ms (+3.5 ms)" in row
     written = json.loads(report_to_bytes(report))["hosts"]["hosts"]
     assert [(host["hostname"], host["excess_wait_ns"]) for host in written if host["is_straggler"]] == [
         ("late", 3_500_000)
