@@ -41,11 +41,6 @@ _DATASETS_UNSEEN = (
     "AdvisorCallback) above them."
 )
 
-_PROFILED_ALREADY = (
-    "The program's own profiler session ran all the time, and TensorFlow has only one profiler, so no profile was taken: stop "
-    "that one before, or run `advisor analyze` on its logdir."
-)
-
 
 class _Follower:
     """Stands between the hooks and the `Monitor` of the watch under way, if there is one."""
@@ -176,9 +171,6 @@ class ProcessWatch:
         if monitor is None:
             return False
         ended = _how_it_ended(error)
-        profiler = self._hooks.profiler
-        if monitor.capture is None and profiler is not None and profiler.is_users_running:
-            self._warnings.setdefault(_PROFILED_ALREADY)
         monitor.script_ended(ended.kind)
         self._hooks.follower.monitor = None
         is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
@@ -219,6 +211,7 @@ class ProcessWatch:
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
             keras=here.keras.facts,
+            unprofiled=monitor.unprofiled,
             is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,
             warnings=tuple(warnings),
         )

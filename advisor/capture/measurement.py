@@ -44,16 +44,16 @@ class Capture:
 class Measurement:
     """A window under way. Opening takes a millisecond, closing as long as it takes to write the profile."""
 
-    def __init__(
-        self, folder: Path, track: Track | None, tracks: Tracks, profiler: Profiler | None, warn: Callable[[str], None]
-    ) -> None:
+    def __init__(self, folder: Path, track: Track | None, tracks: Tracks, profiler: Profiler | None) -> None:
         self.first_step = track.count if track is not None else 0
         """Index in its track of the first step of the stretch under way."""
         self._warmup_steps = self.first_step
         self._plain: tuple[Snapshot, float | None, int] | None = None
         """End of the stretch without the profiler: counters, how long Python's lock was waited for, number of steps."""
+        self.unprofiled = ""
+        """Why there is no profile of it, in one sentence."""
         self._folder, self._track, self._tracks = folder, track, tracks
-        self._profiler, self._warn = profiler, warn
+        self._profiler = profiler
         self._models: dict[str, Any] = model_nodes(tracks)
         self._probe = LockProbe()
         self._probe.start()
@@ -77,7 +77,7 @@ class Measurement:
             try:
                 self._profiler.start(self._folder)
             except Exception as error:
-                self._warn(_not_started(error))
+                self.unprofiled = _not_started(error)
         self._profiled = Snapshot.take()
 
     def add_plain_to(self, capture: Capture) -> Capture:
@@ -110,7 +110,7 @@ class Measurement:
             try:
                 self._profiler.stop()
             except Exception as error:
-                self._warn(f"The profile could not be saved ({type(error).__name__}: {error}).")
+                self.unprofiled = f"The profile could not be saved ({type(error).__name__}: {error})."
         window = Window(
             self.start_ns,
             end.time_ns,
@@ -128,7 +128,7 @@ class Measurement:
 def _not_started(error: Exception) -> str:
     if "nother profil" in str(error):
         return (
-            "No profile was taken: the process was being profiled already (by `advisor capture` or TensorBoard's capture "
-            "button), and TensorFlow has only one profiler. Run it again without."
+            "The process was being profiled already (by `advisor capture` or TensorBoard's capture button), and TensorFlow "
+            "has only one profiler: run it again without."
         )
-    return f"The profiler could not be started ({type(error).__name__}: {error})."
+    return f"TensorFlow's profiler could not be started ({type(error).__name__}: {' '.join(str(error).split())})."

@@ -40,6 +40,10 @@ _CHECK_NS = 250_000_000
 _PATIENCE_S = 5.0
 """A loop that only reads may be a count before the training: so long the script may go on to a loop that trains."""
 _NEW_LEADER_STEPS = 3
+_OWN_SESSION = (
+    "The program's own profiler session was under way, and TensorFlow has only one profiler: stop that one before, or run "
+    "`advisor analyze` on its logdir."
+)
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
 """Reasons that leave a window shorter than wanted."""
 _ENOUGH_STEPS = 20
@@ -67,6 +71,8 @@ class Monitor:
         self.profiler: Profiler | None = None
         self.watchdog: Watchdog | None = None
         self.capture: Capture | None = None
+        self.unprofiled = ""
+        """Why there is no profile, in one sentence; empty where there is one, or nothing was tried."""
         self.leader: Track | None = None
         """The consumer that the window follows."""
         self.long_call: LongCall | None = None
@@ -118,6 +124,7 @@ class Monitor:
             if track is not self.leader:
                 return
         if self.profiler is not None and self.profiler.is_users_running:
+            self._note_unprofiled(_OWN_SESSION)
             return
         is_settled = self._limits.is_settled(track.count, (now - track.first_ns) / 1e9 if track.first_ns else 0.0)
         match self._state:
@@ -178,7 +185,7 @@ class Monitor:
     def _open(self, track: Track, state: str) -> None:
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
-        self._measurement = Measurement(folder, track, self._tracks, self.profiler, self._warn)
+        self._measurement = Measurement(folder, track, self._tracks, self.profiler)
         if state != "plain":
             self._measurement.start_profiler()
         if self._limits.steps is not None:
@@ -203,10 +210,15 @@ class Monitor:
         self._closed_ns = time.time_ns()
         self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
         self._state = "closed" if is_final else "pause"
-        if self.capture is None or is_final or _is_better(capture, self.capture):
+        if self.capture is None or _is_better(capture, self.capture, is_final):
             self.capture = capture
-            if is_final:
-                self._on_measured()
+        self._note_unprofiled(measurement.unprofiled)
+        if is_final:
+            self._on_measured()
+
+    def _note_unprofiled(self, why: str) -> None:
+        has_profile = self.capture is not None and self.capture.profile_bytes > 0
+        self.unprofiled = "" if has_profile else why
 
     def script_profiles(self) -> None:
         """The script is about to start a profiler session of its own: ours makes room."""
@@ -327,7 +339,11 @@ class Monitor:
             raise_in_thread(thread_id)
 
 
-def _is_better(new: Capture, old: Capture) -> bool:
+def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:
+    if bool(new.profile_bytes) != bool(old.profile_bytes):
+        return bool(new.profile_bytes)  # the profiler could not be started once
+    if is_final:
+        return True
     if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
         return new.track.rank > old.track.rank
     return new.window.steps >= min(_ENOUGH_STEPS, old.window.steps)

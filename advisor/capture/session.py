@@ -178,6 +178,7 @@ class Session:
             models=() if capture is None else capture.models,
             keras=self._keras.facts,
             ceiling_step_ns=self._ceiling_steps(),
+            unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(),
             warnings=tuple(warnings),
         )

@@ -102,6 +102,8 @@ def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> 
         return "There is no input pipeline in this profile: no tf.data iterator ran while it was taken."
     times = step_durations(recording)
     steps = f" {len(times)} steps were seen, {format_ns(statistics.median(times))} in the median." if times else ""
+    if recording.unprofiled:
+        return f"No profile was taken, so nothing can be said about waiting for input. {recording.unprofiled}{steps}"
     if not recording.calls:
         return f"The script makes no tf.data dataset, so there is no input pipeline to advise on.{steps}"
     if not recording.consumers:

@@ -275,6 +275,8 @@ class Recording:
     """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, where Keras was used."""
     ceiling_step_ns: tuple[int, ...] = ()
     """Step times of the second run of `--ceiling`, in which the consumed dataset was its first batch repeated."""
+    unprofiled: str = ""
+    """Why no profile could be taken, in one sentence; empty where one was, or where the script gave no occasion."""
     is_seeded: bool | None = None
     """Whether the script fixed TensorFlow's random numbers (`tf.random.set_seed`), so that a rerun draws the same ones; None:
     not known.
