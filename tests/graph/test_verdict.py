@@ -32,7 +32,7 @@ def test_a_profiler_that_could_not_start_is_the_reason_whether_or_not_a_window_o
     for window in (RECORDED.window, None):
         sentence = sentence_of(replace(RECORDED, unprofiled=ENDED, window=window))
         assert sentence == (
-            f"No profile was taken, so nothing can be said about waiting for input. {ENDED} 10 steps were seen, 4 ms in the "
+            f"No profile was taken, so nothing can be said about waiting for input. {ENDED} 9 steps were seen, 4 ms in the "
             "median."
         )
 
