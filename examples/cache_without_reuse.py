@@ -5,9 +5,7 @@ call can go.
 """
 
 import argparse
-from pathlib import Path
 
-import numpy as np
 import sample_data
 import tensorflow as tf
 
@@ -15,18 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=20)
 args = parser.parse_args()
 
-
-def write_records(folder: Path):
-    """16 files of raw images."""
-    draw = np.random.default_rng(0)
-    for number in range(16):
-        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "") as writer:
-            for _ in range(100):
-                writer.write(draw.integers(0, 64, 128 * 128 * 3).astype(np.uint8).tobytes())
-
-
-folder = sample_data.make_once(sample_data.cache_folder() / "records-of-raw-images", write_records)
-files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+files = sample_data.raw_image_records(16, 100, side=128)
 
 
 def decode(record):

@@ -5,9 +5,7 @@ options forbid tf.data to put a prefetch at the end. One belongs behind the call
 """
 
 import argparse
-from pathlib import Path
 
-import numpy as np
 import sample_data
 import tensorflow as tf
 
@@ -15,18 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=20)
 args = parser.parse_args()
 
-
-def write_records(folder: Path):
-    """Eight GZIP files of raw images."""
-    draw = np.random.default_rng(0)
-    for number in range(8):
-        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "GZIP") as writer:
-            for _ in range(80):
-                writer.write(draw.integers(0, 64, 128 * 128 * 3).astype(np.uint8).tobytes())
-
-
-folder = sample_data.make_once(sample_data.cache_folder() / "gzip-records-of-large-images", write_records)
-files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+files = sample_data.raw_image_records(8, 80, side=128, compression="GZIP")
 
 options = tf.data.Options()
 options.experimental_optimization.inject_prefetch = False

@@ -2,7 +2,7 @@
 
 In: the photographs in the wheels of scikit-image and scikit-learn, and the source text of Python's standard library.
 Out: a folder below the user's cache (`platformdirs`, `tfdata-advisor/examples`) or below `data_dir`: varied JPEGs in a folder
-per class, or text files with one labelled paragraph a line.
+per class, text files with one labelled paragraph a line, or TFRecord files of raw images.
 
 A folder is written under another name and moved into place when it is complete, so an interrupted run leaves nothing behind
 and two runs at once do no harm. The same arguments always make the same bytes.
@@ -131,6 +131,29 @@ def image_folder(count: int = 2000, data_dir: str | os.PathLike[str] | None = No
         show_progress("making JPEG files", count, count)
 
     return make_once(cache_folder(data_dir) / f"images-{count}-{seed}", make)
+
+
+def raw_image_records(
+    files: int, images: int, side: int, compression: str = "", data_dir: str | os.PathLike[str] | None = None
+) -> list[str]:
+    """`files` TFRecord files of `images` square images each: uint8, three channels, `side` pixels wide, not encoded.
+
+    Their values are random below 64, so that GZIP has something to do and something to gain.
+    """
+
+    def make(folder: Path) -> None:
+        import tensorflow as tf
+
+        draw = np.random.default_rng(0)
+        for number in range(files):
+            with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), compression) as writer:
+                for _ in range(images):
+                    writer.write(draw.integers(0, 64, side * side * 3).astype(np.uint8).tobytes())
+
+    folder = (
+        cache_folder(data_dir) / f"raw-images-{files}x{images}-{side}{f'-{compression.lower()}' if compression else ''}"
+    )
+    return sorted(str(file) for file in make_once(folder, make).glob("*.tfrecord"))
 
 
 def paragraphs() -> Iterator[tuple[int, str]]:

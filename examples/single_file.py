@@ -5,9 +5,7 @@ at once with `interleave`. The marked call reads the file.
 """
 
 import argparse
-from pathlib import Path
 
-import numpy as np
 import sample_data
 import tensorflow as tf
 
@@ -15,18 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=30)
 args = parser.parse_args()
 
-
-def write_records(folder: Path):
-    """One GZIP file of raw images."""
-    draw = np.random.default_rng(0)
-    for number in range(1):
-        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "GZIP") as writer:
-            for _ in range(600):
-                writer.write(draw.integers(0, 64, 128 * 128 * 3).astype(np.uint8).tobytes())
-
-
-folder = sample_data.make_once(sample_data.cache_folder() / "one-gzip-file-of-images", write_records)
-files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+files = sample_data.raw_image_records(1, 600, side=128, compression="GZIP")
 
 dataset = tf.data.TFRecordDataset(files[0], compression_type="GZIP")  # <- single-file
 dataset = dataset.shuffle(64)

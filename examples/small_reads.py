@@ -5,9 +5,7 @@ or become a few hundred kilobytes.
 """
 
 import argparse
-from pathlib import Path
 
-import numpy as np
 import sample_data
 import tensorflow as tf
 
@@ -15,18 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=20)
 args = parser.parse_args()
 
-
-def write_records(folder: Path):
-    """Four files of raw images."""
-    draw = np.random.default_rng(0)
-    for number in range(4):
-        with tf.io.TFRecordWriter(str(folder / f"{number}.tfrecord"), "") as writer:
-            for _ in range(1500):
-                writer.write(draw.integers(0, 64, 64 * 64 * 3).astype(np.uint8).tobytes())
-
-
-folder = sample_data.make_once(sample_data.cache_folder() / "raw-records-of-images", write_records)
-files = sorted(str(file) for file in folder.glob("*.tfrecord"))
+files = sample_data.raw_image_records(4, 1500, side=64)
 
 dataset = tf.data.TFRecordDataset(files, buffer_size=256)  # <- small-reads
 dataset = dataset.batch(64, drop_remainder=True)
