@@ -16,13 +16,11 @@ In: two `Side`s, before and after.  Out: a `Measurement`: the ratio of their rat
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from advisor.capture.machine import memory_bytes
@@ -285,29 +283,3 @@ def _has_room() -> bool:
     """Whether at least a tenth of the usable memory is free."""
     total, free = memory_bytes()
     return not total or free > 0.1 * total
-
-
-class PeakMemory:
-    """Peak resident memory of the process over a time, in bytes; None where the system does not tell."""
-
-    def __init__(self) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # give back what is free, so that it is not counted as used
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
-        self.can_reset = False
-        with contextlib.suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")  # 5: reset the peak (proc(5))
-            self.can_reset = True
-        self.start_bytes = status_bytes("VmRSS") or 0
-
-    def read(self) -> int | None:
-        """The peak since the beginning; None where it could not be reset and so may be older."""
-        return status_bytes("VmHWM") if self.can_reset else None
-
-
-def status_bytes(name: str) -> int | None:
-    """A field of /proc/self/status in bytes."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith(f"{name}:"):
-                return int(line.split()[1]) * 1024
-    return None

@@ -15,18 +15,18 @@ from advisor.capture.machine import memory_bytes
 from advisor.capture.recorder import Recorder
 from advisor.fixes.replay import CannotReplay, Replay
 from advisor.model.finding import Edit, Safety
+from advisor.predict.memory import MEMORY_SHARE
 from advisor.units import format_bytes
 from advisor.verify.elements import Bounds, collect
 from advisor.verify.equivalence import Equivalence, Judgement, OriginalFails
-from advisor.verify.meter import FILL_S, CannotMeasure, Measurement, PeakMemory, Plan, Side, measure
+from advisor.verify.meter import FILL_S, CannotMeasure, Measurement, Plan, Side, measure
+from advisor.verify.peak_memory import PeakMemory
 from advisor.verify.trial import BROKEN, REFUSED, Trial
 
 COMPARED_ELEMENTS = 2000
 """Elements of one pass of the comparison, and ..."""
 COMPARED_S = 3.0
 """... the longest time of the first pass, in seconds: the others take as many elements as that one."""
-MEMORY_SHARE = 0.8
-"""A cache may take that much of the memory that is free; the rest is left to the training and its peaks."""
 _SAMPLED_ELEMENTS = 32
 _RESERVE = 1.1
 """A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
@@ -96,12 +96,12 @@ class Workbench:
         alone_bytes = 0
         try:
             for name, work in (("as it is", before), ("with the fix", after)):
-                memory = PeakMemory()
+                with PeakMemory() as memory:
+                    side = Side(name, work.dataset(self._call_id), _caches(work), plan)
+                    sides.append(side)
+                    side.prepare(lambda: self._report("warming up", len(sides), 2))
                 alone_bytes = alone_bytes or memory.start_bytes
-                side = Side(name, work.dataset(self._call_id), _caches(work), plan)
-                sides.append(side)
-                side.prepare(lambda: self._report("warming up", len(sides), 2))
-                peak = memory.read()  # less what the side before holds, as if only this one were there
+                peak = memory.peak_bytes  # less what the side before holds, as if only this one were there
                 peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
