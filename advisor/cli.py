@@ -3,7 +3,7 @@
 In: the command line.  Out: the report on stdout, everything else on stderr, and an exit code:
 
     0  analysed            1  analysed, and --fail-on matched       2  could not: one sentence says what, where, what to do
-    3  the script failed before anything was measured               130  interrupted
+    3  the script failed before anything was measured               130  interrupted (143: by SIGTERM)
 
 Importing this module imports click and nothing heavier: `advisor --help` has to feel instant.
 """
@@ -20,6 +20,7 @@ import click
 
 from advisor import __version__
 from advisor.errors import AdvisorError
+from advisor.termination import Terminated, raising_when_terminated
 
 COMMANDS = (
     "analyze",
@@ -33,6 +34,8 @@ COMMANDS = (
 """Each is the `command` of `advisor/commands/<name>.py`, imported when it is asked for."""
 EXIT_FAILED = 2
 EXIT_INTERRUPTED = 130
+EXIT_SIGNALLED = 128
+"""And the signal's number, as shells say it."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -41,14 +44,18 @@ def main(args: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is no reason to fail
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = advisor.main(args=args, prog_name="advisor", standalone_mode=False)
+        with raising_when_terminated():
+            code = advisor.main(args=args, prog_name="advisor", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         return _fail(error.format_message(), EXIT_FAILED)
     except AdvisorError as error:
         return _fail(str(error), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        ended = error.__cause__ if isinstance(error, click.Abort) else error  # click makes an Abort of both
+        if isinstance(ended, Terminated):
+            return _fail("Terminated.", EXIT_SIGNALLED + ended.number)
         return _fail("Interrupted.", EXIT_INTERRUPTED)
     except BrokenPipeError:  # `| head` has seen enough; Python must not complain at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

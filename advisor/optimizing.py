@@ -20,6 +20,7 @@ from advisor.errors import AdvisorError
 from advisor.fixes.plan import is_seeded
 from advisor.model.finding import Safety
 from advisor.settings import ALLOWABLE
+from advisor.termination import letting_go_when_terminated
 from advisor.verify.loop import LoopResult, edits_of, prove_fixes
 from advisor.verify.outcomes import ProofFacts, report_of
 from advisor.verify.proposals import Proposals
@@ -42,7 +43,11 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
     request = phases.Request(rule_directories=tuple(rules), allow=tuple(allow))
     loaded, settings = phases.load(request)
     levels = levels or frozenset(Safety(level) for level in settings.allow)
-    with tempfile.TemporaryDirectory(prefix="advisor-optimize-") as folder, _progress(budget_s) as on_progress:
+    with (
+        letting_go_when_terminated(),
+        tempfile.TemporaryDirectory(prefix="advisor-optimize-") as folder,
+        _progress(budget_s) as on_progress,
+    ):
         session = _session(rebuilt, Path(folder), began + budget_s, on_progress)
 
         def analyse(path: Path) -> Report:
@@ -72,7 +77,7 @@ def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN
     """The report on a dataset alone: a consumer that only reads, so that what it says is the pipeline's own limit."""
     rebuilt = _rebuilt(dataset)
     loaded, settings = phases.load(phases.Request(rule_directories=tuple(rules)))
-    with tempfile.TemporaryDirectory(prefix="advisor-analyze-") as folder:
+    with letting_go_when_terminated(), tempfile.TemporaryDirectory(prefix="advisor-analyze-") as folder:
         session = _session(rebuilt, Path(folder), time.monotonic() + 60, lambda progress: None)
         report = phases.analyze_run(session.profile(()), loaded, settings)
     return replace(report, run_folder="", warnings=(*report.warnings, *_notes(rebuilt)))

@@ -111,8 +111,8 @@ def _run_child(
         with os.fdopen(read_end, "rb", buffering=0) as pipe:
             _follow(child, pipe, on_progress)
         return child.wait()
-    except BaseException:
-        stop(child)
+    except BaseException as error:
+        stop(child, is_told=type(error) is KeyboardInterrupt)
         raise
 
 
@@ -171,10 +171,10 @@ def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
     on_progress(progress)
 
 
-def stop(child: subprocess.Popen[bytes]) -> None:
-    """End the child as Ctrl-C would, then harder."""
+def stop(child: subprocess.Popen[bytes], is_told: bool = True) -> None:
+    """End the child as Ctrl-C would, then harder. `is_told`: it is ending already."""
     for number, grace in (
-        (None, _INTERRUPT_GRACE_S),
+        (None, _INTERRUPT_GRACE_S if is_told else 0.0),
         (signal.SIGINT, _TERMINATE_GRACE_S),
         (signal.SIGTERM, 2.0),
         (signal.SIGKILL, 2.0),

@@ -16,8 +16,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from advisor.errors import AdvisorError
 from advisor.fixes.journal import Entry, sync_folder, write_synced
@@ -96,18 +94,23 @@ def why(error: OSError) -> str:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ctrl-C waits until the block is done: it lasts milliseconds."""
+    """Ctrl-C and SIGTERM wait until the block is done: it lasts milliseconds."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard: list[tuple[int, FrameType | None]] = []
-    original: Any = signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    heard: list[int] = []
+    originals = {
+        number: signal.signal(number, lambda number, frame: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) not in (None, signal.SIG_IGN)  # None: not Python's, and could not be put back
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, original)
-        if heard and callable(original):
-            original(*heard[0])
+        for number, original in originals.items():
+            signal.signal(number, original)
+        if heard:
+            signal.raise_signal(heard[0])
 
 
 def _stage(step: Step) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -88,8 +89,15 @@ class ProofRun(Session):
         self._recorder.is_open = False
         self._monitor.switch_off()
         self._is_serving = True
-        with contextlib.suppress(BrokenPipeError):  # the parent is gone
+        try:
             self._serve(call.id)
+        except (
+            BrokenPipeError,
+            KeyboardInterrupt,
+        ):  # the parent is gone, or it all is to end: no matter of the script's
+            pass
+        finally:
+            shutil.rmtree(self._request["files"], ignore_errors=True)  # the parent may have been killed
         self._is_serving, self._is_over = False, True
         raise StopScript
 

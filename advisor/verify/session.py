@@ -99,15 +99,15 @@ class ProofSession:
             raise AdvisorError(f"Cannot write to {self._request.out}: {error.strerror}.") from None
         try:
             self._start()
-        except BaseException:
-            self._end(is_polite=False)
+        except BaseException as reason:
+            self._end(reason)
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end(is_polite=kind is None)
+        self._end(error)
 
     # -- requests
 
@@ -134,7 +134,7 @@ class ProofSession:
             reply = self._ask(message)
         except _Hangs:
             self._hangs += 1
-            self._end(is_polite=False)
+            self._end(is_hanging=True)
             return Trial(
                 REFUSED, note=f"The edited pipeline gave no element for {self._silence_s:.0f} s, so it was given up."
             )
@@ -153,7 +153,7 @@ class ProofSession:
             self._ask({"do": "profile", "edits": edits_to_json(edits), "out": str(out.resolve())})
         except _Hangs:
             self._hangs += 1
-            self._end(is_polite=False)
+            self._end(is_hanging=True)
             raise AdvisorError(f"The edited pipeline gave no element for {self._silence_s:.0f} s.") from None
         except _Failed as error:
             raise AdvisorError(str(error)) from None
@@ -293,19 +293,21 @@ class ProofSession:
                 sys.stderr.write((self._request.out / "script.err").read_text("utf-8", errors="replace"))
                 sys.stderr.flush()
 
-    def _end(self, is_polite: bool) -> None:
-        """End the child, by asking where that can be hoped for; remove all that it needed."""
+    def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
+        """End the child: by asking; after an error as Ctrl-C would, so that its exit handlers run; hard if it hangs. Then remove
+        all that it needed.
+        """
         child, self._child = self._child, None
         try:
             if child is not None:
-                if is_polite:
+                if is_hanging:
+                    child.terminate()
+                elif error is None:
                     with contextlib.suppress(OSError):
                         assert self._to_child is not None
                         self._to_child.write(b'{"do": "quit"}\n')
                     self._wait_for_end(child)
-                if child.poll() is None and not is_polite:
-                    child.terminate()
-                stop(child)
+                stop(child, is_told=error is None or type(error) is KeyboardInterrupt)
         finally:
             for pipe in (self._to_child, self._from_child):
                 if pipe is not None:
