@@ -1,0 +1,186 @@
+"""What each rule's fix is worth: predicted beside measured gain, claimed beside seen safety, on every example.
+
+    python benchmarks/predictions.py [--only serial_map] [--keep] [--write-docs]
+
+In: the scripts of `examples/`: one for each rule that has a fix, and the realistic ones.  Out: one row per rule and a summary
+of all fixes: errors of the predictions, gains that were predicted and measured as losses, precision. Each script's results are
+kept as JSON (`--cache`), so a run that was interrupted goes on with `--keep`.
+
+The proof is that of `advisor fix --pipeline-only`: the script is held at its first element, its pipeline is profiled and
+analysed, and each fix is compared and measured by turns. Unlike there every fix of the first analysis is tried, each alone on
+the script as written, for it is the rules that are judged. A fix whose whole gain is work at the same time as the training's
+is proved by `advisor fix` on the whole script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from published import machine_sentence, write_section
+from worth import REALISTIC, Row, rule_table, summary
+
+from advisor.capture.request import CaptureRequest
+from advisor.engine import LoadedRule, load_rules
+from advisor.errors import AdvisorError
+from advisor.fixes.project import project_root
+from advisor.model.finding import Safety
+from advisor.phases import analyze_run
+from advisor.settings import Settings
+from advisor.verify.proposals import Proposals
+from advisor.verify.session import ProofSession
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+WHOLE_SCRIPT = ("missing_prefetch", "misplaced_prefetch", "autotune_off")
+"""Examples whose fix makes pipeline and training work at the same time: the pipeline alone gains nothing."""
+ALLOWED = frozenset(Safety) - {Safety.CHANGES}
+SESSION_S = 300.0
+"""Longest time for one script."""
+WHOLE_SCRIPT_BUDGET = "5min"
+
+
+def main() -> None:
+    """Prove, print, and write the tables if told to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="an example; may be repeated")
+    parser.add_argument("--keep", action="store_true", help="use results that are there, measure the others")
+    parser.add_argument(
+        "--cache", type=Path, default=Path(platformdirs.user_cache_dir("tfdata-advisor")) / "predictions", metavar="DIR"
+    )
+    parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/benchmarks.md")
+    options = parser.parse_args()
+    rules = load_rules([], Settings())
+    names = chosen(options.only, rules)
+    rows: list[Row] = []
+    for name in names:
+        kept = options.cache / f"{name}.json"
+        if not (options.keep and kept.exists()):
+            write_json(kept, measure(EXAMPLES / f"{name}.py", rules))
+        result = json.loads(kept.read_text(encoding="utf-8"))
+        print(f"{name} ({result['seconds']:.0f} s)", *result["left_out"], sep="\n  left out: ", flush=True)
+        for row in (Row(**each) for each in result["rows"]):
+            print(f"  {row}", flush=True)
+            rows.append(row)
+    table = rule_table(rows, fixing(rules))
+    lines = [machine_sentence(), "", *table, "", *summary(rows)]
+    print("\n".join(["", *lines]))
+    if options.write_docs:
+        write_section("predictions", lines)
+
+
+def fixing(rules: list[LoadedRule]) -> list[str]:
+    """Ids of the rules that change something: one of their examples says what the script holds after the fix."""
+    return [rule.id for rule in rules if any(each.fixed is not None for each in rule.examples)]
+
+
+def chosen(only: list[str] | None, rules: list[LoadedRule]) -> list[str]:
+    """Names of the examples to run."""
+    names = [*REALISTIC, *(rule_id.replace("-", "_") for rule_id in fixing(rules))]
+    unknown = set(only or ()) - set(names)
+    if unknown:
+        sys.exit(f"No example of a fix: {', '.join(sorted(unknown))}. There are: {', '.join(sorted(names))}.")
+    return [name for name in names if only is None or name in only]
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    part.replace(path)
+
+
+def measure(script: Path, rules: list[LoadedRule]) -> dict[str, Any]:
+    """All fixes of one script: `{"seconds", "left_out", "rows"}`."""
+    start = time.monotonic()
+    prove = prove_whole_script if script.stem in WHOLE_SCRIPT else prove_pipeline
+    try:
+        rows, left_out = prove(script, rules)
+    except AdvisorError as error:
+        rows, left_out = [], [str(error)]
+    return {"seconds": time.monotonic() - start, "left_out": left_out, "rows": rows}
+
+
+def prove_pipeline(script: Path, rules: list[LoadedRule]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Every fix that may be written, alone, on the pipeline alone; and why others were not tried."""
+    rows, left_out = [], []
+    with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
+        request = CaptureRequest(Path(folder) / "run", script)
+        with ProofSession(request, None, SESSION_S, lambda progress: None) as session:
+            report = analyze_run(session.profile(()), rules, Settings())
+            calls = {call.id: call for call in report.analysis.calls}
+            proposals = Proposals(calls, project_root(script), ALLOWED)
+            for finding in report.findings:
+                if not proposals.propose(replace(report, findings=(finding,)), ()) or finding.fix is None:
+                    continue
+                trial = session.try_fix((), finding.fix.edits, finding.fix.safety, finding.memory_bytes)
+                if trial.speedup is None and trial.safety_seen is None:
+                    left_out.append(f"{finding.title}: {trial.note}")
+                    continue
+                speedup = trial.speedup
+                rows.append(
+                    {
+                        "script": script.stem,
+                        "rule": finding.rule,
+                        "title": finding.title,
+                        "is_auto": finding.fix.is_auto,
+                        "predicted": ratio(finding.prediction),
+                        "measured": ratio(speedup),
+                        "verdict": trial.verdict,
+                        "claimed": str(finding.fix.safety),
+                        "seen": str(trial.safety_seen),
+                        "memory_bytes": [trial.memory_before_bytes, trial.memory_after_bytes],
+                        "note": trial.note,
+                    }
+                )
+            left_out += proposals.left_out if not rows else ()
+    return rows, left_out
+
+
+def prove_whole_script(script: Path, rules: list[LoadedRule]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The script's own rule by `advisor fix`, as the training runs."""
+    rule = script.stem.replace("_", "-")
+    with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
+        path = Path(folder) / "fix.json"
+        command = [sys.executable, "-m", "advisor", "fix", "--quiet", "--only", rule, "--budget", WHOLE_SCRIPT_BUDGET]
+        command += ["--json", str(path), "--out", str(Path(folder) / "run"), str(script)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise AdvisorError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "advisor fix failed.")
+        report = json.loads(path.read_text(encoding="utf-8"))
+    is_auto = {each["rule"]: each["auto"] for each in report["findings"]}
+    rows = [
+        {
+            "script": script.stem,
+            "rule": fix["rule"],
+            "title": more["title"],
+            "is_auto": is_auto.get(fix["rule"], False),
+            "predicted": list(fix["predicted_speedup"].values()) if fix["predicted_speedup"] else None,
+            "measured": list(fix["measured"].values()) if fix["measured"] else None,
+            "verdict": fix["verdict"],
+            "claimed": fix["safety_claimed"],
+            "seen": str(fix["safety_seen"]),
+            "memory_bytes": [more["memory_bytes"]["before"], more["memory_bytes"]["after"]],
+            "note": more["note"],
+            "is_whole_script": more["end_to_end"],
+        }
+        for fix, more in zip(report["fixes"], report["proof"]["fixes"], strict=True)
+    ]
+    return rows, [*report["proof"]["left_out"], *report["proof"]["notes"]] if not rows else []
+
+
+def ratio(interval: Any) -> list[float] | None:
+    """`[value, low, high]` of a prediction or a measurement."""
+    return None if interval is None else [interval.value, interval.low, interval.high]
+
+
+if __name__ == "__main__":
+    main()

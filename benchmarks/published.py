@@ -1,0 +1,47 @@
+"""What all benchmarks write beside their tables: the machine, the day, and the place in the documentation.
+
+In: lines of Markdown.  Out: docs/benchmarks.md, changed between a benchmark's own markers and nowhere else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from advisor.capture.machine import describe_host
+
+DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+TENSORFLOW_NAMES = ("tensorflow", "tensorflow-cpu", "tf-nightly")
+"""Distributions of the same module."""
+
+
+def write_section(name: str, lines: Sequence[str], docs: Path = DOCS) -> None:
+    """Put `lines` between `<!-- name: begin -->` and `<!-- name: end -->`. Raises ValueError where these are not there once."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    text = docs.read_text(encoding="utf-8")
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise ValueError(f"{docs} does not hold {begin} and, behind it, {end} once each.")
+    before, _, rest = text.partition(begin)
+    after = rest.partition(end)[2]
+    docs.write_text(before + "\n".join([begin, "", *lines, "", end]) + after, encoding="utf-8")
+
+
+def machine_sentence() -> str:
+    """`Measured 2026-01-31 on 2 cores, Intel(R) Xeon(R), 24 GiB, TensorFlow 2.21.0.`"""
+    host = describe_host()
+    return (
+        f"Measured {time.strftime('%Y-%m-%d')} on {host.cores:g} cores, {host.cpu_model}, "
+        f"{host.memory_bytes / 2**30:.0f} GiB, TensorFlow {tensorflow_version()}."
+    )
+
+
+def tensorflow_version() -> str:
+    """Of the installed distribution, without importing it; `?` where there is none."""
+    for name in TENSORFLOW_NAMES:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return "?"

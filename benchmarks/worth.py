@@ -1,0 +1,150 @@
+"""What proofs say of rules and of predictions, in tables.
+
+In: `Row`s, one for each fix that was tried.  Out: lines of Markdown.
+
+A prediction is off by `measured / predicted - 1`, a share of what was predicted: 0.15 is 15 %. Errors are of fixes for which a
+gain was predicted and measured; others (less memory, another order) are in the first table only.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.units import format_bytes
+
+REALISTIC = ("flowers_like", "image_folder", "text_lines")
+FASTER = 1.05
+"""A rule's fix must be proved faster by more than that: the whole interval above it."""
+PROMISE = 1.05
+"""Precision is of the findings marked auto that promise more."""
+CLEAR_PROMISE = 1.10
+"""What promises more may not measure as a loss."""
+LEVELS = ("exact", "rerandomized", "reordered", "numerics", "changes")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fix, tried alone on the script as written. Ratios are (value, low, high), elements per second after to before."""
+
+    script: str
+    rule: str
+    title: str
+    is_auto: bool
+    predicted: tuple[float, float, float] | None
+    measured: tuple[float, float, float] | None
+    verdict: str
+    claimed: str
+    seen: str
+    memory_bytes: tuple[int | None, int | None] = (None, None)
+    """Peak resident memory of the process without and with the fix."""
+    note: str = ""
+    is_whole_script: bool = False
+
+    @property
+    def error(self) -> float | None:
+        """How far the measured speedup is from the predicted one, as a share of that; None: one is not known."""
+        if self.predicted is None or self.measured is None or not math.isfinite(self.measured[0]):
+            return None
+        return self.measured[0] / self.predicted[0] - 1
+
+    @property
+    def is_proved(self) -> bool:
+        """Faster, the whole interval above `FASTER`."""
+        return self.verdict == "faster" and self.measured is not None and self.measured[1] > FASTER
+
+    @property
+    def is_as_claimed(self) -> bool:
+        """The elements show the claimed level or a milder one."""
+        return self.seen in LEVELS and LEVELS.index(self.seen) <= LEVELS.index(self.claimed)
+
+    def __str__(self) -> str:
+        off = "" if self.error is None else f", off by {self.error:+.0%}"
+        return (
+            f"{self.rule} ({'auto' if self.is_auto else 'ask'}) {self.title}: predicted {span(self.predicted)}, measured "
+            f"{span(self.measured)}{off}, {self.verdict}, {self.claimed}, seen {self.seen}"
+            f"{', whole script' if self.is_whole_script else ''}{f' ({self.note})' if self.note else ''}"
+        )
+
+
+def rule_table(rows: Sequence[Row], rules: Sequence[str]) -> list[str]:
+    """One line for each rule: its fix on its own example."""
+    lines = [
+        "| rule | applied | predicted | measured | verdict | safety claimed | seen | peak memory |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for rule in rules:
+        own = [row for row in rows if row.rule == rule and row.script == rule.replace("-", "_")]
+        for row in own[:1]:
+            where = " (1)" if row.is_whole_script else ""
+            cells = [
+                rule, "auto" if row.is_auto else "ask", span(row.predicted), span(row.measured) + where, row.verdict, row.claimed,
+                row.seen, memory(row),
+            ]  # fmt: skip
+            lines.append(f"| {' | '.join(cells)} |")
+        if not own:
+            lines.append(f"| {rule} | not tried | | | | | | |")
+    return [
+        *lines,
+        "",
+        "(1) the training step of the whole script; all others: elements per second of the pipeline alone.",
+    ]
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """Of all fixes: errors, losses, precision."""
+    errors = sorted(abs(row.error) for row in rows if row.error is not None)
+    promised = [row for row in rows if row.predicted is not None and row.predicted[0] > CLEAR_PROMISE]
+    losses = [row for row in promised if row.measured is not None and row.measured[2] < 1]
+    auto = [row for row in rows if row.is_auto and row.predicted is not None and row.predicted[0] > PROMISE]
+    proved = [row for row in auto if row.verdict == "faster"]
+    scripts = len({row.script for row in rows})
+    lines = [f"{len(rows)} fixes of {scripts} scripts.", ""]
+    if errors:
+        lines += [
+            "| | |", "|---|---|",
+            f"| predicted against measured speedup, median error | {statistics.median(errors):.0%} of {len(errors)} fixes |",
+            f"| 90th percentile | {percentile(errors, 0.9):.0%} |",
+            f"| measured inside the predicted range | {sum(is_inside(row) for row in rows)} of {len(errors)} |",
+        ]  # fmt: skip
+    lines += [
+        f"| predicted gain over 10 % that measured as a loss | {len(losses)} of {len(promised)}{named(losses)} |",
+        f"| marked auto, predicted gain over 5 %, proved faster | {len(proved)} of {len(auto)}"
+        f"{named([row for row in auto if row not in proved])} |",
+        f"| safety seen as claimed | {sum(row.is_as_claimed for row in rows)} of {len(rows)}"
+        f"{named([row for row in rows if not row.is_as_claimed])} |",
+    ]
+    return lines
+
+
+def is_inside(row: Row) -> bool:
+    """Whether the measured speedup lies in the predicted range."""
+    return row.predicted is not None and row.error is not None and row.predicted[1] <= measured(row) <= row.predicted[2]
+
+
+def measured(row: Row) -> float:
+    """The measured speedup; not a number where there is none."""
+    return math.nan if row.measured is None else row.measured[0]
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` of them do not exceed."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def named(rows: Sequence[Row]) -> str:
+    """Which ones, in brackets; nothing for none."""
+    return f" ({', '.join(f'{row.rule} in {row.script}' for row in rows)})" if rows else ""
+
+
+def span(interval: Sequence[float] | None) -> str:
+    """`1.95x (1.80 to 2.31)`."""
+    return "" if interval is None else f"{interval[0]:.2f}x ({interval[1]:.2f} to {interval[2]:.2f})"
+
+
+def memory(row: Row) -> str:
+    """Without and with the fix."""
+    before, after = row.memory_bytes
+    return "" if before is None or after is None else f"{format_bytes(before)}, {format_bytes(after)}"
