@@ -12,6 +12,9 @@ from advisor.predict.structure import upstream_calls
 _UNSTEADY = frozenset({"interleave", "flat_map", "window", "group_by_window", "from_generator", "repeat", "take_while"})
 """Methods whose elements come in bursts: one window says little of how many an input gives."""
 
+MEMORY_SHARE = 0.8
+"""Share of the free memory that changes may take together; the rest is left to the training's peaks and to estimates that are
+too low."""
 _FEW = 16
 """With fewer elements than this in the window, a ratio of counts is off by more than the buffers between hold."""
 
