@@ -16,11 +16,11 @@ from advisor.model.finding import Finding, Fix, InsertAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.units import NS_PER_S, format_ns
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
-from advisor.verify.loop import Attempt, LoopResult, edits_of
+from advisor.verify.loop import Attempt, LoopResult, edits_of, without_last
 from advisor.verify.overlays import overlays
 from advisor.verify.proposals import Proposals
 from advisor.verify.steady import UnknownEpoch, steps_until_steady
-from advisor.verify.trial import FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 
 MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
 """A run's window: so many steps, but no shorter or longer than this."""
@@ -153,6 +153,21 @@ def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, 
         loop = replace(loop, attempts=attempts)
     if loop.kept and whole is None:
         whole = script.measure((), loop.kept, "all changes")
+    return _without_culprit(loop, whole, script)
+
+
+def _without_culprit(
+    loop: LoopResult, whole: EndToEnd | None, script: WholeScript
+) -> tuple[LoopResult, EndToEnd | None]:
+    """Where the script fails or is slower with all changes: without the latest ones, so that one does not cost the rest."""
+    while whole is not None and whole.verdict in (SLOWER, BROKEN) and len(loop.kept) > 1:
+        *rest, dropped = loop.kept
+        again = script.measure((), rest, f"without: {dropped.title}")
+        if again is None or again.verdict == REFUSED:
+            break
+        how = "is slower" if whole.verdict == SLOWER else "fails"
+        script.notes.append(f"{dropped.title} was taken back: with it the whole script {how}.")
+        loop, whole = without_last(loop), again
     return loop, whole
 
 
