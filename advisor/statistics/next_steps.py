@@ -47,7 +47,7 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     tell(
         of_step(step.kernel_launch_ns),
         LAUNCH_SHARE,
-        "{share} of the step time goes to launching kernels while the device waits: fewer and larger ones help (XLA, larger"
+        "{share} of the step time goes to launching kernels while the device waits: fewer and larger ones can help (XLA, larger"
         " batches, several steps per call), and TF_GPU_THREAD_MODE=gpu_private where tf.data takes the cores.",
     )
     tell(
@@ -68,7 +68,7 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     tell(
         of_step(step.other_ns) if has_device else None,
         OTHER_SHARE,
-        "{share} of the step time is nothing that was traced, Python mostly: several steps per call help.",
+        "{share} of the step time is nothing that was traced, Python mostly: several steps per call can help.",
     )
     tell(
         facts.eager_share,
@@ -79,8 +79,8 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     sentences = [sentence for _, sentence in said]
     if _could_use_16_bit(facts):
         sentences.append(
-            f"Only {format_share(facts.compute_16bit_share or 0.0)} of the device's computing is 16 bit, on a device with"
-            " tensor cores: mixed precision may help."
+            f"{format_share(facts.compute_16bit_share or 0.0)} of the device's computing is 16 bit, on a device with tensor"
+            " cores: mixed precision may help."
         )
     if not sentences and whole:
         if step.device_compute_ns > whole / 2:

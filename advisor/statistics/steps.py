@@ -3,8 +3,8 @@
 In: a `HostActivity` and, where the run was captured by us, its recorded steps.  Out: `Steps`.
 
 In this order: steps that TensorFlow 2.3 to 2.5 derived and wrote into the device planes; steps that the program
-marked; steps that the recorder saw from Python; calls of the `tf.function` that takes most time; requests for an element;
-runs of the program that a device spends most time in.
+marked; steps that the recorder saw from Python; calls of the `tf.function` that takes most time, or, where it loops over a
+dataset, the requests of that loop; requests for an element; runs of the program that a device spends most time in.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Step
 def _function_calls(activity: HostActivity) -> Steps:
     """From one call of the main `tf.function` to its next; the last one ends with the call.
 
-    Calls inside other calls do not count.
+    Calls inside other calls do not count. A function that loops over a dataset takes a step with each element, not with each
+    call: then its steps are those of the loop.
     """
     is_call = (activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL)
     rows = _outermost(activity, np.flatnonzero(is_call))
@@ -120,10 +121,33 @@ def _function_calls(activity: HostActivity) -> Steps:
     np.add.at(total, name, activity.duration_ps[rows])
     main = name == int(total.argmax())
     calls = sorted(zip(start[main].tolist(), (start + activity.duration_ps[rows])[main].tolist(), strict=True))
+    requests = _loop_requests(activity)
+    if _num_inside(requests, calls) > max(1, len(calls)):
+        return _between(requests)  # all of them: the call in which the window opens left no event
     ends = [start for start, _ in calls[1:]] + [finish for _, finish in calls[-1:]]
     return _steps(
         [(order, start, end) for order, ((start, _), end) in enumerate(zip(calls, ends, strict=True))], "function"
     )
+
+
+def _loop_requests(activity: HostActivity) -> Ints:
+    """When loops inside `tf.function`s asked for an element, sorted."""
+    inputs = [_is_loop_input(parse_long_name(name)) for name in activity.names]
+    is_request = (activity.kind == HostKind.ITERATOR) & np.array(inputs or [False], np.bool_)[activity.name]
+    return np.sort(activity.start_ps[is_request])
+
+
+def _num_inside(times: Ints, calls: list[tuple[int, int]]) -> int:
+    """How many of `times` lie inside one of `calls`, which are sorted and do not overlap."""
+    begins, ends = (np.array(column, np.int64) for column in zip(*calls, strict=True))
+    call = np.searchsorted(begins, times, side="right") - 1
+    return int(np.count_nonzero((call >= 0) & (times < ends[call])))
+
+
+def _between(requests: Ints) -> Steps:
+    """From one request for an element, of those sorted by time, to the next."""
+    spans = zip(requests[:-1].tolist(), requests[1:].tolist(), strict=True)
+    return _steps([(order, start, end) for order, (start, end) in enumerate(spans)], "iterator")
 
 
 def _outermost(activity: HostActivity, rows: Ints) -> Ints:
@@ -171,8 +195,7 @@ def _requests(activity: HostActivity) -> Steps:
     for chosen in (is_request, waits_for_input(activity)):
         start = np.sort(activity.start_ps[chosen])
         if len(start) > 1:
-            spans = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
-            return _steps([(order, a, b) for order, (a, b) in enumerate(spans)], "iterator")
+            return _between(start)
     return _steps([], "")
 
 

@@ -1,0 +1,60 @@
+"""Statistics of several hosts: put together, told apart, read by several processes."""
+
+from __future__ import annotations
+
+from advisor.statistics import add_statistics, processes
+from tests.statistics.made_profiles import NOTHING_KNOWN, gpu_training
+from tests.trace.made_profile import MadeProfile
+
+
+def two_hosts(tmp_path, names=("a", "b")):
+    return [
+        replace_host(gpu_training(), name).write(tmp_path / f"file{number}.xplane.pb")
+        for number, name in enumerate(names)
+    ]
+
+
+def replace_host(profile: MadeProfile, name: str) -> MadeProfile:
+    profile.message.hostnames[0] = name.encode()
+    return profile
+
+
+def test_several_hosts(tmp_path):
+    paths = []
+    for number, length in enumerate((100, 300)):
+        profile = MadeProfile(f"worker{number}")
+        line = profile.host.line("python")
+        for step in range(4):
+            line.event("train", step * length, (step + 1) * length, step_num=step, _r=1)
+            line.event("x:MatMul", step * length, step * length + 50, "MatMul")
+        paths.append(profile.write(tmp_path / f"{number}.xplane.pb"))
+    found = add_statistics(NOTHING_KNOWN, paths).statistics
+    assert [(host.host, host.num_steps, host.mean_ns) for host in found.hosts] == [
+        ("worker0", 4, 100_000),
+        ("worker1", 4, 300_000),
+    ]
+    assert found.overview.step_ns == 200_000
+    assert found.overview.environment.num_hosts == 2
+    assert found.ops[0].occurrences + found.ops[1].occurrences == 8
+
+
+def test_hosts_of_one_name_go_by_their_files(tmp_path):
+    named = add_statistics(NOTHING_KNOWN, two_hosts(tmp_path / "x")).statistics
+    alike = add_statistics(NOTHING_KNOWN, two_hosts(tmp_path / "y", ("a", "a"))).statistics
+    assert named.overview.environment.hosts == ("a", "b")
+    assert [host.host for host in named.hosts] == ["a", "b"]
+    assert [host.host for host in alike.hosts] == ["file0", "file1"]
+
+
+def test_processes_find_what_one_process_finds(tmp_path, monkeypatch):
+    paths = two_hosts(tmp_path)
+    here = add_statistics(NOTHING_KNOWN, paths).statistics
+    monkeypatch.setattr(processes, "MIN_BYTES", 0)
+    monkeypatch.setattr(processes, "_cores", lambda: 2)
+    assert add_statistics(NOTHING_KNOWN, paths).statistics == here
+
+
+def test_a_damaged_host_is_left_out(tmp_path):
+    good, bad = two_hosts(tmp_path)
+    bad.write_bytes(b"no profile")
+    assert add_statistics(NOTHING_KNOWN, [bad, good]).statistics.overview.environment.hosts == ("a",)
