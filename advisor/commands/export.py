@@ -80,11 +80,29 @@ def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> 
         _write([table_to_csv(table, reports).encode("utf-8", "backslashreplace")], out, runs)
         return
     assert out is not None
-    out.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
-        text = table_to_csv(name, reports)
+    texts = {out / f"{name}.csv": table_to_csv(name, reports) for name in TABLES}
+    _check_folder(out, [path for path, text in texts.items() if text])
+    for path, text in texts.items():
         if text:
-            _write([text.encode("utf-8", "backslashreplace")], out / f"{name}.csv", runs)
+            _write([text.encode("utf-8", "backslashreplace")], path, runs)
+
+
+def _check_folder(out: Path, paths: Sequence[Path]) -> None:
+    """Make the folder; raise AdvisorError where it cannot be one, or where a table would replace a file of somebody else."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AdvisorError(
+            f"{out} cannot be the folder of the tables ({error.strerror or error}): choose another --out."
+        ) from None
+    for path in paths:
+        if path.is_file():
+            with path.open("rb") as file:
+                is_ours = file.read(4) == b"run,"
+            if not is_ours:
+                raise AdvisorError(
+                    f"{path} is there and is no table of this command: choose another folder with --out."
+                )
 
 
 def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:

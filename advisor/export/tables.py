@@ -2,7 +2,8 @@
 
 In: (name of the run, dictionary of report.json) pairs.  Out: CSV text of a table; every row begins with its run.
 
-Spreadsheets run text that begins with `=`, `+`, `-` or `@` as a formula; such text gets an apostrophe in front, as they do.
+Spreadsheets run text that begins with `=`, `+`, `-` or `@` (also in their full-width forms, or behind a tab or line end) as a
+formula; such text gets an apostrophe in front, as they do.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Runs = Sequence[tuple[str, Json]]
 
 MAX_CELL = 32_000
 """Characters of one cell; spreadsheets hold 32,767."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # full-width forms: East Asian spreadsheets
 
 
 def _verdicts(report: Json) -> Iterator[Json]:

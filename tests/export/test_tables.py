@@ -44,6 +44,22 @@ def test_statistics_have_tables():
     assert rows("memory", ("run", report))
 
 
+@pytest.mark.parametrize(
+    "text", ["=cmd|' /C calc'!A0", "+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠1"]
+)
+def test_text_is_no_formula(text):
+    report = proved()
+    report["findings"][0]["title"] = text
+    (row,) = rows("findings", (text, report))
+    assert (row["title"], row["run"]) == ("'" + text, "'" + text)
+
+
+def test_numbers_stay_numbers():
+    report = proved()
+    report["fixes"][0]["measured"] = {"speedup": -0.5, "low": -1, "high": 1}
+    assert rows("fixes", ("run", report))[0]["measured.speedup"] == "-0.5"
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_hostile_and_missing_data_make_sound_tables(name):
     assert table_to_csv(name, [("run", {**proved(), "statistics": None})]) is not None
@@ -62,6 +78,22 @@ def test_command_writes_all_tables_or_one(tmp_path, capsys):
     assert main(["export", run, "--to", "csv"]) == 2
     assert main(["export", run, "--to", "csv", "--table", "none"]) == 2
     assert main(["export", run, "--to", "sarif", "--table", "ops"]) == 2
+
+
+def test_files_of_others_are_not_replaced(tmp_path, capsys):
+    run = str(DATA / "keras_fit")
+    theirs = tmp_path / "findings.csv"
+    theirs.write_text("theirs")
+    (tmp_path / "report.json").write_text(json.dumps(proved()))
+    assert main(["export", str(tmp_path), "--to", "csv", "--out", str(tmp_path)]) == 2
+    assert theirs.read_text() == "theirs"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["findings.csv", "report.json"]
+    assert "no table of this command" in capsys.readouterr().err
+    theirs.unlink()
+    for _ in range(2):  # its own tables it writes anew
+        assert main(["export", str(tmp_path), "--to", "csv", "--out", str(tmp_path)]) == 0
+    assert main(["export", run, "--to", "csv", "--out", str(tmp_path / "report.json")]) == 2
+    assert "cannot be the folder" in capsys.readouterr().err
 
 
 def test_report_of_the_folder_is_used_with_its_proof(tmp_path, capsys):

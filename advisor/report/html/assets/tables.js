@@ -34,7 +34,7 @@
   function toCsv(table) {
     const quoted = (value) => {
       let text = value === null ? "" : String(value);
-      if (typeof value !== "number" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`; // no formula in a spreadsheet
+      if (typeof value !== "number" && /^[=+\-@\t\r\n＝＋－＠]/.test(text)) text = `'${text}`; // no formula in a spreadsheet
       return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
