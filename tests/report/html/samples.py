@@ -11,6 +11,7 @@ from advisor.engine import load_rules
 from advisor.phases import analyze_run
 from advisor.report.json import report_to_bytes
 from advisor.settings import Settings
+from tests.hosts.made_hosts import write_hosts
 from tests.report.made_reports import evil, proved_report, slow_report
 
 DATA = Path(__file__).parents[2] / "data"
@@ -32,6 +33,12 @@ def real_report(name: str) -> dict[str, Any]:
 def gpu_report() -> dict[str, Any]:
     """The report of a profile with kernels and memory."""
     return json.loads(_real(GPU))
+
+
+def hosts_report(folder: Path) -> dict[str, Any]:
+    """The report of three made-up hosts, written below `folder`, of which `b` is a straggler."""
+    logdir = write_hosts(folder, {"a": 100, "b": 450, "c": 120})
+    return json.loads(report_to_bytes(analyze_run(logdir, load_rules([], Settings()), Settings())))
 
 
 def proved() -> dict[str, Any]:

@@ -76,6 +76,21 @@ def test_graph_node_shows_its_figures_and_rules(show):
     opened.check(path)
 
 
+def test_bottleneck_is_chosen_and_in_view_on_a_phone(show):
+    opened, path = show(real_report("zip_filter"), viewport={"width": 390, "height": 844})
+    page = opened.page
+    go(page, "pipelines")
+    chosen = page.locator("#executed .node.chosen")
+    assert chosen.count() == 1
+    assert chosen.get_attribute("class") == page.locator("#executed .node.bottleneck").get_attribute("class")
+    assert page.locator("#node-details article:visible h3").inner_text() == chosen.locator(".title").text_content()
+    frame, node = page.locator("#executed").bounding_box(), chosen.bounding_box()
+    assert frame["x"] - 1 <= node["x"]
+    assert node["x"] + node["width"] <= frame["x"] + frame["width"] + 1
+    assert node["width"] >= 0.75 * 236 - 1, "shrunk no further than its text can be read"
+    opened.check(path)
+
+
 def test_rank_shows_one_slow_call(show):
     opened, _ = show(real_report("interleave_map"))
     page = opened.page

@@ -17,7 +17,7 @@ from advisor.phases import analyze_run
 from advisor.report.html import report_to_html, write_html
 from advisor.report.json import report_to_bytes
 from advisor.settings import Settings
-from tests.report.html.samples import GPU, PAGES, gpu_report, hostile, proved, real_report
+from tests.report.html.samples import GPU, PAGES, gpu_report, hostile, hosts_report, proved, real_report
 from tests.report.made_reports import empty_report, healthy_report, slow_report
 
 ROOT = Path(__file__).parents[3]
@@ -164,6 +164,34 @@ def test_how_it_was_proved_is_shown():
         "A note.",
     ):
         assert said in text
+
+
+def section(text, name):
+    return text.split(f'id="page-{name}"')[1].split("</section>")[0]
+
+
+def test_stragglers_stand_on_the_page_of_hosts(tmp_path):
+    text = section(report_to_html(hosts_report(tmp_path)).decode(), "hosts")
+    assert "b is a straggler" in text
+    assert "b (straggler)" in text
+    assert "What a step is here: from one request for an element to the next." in text
+
+
+def test_only_an_input_bound_run_has_a_bottleneck_on_its_first_page():
+    report = real_report("interleave_map")
+    assert "<h2>Bottleneck</h2>" in section(report_to_html(report).decode(), "verdict")
+    report["verdict"]["input_bound"] = False
+    assert "<h2>Bottleneck</h2>" not in section(report_to_html(report).decode(), "verdict")
+
+
+@needs_gpu_profile
+def test_a_profile_of_others_says_what_it_cannot_tell():
+    text = report_to_html(gpu_report()).decode()
+    verdict = section(text, "verdict")
+    assert "<dt>Ceiling</dt>" not in verdict, "a card without a value says nothing"
+    assert "holds no recording of the calls" in verdict
+    assert "Inferred from the iterators that ran" in section(text, "pipelines")
+    assert "Inferred from the iterators that ran" not in report_to_html(real_report("zip_filter")).decode()
 
 
 def test_file_is_written_whole(tmp_path):

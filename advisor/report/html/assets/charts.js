@@ -13,7 +13,7 @@
     steps(holder, index) {
       const rows = (hosts[index] || { steps: [] }).steps.flatMap(([step, ...times]) => times.map((time, at) => ({ step, part: categories[at], time })).filter((row) => row.time > 0));
       return Plot.plot({
-        width: widthOf(holder), height: 280, marginLeft, color: colors,
+        width: Math.min(widthOf(holder), marginLeft + 90 * Math.max(3, new Set(rows.map((row) => row.step)).size)), height: 280, marginLeft, color: colors,
         x: { label: "step", type: "band", ticks: thinned(rows.map((row) => row.step)) },
         y: { label: "ms", grid: true },
         marks: [Plot.barY(rows, { x: "step", y: "time", fill: "part", tip: true, order: categories }), Plot.ruleY([0])],

@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const WIDTH = 236, LINE = 16, PAD = 10, LABEL = 8;
+  const SMALLEST = 0.75; // of its own size: a graph that would have to shrink further scrolls instead, its text has to be read
   const pipelines = report.data.pipelines;
   const pick = { host: byId("pick-host"), pipeline: byId("pick-pipeline"), rank: byId("pick-rank") };
   if (!pick.host || !pipelines.length) return;
@@ -29,7 +30,8 @@
     for (const part of document.querySelectorAll("[data-summary]")) part.hidden = Number(part.dataset.summary) !== number;
     draw();
     drawWritten();
-    choose(null);
+    choose(pipeline.ranks[0].bottleneck);
+    for (const id of ["executed", "written"]) reveal(byId(id));
   }
 
   function executedLines(node, figures) {
@@ -104,7 +106,7 @@
     drawEdges(svg, graph, edges, (edge) => (edge.isNested ? "nested" : "written"));
     drawNodes(svg, graph, boxes, {
       title: (box) => box.call.title,
-      className: (box) => (box.call.runs.includes(ranks[0].bottleneck) ? "bottleneck" : "path"),
+      className: (box) => (box.call.runs.includes(ranks[0].bottleneck) ? "bottleneck" : box.call.runs.some((place) => ranks[0].path.includes(place)) ? "path" : "plain"),
       label: (box) => [box.call.title, ...box.lines.map(([, text]) => text)].join(", "),
       isDouble: () => false,
       onChoose: (box) => { if (box.call.runs.length) choose(box.call.runs[box.call.runs.length - 1]); },
@@ -118,11 +120,20 @@
     holder.replaceChildren();
     const svg = d3.select(holder).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height)
       .attr("class", "fit").attr("data-width", width);
+    svg.node().style.minWidth = `${width * SMALLEST}px`;
     const marks = svg.append("defs").selectAll("marker").data(["", "path"]).join("marker").attr("id", (d) => `arrow-${id}-${d}`)
       .attr("viewBox", "0 0 10 10").attr("refX", 9).attr("refY", 5).attr("markerWidth", 11).attr("markerHeight", 11)
       .attr("markerUnits", "userSpaceOnUse").attr("orient", "auto");
     marks.append("path").attr("d", "M0,0L10,5L0,10z").attr("class", (d) => `arrow ${d}`);
     return svg;
+  }
+
+  // a graph wider than its place: scrolled to what is looked for, without moving the page
+  function reveal(holder) {
+    const box = holder.querySelector(".node.bottleneck rect.box, .node rect.box");
+    if (!box || holder.scrollWidth <= holder.clientWidth) return;
+    const [inner, outer] = [box.getBoundingClientRect(), holder.getBoundingClientRect()];
+    holder.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
   }
 
   function drawEdges(svg, graph, edges, className) {
@@ -183,6 +194,7 @@
       const factor = Number(button.dataset.zoom);
       const width = svg.getBoundingClientRect().width * factor;
       svg.classList.toggle("fit", !factor);
+      svg.style.minWidth = factor ? "" : `${svg.dataset.width * SMALLEST}px`;
       svg.setAttribute("width", factor ? width : svg.dataset.width);
       if (factor) svg.removeAttribute("height");
       else svg.setAttribute("height", svg.viewBox.baseVal.height);
