@@ -14,10 +14,13 @@ from pathlib import Path
 
 import advisor
 from advisor.engine.loader import LoadedRule
-from advisor.model.finding import Edit, Finding, Fix
+from advisor.fixes.plan import is_seeded, make_plan
+from advisor.model.finding import Edit, Finding, Fix, Safety
 from advisor.model.outcome import Report, RuleError
+from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, Site
+from advisor.predict.plan import outlook
 from advisor.rule import Note
 from advisor.settings import Settings
 
@@ -52,15 +55,27 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     ranked = _merge(sorted(worthwhile, key=_rank))
     lines = _SourceLines()
     heard = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
+    found = tuple(_with_diff(f, analysis) for f in heard)
     return Report(
         analysis=analysis,
-        findings=tuple(_with_diff(f, analysis) for f in heard),
+        findings=found,
+        outlook=_outlook(analysis, found, settings),
         notes=tuple(dict.fromkeys(notes)),
         rule_errors=tuple(errors),
         silenced=len(ranked) - len(heard),
         warnings=analysis.warnings,
         advisor_version=advisor.__version__,
     )
+
+
+def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings) -> Outlook | None:
+    """What limits the main pipeline, and the best of the sets of fixes that `advisor fix` would try."""
+    if analysis.main is None:
+        return None
+    calls = {call.id: call for call in analysis.calls}
+    seeded = analysis.recording is None or is_seeded(analysis.recording)
+    plan = make_plan(findings, calls, frozenset(Safety(level) for level in settings.allow), seeded)
+    return outlook(analysis, analysis.main, findings, plan.findings)
 
 
 def _rank(finding: Finding) -> tuple[float, bool, str, int]:

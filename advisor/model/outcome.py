@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from advisor.model.finding import Finding, Prediction, Safety
+from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.proof import Proof
 from advisor.model.recording import Site
@@ -94,6 +95,8 @@ class Report:
     run_folder: str = ""
     timeline: tuple[HostView, ...] = ()
     """What threads and devices did in the window, host by host; empty where nobody asked for it."""
+    outlook: Outlook | None = None
+    """What limits the main pipeline and the best set of changes; None: no steps were measured."""
 
     def _repr_html_(self) -> str | None:
         """What notebooks ask for; None: they show plain text."""

@@ -239,6 +239,8 @@ class Host:
     accelerators: tuple[Accelerator, ...] = ()
     disk_free_bytes: int | None = None
     """Free space where the script runs."""
+    disk_read_bytes_per_s: float | None = None
+    """How fast the disk delivers files that the pipeline reads, past the page cache; None: not measured."""
 
 
 @dataclass(frozen=True, slots=True)

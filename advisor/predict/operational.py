@@ -1,4 +1,4 @@
-"""How much faster a step gets when iterators get cheaper: an operational model, good enough to rank by.
+"""How much faster a step gets when iterators get cheaper: an operational model.
 
 In: an `Analysis`, a pipeline of it, and by how much each changed iterator's cost shrinks.  Out: `Prediction`, or None where
 nothing was measured to predict from.
@@ -11,30 +11,28 @@ The step is the unit: 1 = consumer's own time + wait, and the wait is split by b
   shrinks as a whole and then hides behind the consumer: new step = max(consumer, production). True for even times.
 
 Blame above every asynchronous boundary is in the consumer's own thread and adds up in both. No step gets below what stays:
-the ceiling, every stage's own work over its width, all CPU work over all cores, all Python work over one lock.
+the ceiling, and every `Limit` of the changed pipeline (stages, all cores, Python's one lock, the disk). Where pipeline and
+consumer want more cores than there are, work that goes away also gives those that remain their cores back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 
-from advisor.model.finding import Prediction
-from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.predict.capacity import core_use, python_share
+from advisor.model.finding import Effect, Prediction
+from advisor.model.pipeline import Analysis, Pipeline
+from advisor.predict.demand import UNCHANGED, Demands, demands
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
 until predictions have been laid beside enough measured gains."""
-
-_NO_CHANGE: Mapping[str, float] = MappingProxyType({})
 
 
 def predict_speedup(
     analysis: Analysis,
     pipeline: Pipeline,
     cost_factors: Mapping[str, float],
-    work_factors: Mapping[str, float] = _NO_CHANGE,
+    work_factors: Mapping[str, float] = UNCHANGED,
 ) -> Prediction | None:
     """Speedup of the step if each iterator's wait-causing cost is multiplied by its factor.
 
@@ -43,25 +41,44 @@ def predict_speedup(
     function sets both.
     """
     blamed = sum(it.blame_share for it in pipeline.iterators)
-    if pipeline.span_ns <= 0 or pipeline.wait_ns <= 0 or blamed <= 0:
+    found = demands(analysis, pipeline)
+    if found is None or pipeline.wait_ns <= 0 or blamed <= 0:
         return None
     cost = {it.id: _clamp(cost_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
-    queued, overlapped, likely = _steps(pipeline, cost, blamed)
+    relief = _relief(found, work)
+    queued, overlapped, likely = _steps(pipeline, cost, blamed, relief)
+    shortest = _shortest_step(analysis, pipeline, found)
     # Nobody knows how much of the cores other processes will leave: none of theirs, a half, all.
     slow, likely, fast = (
-        max(step, _floor(analysis, pipeline, cost, work, others_keep))
+        min(1.0, max(step, shortest, found.limits(cost, work, others_keep)[0].step_ns / found.step_ns))
         for step, others_keep in ((max(queued, overlapped), 1.0), (likely, 0.5), (min(queued, overlapped), 0.0))
     )
-    ceiling = 1 / max(_shortest_step(analysis, pipeline), 1e-9)
+    ceiling = 1 / max(shortest, 1e-9)
     spread = _spread(pipeline)
     value = max(1.0, min(1 / likely, ceiling))
     low = (1 + (1 / slow - 1) * (1 - UNCERTAINTY)) / (1 + spread)
     high = (1 + (1 / fast - 1) * (1 + UNCERTAINTY)) * (1 + spread)
-    return Prediction(value, low=min(value, max(1.0, low)), high=max(value, min(ceiling, high)))
+    effects = tuple(Effect(i, cost[i], work[i]) for i in cost if cost[i] < 1 or work[i] < 1)
+    return Prediction(value, min(value, max(1.0, low)), max(value, min(ceiling, high)), effects)
 
 
-def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = _NO_CHANGE) -> dict[str, float]:
+def combined_factors(effects: Iterable[Effect]) -> tuple[dict[str, float], dict[str, float]]:
+    """(cost factors, work factors) of several changes together.
+
+    Work that two changes save is saved by both; of two changes that only spread the same work over threads, the one that
+    spreads it wider counts.
+    """
+    work: dict[str, float] = {}
+    spread: dict[str, float] = {}
+    for effect in effects:
+        work[effect.iterator_id] = work.get(effect.iterator_id, 1.0) * effect.work
+        alone = min(1.0, effect.cost / effect.work) if effect.work > 0 else 0.0
+        spread[effect.iterator_id] = min(spread.get(effect.iterator_id, 1.0), alone)
+    return {i: work[i] * spread[i] for i in work}, work
+
+
+def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = UNCHANGED) -> dict[str, float]:
     """Cost factors of a prefetch at the end: what runs in the consumer's thread then runs beside the consumer.
 
     `cost_factors`: those of other changes made together with it, on which these are laid.
@@ -74,8 +91,20 @@ def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = _NO_
     return {**cost_factors, **{iterator_id: factor * left for iterator_id, factor in front.items()}}
 
 
-def _steps(pipeline: Pipeline, cost: Mapping[str, float], blamed: float) -> tuple[float, float, float]:
-    """New step time as a share of the old: queued, overlapped, and the likely mix of both."""
+def asynchronous(pipeline: Pipeline) -> frozenset[str]:
+    """Ids of the iterators whose work is done on other threads than the consumer's: asynchronous ones and all below."""
+    found: set[str] = set()
+    for it in pipeline.iterators:  # parents before children
+        if it.is_async or it.parent_id in found:
+            found.add(it.id)
+    return frozenset(found)
+
+
+def _steps(pipeline: Pipeline, cost: Mapping[str, float], blamed: float, relief: float) -> tuple[float, float, float]:
+    """New step time as a share of the old: queued, overlapped, and the likely mix of both.
+
+    `relief`: what the time of everything that stays is multiplied by, because it waits less for a core.
+    """
     wait = pipeline.wait_share
     behind = asynchronous(pipeline)
     front_before = front_after = back_before = back_after = 0.0
@@ -88,58 +117,30 @@ def _steps(pipeline: Pipeline, cost: Mapping[str, float], blamed: float) -> tupl
             front_before += share
             front_after += share * cost[it.id]
     consumer = 1 - wait
-    queued = consumer + front_after + back_after
+    queued = relief * (consumer + front_after + back_after)
     if back_before <= 0:
         return queued, queued, queued
-    overlapped = max(consumer + front_after, back_after / back_before)
+    overlapped = relief * max(consumer + front_after, back_after / back_before)
     return queued, overlapped, (front_before * queued + back_before * overlapped) / wait
 
 
-def asynchronous(pipeline: Pipeline) -> frozenset[str]:
-    """Ids of the iterators whose work is done on other threads than the consumer's: asynchronous ones and all below."""
-    found: set[str] = set()
-    for it in pipeline.iterators:  # parents before children
-        if it.is_async or it.parent_id in found:
-            found.add(it.id)
-    return frozenset(found)
+def _relief(found: Demands, work: Mapping[str, float]) -> float:
+    """What the times of all that stays are multiplied by, when work that competes with it for cores goes away."""
+    before = found.consumer_cpu_ns + found.cpu_ns
+    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
+    return 1 - (1 - found.core_share) * (gone / before if before > 0 else 0.0)
 
 
-def _floor(
-    analysis: Analysis, pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float], others_keep: float
-) -> float:
-    """The shortest new step that the work left over allows, as a share of the old step; at most 1."""
-    span = pipeline.span_ns
-    stages = [
-        min(1.0, it.busy_ns / (width * span)) * min(cost[it.id], work[it.id])
-        for it in pipeline.iterators
-        if (width := _width(pipeline, it)) is not None
-    ]
-    use, cpu = core_use(analysis, pipeline), 0.0
-    if use is not None:
-        saved = sum(it.busy_ns * (1 - work[it.id]) for it in pipeline.iterators) / span
-        # Busy time may hold waiting for the disk or for a core: no more CPU time is saved than was used.
-        cpu = max(0.0, use.own - saved) / max(use.usable - others_keep * use.others, use.own, 1e-9)
-    python_ns = sum(it.python_ns for it in pipeline.iterators)
-    python_left = sum(it.python_ns * work[it.id] for it in pipeline.iterators) / python_ns if python_ns else 0.0
-    python = python_share(analysis, pipeline) * python_left
-    return min(1.0, max(_shortest_step(analysis, pipeline), cpu, python, *stages))
-
-
-def _shortest_step(analysis: Analysis, pipeline: Pipeline) -> float:
+def _shortest_step(analysis: Analysis, pipeline: Pipeline, found: Demands) -> float:
     """The ceiling, as a share of the step now."""
-    ceiling = analysis.verdict.max_speedup if pipeline.is_main else None
-    return min(1.0, 1 / ceiling) if ceiling else 1 - pipeline.wait_share
+    verdict = analysis.verdict
+    if pipeline.is_main and verdict.is_ceiling_measured and verdict.max_speedup:
+        return min(1.0, 1 / verdict.max_speedup)
+    return max(min(1.0, found.consumer_ns / found.step_ns), 1 / _MOST)
 
 
-def _width(pipeline: Pipeline, iterator: Iterator) -> int | None:
-    """How many threads can do this iterator's work at once; None: unknown."""
-    node: Iterator | None = iterator
-    while node is not None:
-        is_inside = node is iterator or "Interleave" in node.name  # an interleave's elements run on its threads
-        if is_inside and ("Parallel" in node.name or node.name.startswith("MapAndBatch")):
-            return node.parallelism if node.parallelism and node.parallelism > 0 else None
-        node = pipeline.parent(node)
-    return 1
+_MOST = 1000.0
+"""No prediction beyond this: a step of which 99.9 % was waiting says nothing of what the rest takes by itself."""
 
 
 def _spread(pipeline: Pipeline) -> float:

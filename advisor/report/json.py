@@ -18,6 +18,7 @@ from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.pipeline import Bottleneck, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Site, Window
 from advisor.report.hosts import hosts_to_dict
+from advisor.report.outlook_json import outlook_to_dict
 from advisor.report.proof_json import proof_to_dict
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.report.window_json import host_view, root_calls, sources
@@ -50,6 +51,7 @@ def report_to_dict(report: Report) -> Json:
         "findings": [_finding(finding) for finding in report.findings],
         "fixes": [_fix(fix) for fix in report.fixes],
         "comparison": report.comparison and _comparison(report.comparison),
+        "outlook": report.outlook and outlook_to_dict(report.outlook),
         "proof": report.proof and proof_to_dict(report.proof, report.fixes),
         "notes": list(report.notes),
         "silenced": report.silenced,

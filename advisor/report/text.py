@@ -128,6 +128,10 @@ def _print_findings(report: Report, console: Console) -> None:
         print_lines(console, _title(number, finding), indent=2)
         for item in _details(finding):
             print_lines(console, item, indent=5)
+    plan = report.outlook.plan if report.outlook is not None else None
+    if plan is not None:
+        console.print()
+        print_lines(console, Text(clean(plan.sentence)), indent=2)
 
 
 def _title(number: int, finding: Finding) -> Text:
