@@ -30,10 +30,12 @@ from advisor.model.finding import (
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
+from advisor.model.statistics import DeviceFacts, KernelRow, OpRow
 from advisor.predict import (
     CachePlace,
     CoreUse,
     Obstacle,
+    OpWork,
     asynchronous,
     batch_behind,
     cache_bytes,
@@ -46,7 +48,9 @@ from advisor.predict import (
     elements_per_epoch,
     file_count,
     forbidding_options,
+    input_share,
     is_cached_behind,
+    is_fed,
     is_read_again,
     is_repeated_behind,
     is_rewrite_forbidden,
@@ -54,15 +58,19 @@ from advisor.predict import (
     iterators_inside,
     iterators_of_call,
     linear_chain,
+    measured_ns,
     movable_shuffles,
     nested_calls,
+    op_work,
     overlap_factors,
     parallel_safety,
     predict_speedup,
     python_share,
     saved_work,
     serial_maps,
+    step_site,
     steps_per_epoch,
+    steps_seen,
     top_iterator,
     upstream_calls,
 )
@@ -104,17 +112,18 @@ class Rule:
         *,
         call: Call | None = None,
         iterator: Iterator | None = None,
+        site: Site | None = None,
         prediction: Prediction | None = None,
         memory_bytes: int | None = 0,
         fix: Fix | None = None,
         evidence: Sequence[Evidence] = (),
     ) -> Finding:
-        """A `Finding` of this rule, standing where `call` stands in the user's file."""
+        """A `Finding` of this rule, standing where `call` stands in the user's file, else at `site`."""
         return Finding(
             rule=self.id,
             title=title,
             because=because,
-            site=call.site if call else None,
+            site=call.site if call else site,
             iterator_id=iterator.id if iterator else None,
             call_id=call.id if call else None,
             prediction=prediction,
@@ -129,6 +138,26 @@ def is_editable(call: Call) -> bool:
     return call.site is not None and call.library is None and call.made_by is None
 
 
+def takes_link(analysis: Analysis, call: Call) -> bool:
+    """Whether a transformation can be put behind the call: where it stands, or, for a call that a library made, behind the user's
+    own call of the library, if this is the last dataset made there.
+    """
+    if is_editable(call):
+        return True
+    goes_on = any(each.library and each.site == call.site and call.id in each.inputs for each in analysis.calls)
+    return call.site is not None and call.made_by is None and call.nested_in is None and not goes_on
+
+
+def parallel_fix(calls: Sequence[Call]) -> Fix | None:
+    """`num_parallel_calls=tf.data.AUTOTUNE` in all of these maps; None where one of them stands in no code of the user's."""
+    if not all(is_editable(each) for each in calls):
+        return None
+    edits = tuple(SetArgument(each.id, "num_parallel_calls", AUTOTUNE) for each in calls)
+    safety = max((parallel_safety(each) for each in calls), key=list(Safety).index)
+    # Whether Python code may run twice at once, only its author knows.
+    return Fix(edits, safety, is_auto=not any(each.function is not None and each.function.python_ops for each in calls))
+
+
 def label(call: Call) -> str:
     """A call for people: `map(decode)` where the function has a name, else `map`."""
     name = call.function.name if call.function else ""
@@ -136,9 +165,9 @@ def label(call: Call) -> str:
 
 
 def last_editable_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
-    """The last call of the user's own code before the consumer; None where there is none."""
+    """The last call before the consumer behind which a transformation can be put; None where there is none."""
     call = consumed_call(analysis, pipeline)
-    return next((each for each in upstream_calls(analysis, call) if is_editable(each)), None) if call else None
+    return next((each for each in upstream_calls(analysis, call) if takes_link(analysis, each)), None) if call else None
 
 
 UNKNOWN_PLACE = "an unknown line"
@@ -158,6 +187,7 @@ __all__ = [
     "Code",
     "Consumer",
     "CoreUse",
+    "DeviceFacts",
     "Edit",
     "Evidence",
     "Finding",
@@ -167,10 +197,13 @@ __all__ = [
     "InsertAfter",
     "Iter",
     "Iterator",
+    "KernelRow",
     "MoveAfter",
     "Note",
     "Obstacle",
     "OpCost",
+    "OpRow",
+    "OpWork",
     "Pipeline",
     "Prediction",
     "Remove",
@@ -195,8 +228,10 @@ __all__ = [
     "elements_per_epoch",
     "file_count",
     "forbidding_options",
+    "input_share",
     "is_cached_behind",
     "is_editable",
+    "is_fed",
     "is_read_again",
     "is_repeated_behind",
     "is_rewrite_forbidden",
@@ -206,16 +241,22 @@ __all__ = [
     "label",
     "last_editable_call",
     "linear_chain",
+    "measured_ns",
     "movable_shuffles",
     "nested_calls",
+    "op_work",
     "overlap_factors",
+    "parallel_fix",
     "parallel_safety",
     "place",
     "predict_speedup",
     "python_share",
     "saved_work",
     "serial_maps",
+    "step_site",
     "steps_per_epoch",
+    "steps_seen",
+    "takes_link",
     "top_iterator",
     "upstream_calls",
 ]

@@ -5,24 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.rule import (
-    AUTOTUNE,
     Analysis,
     Call,
     CoreUse,
     Evidence,
     Finding,
-    Fix,
     Iter,
     Iterator,
     Note,
     Pipeline,
     Rule,
-    Safety,
-    SetArgument,
     core_use,
-    is_editable,
     label,
-    parallel_safety,
+    parallel_fix,
     place,
     predict_speedup,
     python_share,
@@ -74,9 +69,6 @@ class MapInsideInterleave(Rule):
         call = calls[0]
         outer = next((each for each in analysis.calls if each.id == call.nested_in), None)
         inside = f" inside {outer.method} at {place(outer)}" if outer else ""
-        safety = max((parallel_safety(each) for each in calls), key=list(Safety).index)
-        runs_python = any(each.function is not None and each.function.python_ops for each in calls)
-        edits = tuple(SetArgument(each.id, "num_parallel_calls", AUTOTUNE) for each in calls)
         return self.finding(
             f"Parallelise {label(call)}",
             f"{label(call)} at {place(call)}{inside} runs as {iterator.name}, one element at a time, and causes "
@@ -85,7 +77,7 @@ class MapInsideInterleave(Rule):
             iterator=iterator,
             prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, use.usable)}),
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
-            fix=Fix(edits, safety, is_auto=not runs_python) if all(is_editable(each) for each in calls) else None,
+            fix=parallel_fix(calls),
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("free_cores", use.free, "cores"),

@@ -27,7 +27,7 @@ from advisor.rule import (
     parallel_safety,
     place,
 )
-from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
+from advisor.testing import MadePipeline, batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 from advisor.units import format_bytes, format_share
 
 
@@ -137,49 +137,24 @@ def maps_that_enlarge(
     return (), None
 
 
+def _decoded(buffer_size: int, elements: int = 100_000, memory_gib: float = 16.0) -> MadePipeline:
+    """Images of 600 kB, made from files of 10 kB, in a shuffle's buffer."""
+    return pipeline(
+        source(bytes=10_000, elements=elements),
+        map_("decode", ms=0.5, bytes=600_000),
+        shuffle(buffer_size),
+        batch(32),
+        consumer_ms=5,
+        memory_gib=memory_gib,
+    )
+
+
 EXAMPLES = (
-    fires(
-        pipeline(
-            source(bytes=10_000, elements=100_000),
-            map_("decode", ms=0.5, bytes=600_000),
-            shuffle(20_000),
-            batch(32),
-            consumer_ms=5,
-        ),
-        fixed="ds = ds.shuffle(20000)\nds = ds.map(decode)\nds = ds.batch(32)",
-    ),
+    fires(_decoded(20_000), fixed="ds = ds.shuffle(20000)\nds = ds.map(decode)\nds = ds.batch(32)"),
     fires(
         pipeline(source(bytes=500_000, elements=100_000), shuffle(50_000), batch(32), prefetch(), consumer_ms=50),
     ),
-    silent(
-        pipeline(
-            source(bytes=10_000, elements=100_000),
-            map_("decode", ms=0.5, bytes=600_000),
-            shuffle(1_000),
-            batch(32),
-            consumer_ms=5,
-        ),
-        because="its buffer is small",
-    ),
-    silent(
-        pipeline(
-            source(bytes=10_000, elements=2_000),
-            map_("decode", ms=0.5, bytes=600_000),
-            shuffle(50_000),
-            batch(32),
-            consumer_ms=5,
-        ),
-        because="there are fewer elements than its buffer could hold",
-    ),
-    silent(
-        pipeline(
-            source(bytes=10_000, elements=100_000),
-            map_("decode", ms=0.5, bytes=600_000),
-            shuffle(20_000),
-            batch(32),
-            consumer_ms=5,
-            memory_gib=512,
-        ),
-        because="the machine has memory for it",
-    ),
+    silent(_decoded(1_000), because="its buffer is small"),
+    silent(_decoded(50_000, elements=2_000), because="there are fewer elements than its buffer could hold"),
+    silent(_decoded(20_000, memory_gib=512), because="the machine has memory for it"),
 )

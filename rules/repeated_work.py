@@ -25,6 +25,7 @@ from advisor.rule import (
     is_read_again,
     label,
     place,
+    takes_link,
     upstream_calls,
 )
 from advisor.testing import (
@@ -86,9 +87,8 @@ class RepeatedWork(Rule):
         for candidates in (
             [each for each in fitting if not each.obstacles],
             [each for each in fitting if each.movable],
-            [each for each in fitting if each.keeps_elements],
         ):
-            best = self._best(candidates)
+            best = self._best(analysis, candidates)
             if best and (chosen is None or chosen.prediction.value < self.equal_gain * best.prediction.value):
                 chosen = best
         yield from forbidden(places, chosen, self.equal_gain)
@@ -115,7 +115,7 @@ class RepeatedWork(Rule):
             return True
         return candidate.bytes <= self.max_memory_share * analysis.host.memory_free_bytes
 
-    def _best(self, candidates: Sequence[CachePlace]) -> CachePlace | None:
+    def _best(self, analysis: Analysis, candidates: Sequence[CachePlace]) -> CachePlace | None:
         """Of the places that save about as much as the best one, the smallest; one that can be edited before others.
 
         `candidates` begin at the consumer, so of places equal in all of it, the one that leaves least to do behind it is taken:
@@ -125,7 +125,7 @@ class RepeatedWork(Rule):
             return None
         most = max(each.prediction.value for each in candidates)
         equal = [each for each in candidates if each.prediction.value >= self.equal_gain * most]
-        equal = [each for each in equal if is_editable(each.call)] or equal
+        equal = [each for each in equal if takes_link(analysis, each.call)] or equal
         shuffles = min(len(each.obstacles) for each in equal)  # what is shuffled behind the cache stays shuffled
         equal = [each for each in equal if len(each.obstacles) == shuffles]
         fewest = min((each.bytes for each in equal if each.bytes is not None), default=None)
@@ -149,8 +149,8 @@ class RepeatedWork(Rule):
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
             f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}"
         )
-        fix = Fix(
-            edits_of(chosen), safety_of(chosen), is_auto=is_known and (not chosen.obstacles or bool(chosen.movable))
+        is_written = (
+            all(is_editable(each) for each in (call, *chosen.movable)) if chosen.movable else takes_link(analysis, call)
         )
         return self.finding(
             f"Cache behind {label(call)}",
@@ -158,7 +158,7 @@ class RepeatedWork(Rule):
             call=call,
             prediction=chosen.prediction,
             memory_bytes=chosen.bytes,
-            fix=fix if is_editable(call) else None,
+            fix=Fix(edits_of(chosen), safety_of(chosen), is_auto=is_known) if is_written else None,
             evidence=(
                 Evidence("saved_blame_share", chosen.saved_share, "share"),
                 *((Evidence("cache_bytes", chosen.bytes, "bytes"),) if chosen.bytes is not None else ()),
@@ -193,21 +193,19 @@ def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
 
 
 def safety_of(chosen: CachePlace) -> Safety:
-    """A shuffle that is moved draws another order of the same kind; one that is not keeps that of the first epoch."""
-    if not chosen.obstacles:
-        return Safety.EXACT
-    return Safety.RERANDOMIZED if chosen.movable else Safety.REORDERED
+    """A shuffle draws the same order behind maps and a cache as before them (`tests/rules/test_claims.py`); that of `list_files`
+    is replaced by another one.
+    """
+    is_redrawn = any(call.method == "list_files" for call in chosen.movable)
+    return Safety.RERANDOMIZED if is_redrawn else Safety.EXACT
 
 
 def order_of(chosen: CachePlace) -> str:
     """What becomes of the order, in a sentence."""
-    if chosen.movable:
-        names = " and ".join(f"{call.method} ({place(call)})" for call in reversed(chosen.movable))
-        return f" What {names} does moves behind the cache."
-    if chosen.obstacles:
-        names = " and ".join(dict.fromkeys(obstacle.call.method for obstacle in chosen.obstacles))
-        return f" The order that {names} gave in the first epoch stays."
-    return ""
+    if not chosen.movable:
+        return ""
+    names = " and ".join(f"{call.method} ({place(call)})" for call in reversed(chosen.movable))
+    return f" What {names} does moves behind the cache."
 
 
 def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:

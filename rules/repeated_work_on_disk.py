@@ -21,10 +21,10 @@ from advisor.rule import (
     Rule,
     Safety,
     cache_places,
-    is_editable,
     is_read_again,
     label,
     place,
+    takes_link,
     upstream_calls,
 )
 from advisor.testing import batch, fires, map_, pipeline, repeat, silent, source
@@ -65,7 +65,9 @@ class RepeatedWorkOnDisk(Rule):
         pipeline, host = analysis.main, analysis.host
         if pipeline is None or host is None or host.disk_free_bytes is None:
             return
-        places = [p for p in cache_places(analysis, pipeline) if not p.obstacles and p.bytes and is_editable(p.call)]
+        places = [
+            p for p in cache_places(analysis, pipeline) if not p.obstacles and p.bytes and takes_link(analysis, p.call)
+        ]
         limit = self.max_memory_share * host.memory_free_bytes
         in_memory = max((p.prediction.value for p in places if (p.bytes or 0) <= limit), default=1.0)
         large = [

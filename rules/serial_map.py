@@ -5,26 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.rule import (
-    AUTOTUNE,
     Analysis,
     Call,
     CoreUse,
     Evidence,
     Finding,
-    Fix,
     Iter,
     Iterator,
     Note,
     Pipeline,
     Rule,
-    Safety,
-    SetArgument,
     core_use,
-    is_editable,
     is_rewrite_forbidden,
     is_sequential_stateless_map,
     label,
-    parallel_safety,
+    parallel_fix,
     place,
     predict_speedup,
     python_share,
@@ -90,13 +85,6 @@ class SerialMap(Rule):
         use: CoreUse,
     ) -> Finding:
         call = calls[0]
-        safety = max((parallel_safety(each) for each in calls), key=list(Safety).index)
-        runs_python = any(each.function is not None and each.function.python_ops for each in calls)
-        fix = Fix(
-            tuple(SetArgument(each.id, "num_parallel_calls", AUTOTUNE) for each in calls),
-            safety,
-            is_auto=not runs_python,  # whether Python code may run twice at once, only its author knows
-        )
         because = (
             f"{label(call)} at {place(call)} runs as {iterator.name}, one element at a time, and causes "
             f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}."
@@ -108,7 +96,7 @@ class SerialMap(Rule):
             iterator=iterator,
             prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, use.usable)}),
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
-            fix=fix if all(is_editable(each) for each in calls) else None,
+            fix=parallel_fix(calls),
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("free_cores", use.free, "cores"),
