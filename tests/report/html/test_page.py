@@ -177,6 +177,14 @@ def test_stragglers_stand_on_the_page_of_hosts(tmp_path):
     assert "What a step is here: from one request for an element to the next." in text
 
 
+def test_limits_and_the_plan_stand_below_the_findings():
+    report = real_report("zip_filter")
+    report["outlook"]["plan"] = {"sentence": "Both together: 3x."}
+    text = section(report_to_html(report).decode(), "verdict")
+    assert "Both together: 3x." in text
+    assert "all cores together" in text
+
+
 def test_only_an_input_bound_run_has_a_bottleneck_on_its_first_page():
     report = real_report("interleave_map")
     assert "<h2>Bottleneck</h2>" in section(report_to_html(report).decode(), "verdict")
