@@ -59,8 +59,8 @@ def usable_cores(cgroup: Path = _CGROUP) -> float:
 
 
 def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
-    """(usable, free): the smaller of the machine's and the cgroup's."""
-    total, free = _machine_memory()
+    """(usable, free): the smallest of the machine's, the cgroup's and the process' own limits (`ulimit -v`, `ulimit -d`)."""
+    total, free = _limited(*_machine_memory())
     limit, used = _NO_LIMIT, 0
     for folder in (*_own_groups(cgroup, ""), *_own_groups(cgroup / "memory", "memory")):
         for limit_name, used_name in (
@@ -69,10 +69,37 @@ def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
         ):
             found = _number(folder / limit_name)
             if found is not None and found < limit:
-                limit, used = found, _number(folder / used_name) or 0
+                limit, used = found, (_number(folder / used_name) or 0) - _reclaimable(folder)
     if limit >= _NO_LIMIT:
         return total, free
     return min(total, limit), max(0, min(free, limit - used))
+
+
+def _reclaimable(group: Path) -> int:
+    """Bytes of a cgroup's use that are cached files nobody has used lately: the kernel gives them up before it says no."""
+    with contextlib.suppress(OSError, ValueError):
+        facts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
+    return 0
+
+
+def _limited(total: int, free: int) -> tuple[int, int]:
+    """(total, free) under the process' own limits, which tell of address space and data, not of what is resident."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return total, free
+    status: dict[str, int] = {}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(("VmSize:", "VmData:")):
+                name, size, _ = line.split()
+                status[name] = int(size) * 1024
+    for kind, used in ((resource.RLIMIT_AS, "VmSize:"), (resource.RLIMIT_DATA, "VmData:")):
+        limit = resource.getrlimit(kind)[0]
+        if limit != resource.RLIM_INFINITY:
+            total, free = min(total, limit), max(0, min(free, limit - status.get(used, 0)))
+    return total, free
 
 
 def _quota(cgroup: Path) -> float:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from advisor.capture.machine import describe_host, memory_bytes, usable_cores
 
@@ -41,3 +45,25 @@ def test_this_machine():
     host = describe_host()
     assert 0 < host.cores <= host.cores_installed and 0 < host.memory_free_bytes <= host.memory_bytes
     assert host.tensorflow_version == "" and host.accelerators == ()
+
+
+def test_files_that_the_kernel_would_give_up_are_free(tmp_path):
+    write(
+        tmp_path,
+        memory__max=str(1 << 30),
+        memory__current=str(1 << 29),
+        memory__stat=f"anon 5\ninactive_file {1 << 28}\n",
+    )
+    assert memory_bytes(tmp_path)[1] <= (1 << 30) - (1 << 29) + (1 << 28)
+    assert memory_bytes(tmp_path)[1] > (1 << 30) - (1 << 29) or memory_bytes(tmp_path / "nothing")[1] < 1 << 30
+
+
+@pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_limits_of_the_process_count(limit):
+    size = 4 << 30
+    code = (
+        f"import resource; resource.setrlimit(resource.{limit}, ({size}, resource.RLIM_INFINITY))\n"
+        "from advisor.capture.machine import memory_bytes; print(*memory_bytes())"
+    )
+    total, free = map(int, subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split())
+    assert total <= size and free < size
