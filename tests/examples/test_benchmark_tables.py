@@ -10,24 +10,10 @@ from advisor.settings import Settings
 from tests.examples.conftest import REPOSITORY
 
 BENCHMARKS = REPOSITORY / "benchmarks"
-DEVICE_SIDE = frozenset(
-    [
-        "autoshard-data",
-        "data-layout",
-        "eager-step",
-        "full-precision",
-        "launch-bound",
-        "no-xla",
-        "odd-dimensions",
-        "offload",
-        "retracing",
-        "short-steps",
-        "small-batch",
-        "step-outliers",
-        "straggler",
-        "transfer-bound",
-    ]
-)
+DEVICE_SIDE = {
+    "autoshard-data", "data-layout", "eager-step", "full-precision", "launch-bound", "no-xla", "odd-dimensions", "offload",
+    "retracing", "short-steps", "small-batch", "step-outliers", "straggler", "transfer-bound",
+}  # fmt: skip
 """Rules on devices and on several machines: their near misses need what a script on one CPU has not."""
 
 
