@@ -44,6 +44,8 @@ class Demands:
     """Share of the time in which threads that wanted a core had one; 1: nobody waited for a core."""
     disk_ns: float
     """Time in which the disk was busy for it; 0 where its speed is not known."""
+    sources: frozenset[str]
+    """Ids of the iterators at the bottom: what is not asked of them is not read."""
     cores: CoreUse | None
     nodes: tuple[ServiceDemand, ...]
     """In the order of `Pipeline.iterators`."""
@@ -78,8 +80,7 @@ class Demands:
         if self.python_share:
             found.append(Limit("gil", python_ns * self.python_share))
         if self.disk_ns:
-            reading = [node for node in self.nodes if node.visits]
-            left = min((work.get(node.iterator_id, 1.0) for node in reading[-1:]), default=1.0)
+            left = max((work.get(iterator_id, 1.0) for iterator_id in self.sources), default=1.0)
             found.append(Limit("disk", self.disk_ns * left))
         return tuple(sorted(found, key=lambda limit: -limit.step_ns))
 
@@ -122,6 +123,7 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
         python_share=python_share(analysis, pipeline) and computing,
         core_share=core_share,
         disk_ns=_disk_share(analysis) * step_ns,
+        sources=frozenset(it.id for it in pipeline.iterators) - {it.parent_id for it in pipeline.iterators},
         cores=use,
         nodes=nodes,
     )
@@ -154,13 +156,7 @@ def _computing_share(analysis: Analysis, pipeline: Pipeline) -> float:
 def _disk_share(analysis: Analysis) -> float:
     """Share of the time in which the disk was busy with what the process read; 0: unknown, or all came from the page cache."""
     usage, host = analysis.usage, analysis.host
-    if (
-        usage is None
-        or host is None
-        or not usage.read_bytes
-        or usage.wall_ns <= 0
-        or not host.disk_read_bytes_per_s
-    ):
+    if usage is None or host is None or not usage.read_bytes or usage.wall_ns <= 0 or not host.disk_read_bytes_per_s:
         return 0.0
     return min(1.0, usage.read_bytes / (usage.wall_ns / 1e9) / host.disk_read_bytes_per_s)
 
