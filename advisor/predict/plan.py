@@ -70,7 +70,7 @@ def service_workers(found: Demands, work: dict[str, float] | None = None) -> int
     cpu_ns = sum(node.cpu_ns * left.get(node.iterator_id, 1.0) for node in found.nodes)
     python_ns = found.python_share * sum(node.python_ns * left.get(node.iterator_id, 1.0) for node in found.nodes)
     needed = max(cpu_ns / found.cores.usable, python_ns) / found.consumer_ns
-    return math.ceil(needed) if math.isfinite(needed) and needed <= _MOST_WORKERS else None
+    return math.ceil(needed - 1e-6) if math.isfinite(needed) and needed <= _MOST_WORKERS else None
 
 
 _MOST_WORKERS = 10_000

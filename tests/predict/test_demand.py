@@ -33,7 +33,7 @@ def test_demands_are_those_of_one_step_with_their_visits():
 
 def test_the_slowest_stage_is_the_first_limit():
     result = found(analysis(*BEHIND, consumer_ms=20, wait_ms=80, busy_cores=1.2))
-    assert [(limit.resource, limit.iterator_id) for limit in result.limits()][0] == ("node", "p0.2")
+    assert result.limits()[0].iterator_id == "p0.2"
     assert result.limits()[0].step_ns == pytest.approx(100 * MS)  # map and source share the prefetch's thread: 75 + 25
 
 
