@@ -4,7 +4,9 @@ In: the path of a `.xplane.pb[.gz]` file.  Out: dictionaries, one per event, mad
 the file's own bytes only two numbers per event of one thread are held.
 
 A Chrome trace draws the events of one track as a stack, and viewers drop what sticks out of the event below it. Events of one
-thread that overlap without enclosing each other (asynchronous runs) therefore go on further tracks of the same thread.
+thread that overlap without enclosing each other (asynchronous runs) therefore go on further tracks of the same thread, and both
+ends of an event are written in whole nanoseconds: Perfetto rounds a start and a duration each for itself, which would push
+ends of finer times past each other.
 """
 
 from __future__ import annotations
@@ -85,13 +87,15 @@ class OpenProfile:
         base_ps = (line.timestamp_ns - self.zero_ns + placed.shift_ns) * 1000
         for event, track in zip(_timed(line), tracks.tolist(), strict=True):
             name, more = names.get(event.metadata_id, ("", {}))
+            start_ns = (base_ps + event.offset_ps) // 1000
+            end_ns = (base_ps + event.offset_ps + event.duration_ps) // 1000
             yield {
                 "ph": "X",
                 "name": name,
                 "pid": pid,
                 "tid": tid + track,
-                "ts": (base_ps + event.offset_ps) / 1e6,
-                "dur": event.duration_ps / 1e6,
+                "ts": start_ns / 1000,
+                "dur": (end_ns - start_ns) / 1000,
                 "args": more | _arguments(decode_stats(event.stats, stats)),
             }
         return tid + used

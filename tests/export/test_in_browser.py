@@ -1,4 +1,4 @@
-"""A merged timeline in a browser: what JavaScript reads of it, and what TensorBoard's own trace viewer imports of it."""
+"""A merged timeline in a browser: what JavaScript reads, and what the trace viewer of TensorBoard and XProf imports."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_browser_reads_every_event(merged, tmp_path, open_file):
 
 
 def test_trace_viewer_imports_every_event(merged, browser):
-    found = importlib.util.find_spec("tensorboard_plugin_profile")
-    places = [Path(place) / VIEWER for place in (found.submodule_search_locations or ())] if found else []
+    packages = filter(None, map(importlib.util.find_spec, ("xprof", "tensorboard_plugin_profile")))
+    places = [Path(place) / VIEWER for found in packages for place in (found.submodule_search_locations or ())]
     viewer = next((place for place in places if place.is_file()), None)
     if viewer is None:
-        pytest.skip("tensorboard-plugin-profile before 2.20, which brings the trace viewer along, is not installed")
+        pytest.skip("xprof, which brings the trace viewer along, is not installed")
     path, events = merged
     # the viewer reads a file beside it, which browsers allow only when told to
     own = browser.browser_type.launch(

@@ -67,6 +67,36 @@ def test_events_of_a_track_nest():
             open_until.append(start - length)
 
 
+def kept_by_perfetto(events):
+    """Names of the slices that Perfetto's trace processor keeps: it rounds a start and a duration to nanoseconds each for itself,
+    takes events by start, the longer first, and drops one that reaches past the end of the one that it began in."""
+    kept, stacks = [], {}
+    rounded = [(round(e["ts"] * 1000), round(e["dur"] * 1000), e) for e in events if e["ph"] == "X"]
+    for start, duration, event in sorted(rounded, key=lambda row: (row[0], -row[1])):
+        stack = stacks.setdefault((event["pid"], event["tid"]), [])
+        while stack and stack[-1] <= start:
+            stack.pop()
+        if not stack or start + duration <= stack[-1]:
+            stack.append(start + duration)
+            kept.append(event["name"])
+    return kept
+
+
+def test_perfetto_keeps_every_event():
+    events = merged(*FIVE)
+    assert len(kept_by_perfetto(events)) == sum(event["ph"] == "X" for event in events)
+
+
+def test_ends_between_nanoseconds_do_not_pass_each_other(tmp_path):
+    profile = MadeProfile()
+    line = profile.host.line("worker")
+    for number in range(40):
+        start = number + number * 0.0001
+        line.event("outer", start + 0.0004, start + 0.4996).event("inner", start + 0.0007, start + 0.4994)
+    path = profile.write(tmp_path / "plugins/profile/2026_01_01_00_00_00/host.xplane.pb")
+    assert Counter(kept_by_perfetto(merged(path.parents[3]))) == {"outer": 40, "inner": 40}
+
+
 def test_overlapping_events_get_tracks_of_their_own(tmp_path):
     profile = MadeProfile()
     profile.host.line("worker").event("a", 0, 10).event("b", 5, 15).event("inner", 6, 8).event("c", 11, 20)
