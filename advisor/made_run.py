@@ -87,8 +87,9 @@ def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[
             below.type, below.calls = fused, (script.of_stage[id(stage)], *below.calls)
             node = below
         else:
-            node = _Node(stage.type, below, calls=(script.of_stage[id(stage)],), elements=rate)
-            node.bytes = node.calls[0].element_bytes
+            call = script.of_stage.get(id(stage))
+            node = _Node(stage.type, below, calls=(call,) if call else (), elements=rate, injected=call is None)
+            node.bytes = call.element_bytes if call else None
             nodes.append(node)
         _parallelise(node, stage, machine, is_tuned and is_optimized)
         _charge(node, stage, rate)

@@ -26,6 +26,7 @@ class Stage:
     """One call of the script."""
 
     method: str
+    """Empty: TensorFlow's own doing, of which the script says nothing."""
     type: str
     """Iterator type before any rewrite, without a version."""
     ms: float = 0.0
@@ -116,7 +117,8 @@ class Script:
         elements, size = 0, 0
         for stage in stages:
             elements, size = _flow(stage, elements, size)
-            self._write(stage, elements, size)
+            if stage.method:
+                self._write(stage, elements, size)
         loop = "for batch in ds:"
         if machine.epochs > 1:
             self.lines.append(f"for epoch in range({machine.epochs}):")

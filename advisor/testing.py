@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
+from advisor.made_device import MadeDevice, MadeOp
 from advisor.made_run import MadePipeline, measure
 from advisor.made_script import Machine, Stage
+from advisor.model.hosts import HostComparison, HostSummary
 from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -159,6 +162,11 @@ def shard(num_shards: int) -> Stage:
     return Stage("shard", "Shard", arguments=(("index", 0),), positional=(str(num_shards),), consumes=num_shards)
 
 
+def autoshard(num_shards: int) -> Stage:
+    """The shard that `tf.distribute` puts into a worker's pipeline by itself, where it does not shard by file."""
+    return Stage("", "Shard", consumes=num_shards, parameters=(("num_shards", num_shards), ("index", 0)))
+
+
 def unbatch(rows: int, ms: float = 0.0) -> Stage:
     """`unbatch()` of elements with so many rows; `ms` per row."""
     return Stage("unbatch", "Unbatch", ms, consumes=1 / rows)
@@ -240,13 +248,19 @@ def pipeline(
     disk_gib: float | None = None,
     epochs: int = 1,
     is_finished: bool = False,
+    device: MadeDevice | None = None,
+    keras: Mapping[str, Scalar] | None = None,
+    hosts: HostComparison | None = None,
+    has_bfloat16: bool | None = None,
     **root: Scalar,
 ) -> MadePipeline:
     """The run of a script made of `stages`, source first.
 
     `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores that
     others than the pipeline and its consumer take. `epochs`: how often the script reads the data. `is_finished`: it was seen to
-    its end. `root`: what the profile says of the root iterator (`cpu_budget=64`).
+    its end. `device`: its device side (`gpu(...)`, `cpu(...)`). `keras`: what the recorder saw of the model. `hosts`: the other
+    hosts of the run. `has_bfloat16`: whether the processor multiplies such numbers itself. `root`: what the profile says of the
+    root iterator (`cpu_budget=64`).
     """
     machine = Machine(
         consumer_ms,
@@ -258,7 +272,54 @@ def pipeline(
         root=tuple(root.items()),
         is_finished=is_finished,
     )
-    return measure(stages, machine)
+    made = measure(stages, machine)
+    analysis = replace(made.analysis, keras=dict(keras or {}), hosts=hosts)
+    if analysis.host is not None:
+        analysis = replace(analysis, host=replace(analysis.host, has_bfloat16=has_bfloat16))
+    if device is not None and analysis.verdict.steps is not None:
+        statistics = device.statistics(analysis.verdict.steps.mean_ns)
+        analysis = replace(analysis, statistics=statistics, device=statistics.device)
+    return replace(made, analysis=analysis)
+
+
+def gpu(compute_capability: float = 7.5, half: float = 0.8, **shares: Any) -> MadeDevice:  # noqa: ANN401
+    """A busy GPU with tensor cores; `shares` as in `MadeDevice`."""
+    busy = {"kernels": 200, "kernel_us": 60, "launch": 0.01, "idle": 0.05, "memory": 0.8, "copied": 0.01}
+    return MadeDevice("GPU", compute_capability, half, **(busy | shares))
+
+
+def cpu(*ops: MadeOp, **shares: Any) -> MadeDevice:  # noqa: ANN401
+    """Training on the host itself, its steps made of `ops`."""
+    return MadeDevice("CPU", ops=ops, **shares)
+
+
+def op(type: str, per_step: float, us: float) -> MadeOp:
+    """Ops of one type on the host, each of so many microseconds of its own."""
+    return MadeOp(type, per_step, us)
+
+
+def waiting_hosts(straggler: str = "", **waits_ms: float) -> HostComparison:
+    """Hosts that step together every 100 ms, each waiting so many ms of a step; `straggler`: which one holds the others up."""
+    least = min(waits_ms.values())
+    hosts = tuple(
+        HostSummary(
+            name,
+            f"{name}.xplane.pb",
+            1,
+            "p0",
+            steps=100,
+            step_median_ns=100_000_000,
+            input_wait_share=wait / 100,
+            wait_per_step_ns=round(wait * 1_000_000),
+            elements_per_s=10.0,
+            bottleneck="ParallelMapV2",
+            bottleneck_share=0.9,
+            is_straggler=name == straggler,
+            excess_wait_ns=round((wait - least) * 1_000_000) if name == straggler else 0,
+        )
+        for name, wait in sorted(waits_ms.items(), key=lambda pair: -pair[1])
+    )
+    return HostComparison(hosts, do_step_together=True)
 
 
 def unknown_size(stage: Stage) -> Stage:
@@ -274,13 +335,17 @@ __all__ = [
     "AUTOTUNE",
     "Example",
     "MadePipeline",
+    "autoshard",
     "batch",
     "cache",
+    "cpu",
     "filter_",
     "fires",
     "flat_map",
+    "gpu",
     "interleave",
     "map_",
+    "op",
     "options",
     "padded_batch",
     "pipeline",
@@ -293,4 +358,5 @@ __all__ = [
     "take",
     "unbatch",
     "unknown_size",
+    "waiting_hosts",
 ]

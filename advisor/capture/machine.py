@@ -17,6 +17,8 @@ from pathlib import Path
 from advisor.model.recording import Accelerator, Host
 
 _CGROUP = Path("/sys/fs/cgroup")
+_BFLOAT16 = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
+"""Linux's names of these processor features; the last is Arm's."""
 _NO_LIMIT = 1 << 60
 """cgroup v1 writes a number near 2**63 where there is no limit."""
 
@@ -33,6 +35,7 @@ def describe_host() -> Host:
         memory_bytes=memory,
         memory_free_bytes=free,
         cpu_model=_cpu_model(),
+        has_bfloat16=has_bfloat16(),
         platform=platform.platform(),
         python_version=platform.python_version(),
         tensorflow_version=version,
@@ -160,6 +163,16 @@ def _cpu_model() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor()
+
+
+def has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
+    """Whether the first core's flags name instructions that multiply bfloat16; None: there are no flags to read."""
+    with contextlib.suppress(OSError):
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, flags = line.partition(":")
+            if name.strip() in ("flags", "Features"):  # x86 and Arm
+                return not _BFLOAT16.isdisjoint(flags.split())
+    return None
 
 
 def _tensorflow_facts() -> tuple[str, tuple[Accelerator, ...]]:

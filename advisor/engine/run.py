@@ -78,11 +78,14 @@ def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings
     return outlook(analysis, analysis.main, findings, plan.findings)
 
 
-def _rank(finding: Finding) -> tuple[float, bool, str, int]:
-    """Largest predicted gain first; of equals, what can be applied before what is advice, then by place."""
+def _rank(finding: Finding) -> tuple[float, bool, bool, str, int]:
+    """Largest predicted gain first; of equals, the pipeline before the training step, what can be applied before what is advice,
+    then by place.
+    """
     gain = finding.prediction.value if finding.prediction else 0.0
     site = finding.site
-    return -gain, finding.fix is None, site.file if site else "", site.line if site else 0
+    is_of_step = finding.call_id is None and finding.iterator_id is None
+    return -gain, is_of_step, finding.fix is None, site.file if site else "", site.line if site else 0
 
 
 def _merge(ranked: Iterable[Finding]) -> list[Finding]:

@@ -233,6 +233,8 @@ class Host:
     """Usable memory: the smaller of physical memory and cgroup limit."""
     memory_free_bytes: int
     cpu_model: str = ""
+    has_bfloat16: bool | None = None
+    """The processor multiplies bfloat16 numbers itself (AMX, AVX512-BF16, Arm's BF16); None: not known."""
     platform: str = ""
     python_version: str = ""
     tensorflow_version: str = ""

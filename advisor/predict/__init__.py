@@ -1,7 +1,8 @@
 """What a change would give, hold in memory and do to the data, before anybody has tried it.
 
 In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model), cores and
-Python's lock (capacity), bytes (memory), safety (legality), places for a cache (caching), what tf.data would do (rewrites).
+Python's lock (capacity), bytes (memory), safety (legality), places for a cache (caching), what tf.data would do (rewrites),
+what the training step is made of (device).
 """
 
 from advisor.predict.caching import (
@@ -15,9 +16,11 @@ from advisor.predict.caching import (
     saved_work,
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
+from advisor.predict.device import OpWork, input_share, is_fed, measured_ns, op_work, step_site, steps_seen
 from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
+from advisor.predict.payoff import Payoff, payoff
 from advisor.predict.rewrites import (
     forbidding_options,
     is_rewrite_forbidden,
@@ -40,6 +43,8 @@ __all__ = [
     "CachePlace",
     "CoreUse",
     "Obstacle",
+    "OpWork",
+    "Payoff",
     "asynchronous",
     "batch_behind",
     "cache_bytes",
@@ -52,7 +57,9 @@ __all__ = [
     "elements_per_epoch",
     "file_count",
     "forbidding_options",
+    "input_share",
     "is_cached_behind",
+    "is_fed",
     "is_read_again",
     "is_repeated_behind",
     "is_rewrite_forbidden",
@@ -60,15 +67,20 @@ __all__ = [
     "iterators_inside",
     "iterators_of_call",
     "linear_chain",
+    "measured_ns",
     "movable_shuffles",
     "nested_calls",
+    "op_work",
     "overlap_factors",
     "parallel_safety",
+    "payoff",
     "predict_speedup",
     "python_share",
     "saved_work",
     "serial_maps",
+    "step_site",
     "steps_per_epoch",
+    "steps_seen",
     "top_iterator",
     "upstream_calls",
 ]
