@@ -22,7 +22,8 @@ MAX_NAMES = 3
 MIN_PART = 0.2
 """A name is told if it accounts for this part of what the step took longer."""
 RARE = 0.1
-"""What takes less than this part of its time here in an ordinary step is something else, not the same made slower."""
+"""What runs in fewer than this part of ordinary steps is something else, not the same made slower: an op that waited
+for a core takes many times as long as usual."""
 _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.EXECUTOR)
 
 
@@ -37,15 +38,15 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     if not len(rows):
         return []
     ordinary = np.flatnonzero(length <= limit)
-    usual = _time_by_name(activity, steps, ordinary) / len(ordinary)
+    usual, runs = (sums / len(ordinary) for sums in _sums_by_name(activity, steps, ordinary))
     usual_length = float(length[ordinary].mean())
     found = []
     for row in rows.tolist():
-        here = _time_by_name(activity, steps, np.array([row]))
+        here, _ = _sums_by_name(activity, steps, np.array([row]))
         more = here - usual
         extra = float(length[row]) - usual_length
         grown = [number for number in np.argsort(-more).tolist()[: 2 * MAX_NAMES] if more[number] >= MIN_PART * extra]
-        rare = [number for number in grown if usual[number] <= RARE * here[number]]
+        rare = [number for number in grown if runs[number] < RARE]
         found.append(
             OutlierStep(
                 host=host,
@@ -58,8 +59,11 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     return found
 
 
-def _time_by_name(activity: HostActivity, steps: Steps, rows: Ints) -> npt.NDArray[np.float64]:
-    """Time in ps that events of each name took in those steps, threads added up; what only encloses others left out."""
+def _sums_by_name(
+    activity: HostActivity, steps: Steps, rows: Ints
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """(time in ps, number) of the events of each name in those steps, threads added up; what only encloses others
+    left out."""
     order = np.argsort(steps.start_ps[rows], kind="stable")
     start, end = steps.start_ps[rows][order], steps.end_ps[rows][order]
     at = np.searchsorted(start, activity.start_ps, side="right") - 1
@@ -67,5 +71,6 @@ def _time_by_name(activity: HostActivity, steps: Steps, rows: Ints) -> npt.NDArr
     inside &= ~np.isin(activity.kind, np.array(_WRAPPERS, np.uint8))
     length = np.minimum(activity.duration_ps, np.maximum(end[np.maximum(at, 0)] - activity.start_ps, 0))
     weights = length[inside].astype(np.float64)
-    time = np.bincount(activity.name[inside], weights=weights, minlength=max(1, len(activity.names)))
-    return time.astype(np.float64)
+    names, least = activity.name[inside], max(1, len(activity.names))
+    time, runs = np.bincount(names, weights=weights, minlength=least), np.bincount(names, minlength=least)
+    return time.astype(np.float64), runs.astype(np.float64)
