@@ -1,0 +1,38 @@
+"""data-layout: a model that changes the order of its images' dimensions around every convolution.
+
+The marked call turns channels-last images into channels-first ones; the convolution wants them the other way. Leave
+both transposes out. The rule reads kernels of a GPU; on a CPU there is nothing to find.
+"""
+
+import argparse
+
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=200)
+args = parser.parse_args()
+
+images = tf.random.normal((128, 64, 64, 16))
+dataset = tf.data.Dataset.from_tensor_slices(images).cache().repeat()
+dataset = dataset.batch(32, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+
+kernels = [tf.Variable(tf.random.normal((3, 3, 16, 16), stddev=0.05)) for _ in range(4)]
+
+
+@tf.function
+def train_step(batch):
+    with tf.GradientTape() as tape:
+        for kernel in kernels:
+            batch = tf.nn.relu(tf.nn.conv2d(batch, kernel, strides=1, padding="SAME"))
+            batch = tf.transpose(batch, (0, 3, 1, 2))  # <- data-layout
+            batch -= tf.reduce_mean(batch, axis=(2, 3), keepdims=True)
+            batch = tf.transpose(batch, (0, 2, 3, 1))
+        loss = tf.reduce_mean(tf.square(batch))
+    for variable, gradient in zip(kernels, tape.gradient(loss, kernels)):
+        variable.assign_sub(0.01 * gradient)
+    return loss
+
+
+for batch in dataset:
+    loss = train_step(batch)
+print(f"loss {loss:.4f}")

@@ -1,0 +1,35 @@
+"""eager-step: the training step runs op by op from Python.
+
+The step is an ordinary Python function: each of its ops is dispatched by itself, and nothing is fused or run beside
+another. The step begins at the marked call; `@tf.function` above `train_step` makes a graph of it.
+"""
+
+import argparse
+
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=1500)
+args = parser.parse_args()
+
+features = tf.random.normal((4096, 64))
+dataset = tf.data.Dataset.from_tensor_slices(features).cache().repeat()
+dataset = dataset.batch(32, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+
+weights = [tf.Variable(tf.random.normal((64, 64), stddev=0.1)) for _ in range(6)]
+
+
+def train_step(batch):
+    with tf.GradientTape() as tape:
+        hidden = batch
+        for each in weights:
+            hidden = tf.nn.relu(hidden @ each)
+        loss = tf.reduce_mean(tf.square(hidden - batch))
+    for variable, gradient in zip(weights, tape.gradient(loss, weights)):
+        variable.assign_sub(0.001 * gradient)
+    return loss
+
+
+for batch in dataset:
+    loss = train_step(batch)  # <- eager-step
+print(f"loss {loss:.4f}")

@@ -1,0 +1,27 @@
+"""full-precision: large matrix products in 32 bit on a processor that multiplies 16-bit floats several times faster.
+
+Tensor cores of a GPU (compute capability 7.0 and later) and the AMX or AVX512_BF16 units of a CPU are idle. The
+marked call sets the policy; `mixed_bfloat16` (on GPUs also `mixed_float16`) belongs there. Variables and the loss
+stay in 32 bit.
+"""
+
+import argparse
+
+import keras
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=60)
+args = parser.parse_args()
+
+keras.mixed_precision.set_global_policy("float32")  # <- full-precision
+
+features = tf.random.normal((1024, 1024))
+targets = tf.reduce_mean(features, axis=1, keepdims=True)
+dataset = tf.data.Dataset.from_tensor_slices((features, targets)).cache().repeat()
+dataset = dataset.batch(256, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+
+layers = [keras.layers.Dense(2048, "relu") for _ in range(3)]
+model = keras.Sequential([keras.Input((1024,)), *layers, keras.layers.Dense(1, dtype="float32")])
+model.compile("sgd", "mse")
+model.fit(dataset, steps_per_epoch=args.steps, verbose=2)

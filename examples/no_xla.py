@@ -1,0 +1,37 @@
+"""no-xla: a step of hundreds of short ops on tensors of fixed shapes.
+
+Each op is scheduled, reads its input from memory and writes its result back. XLA compiles the function that the
+marked line wraps into few loops: `tf.function(train_step, jit_compile=True)`.
+"""
+
+import argparse
+
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=1500)
+args = parser.parse_args()
+
+features = tf.random.normal((4096, 64))
+dataset = tf.data.Dataset.from_tensor_slices(features).cache().repeat()
+dataset = dataset.batch(64, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+
+scale = tf.Variable(tf.ones((64,)))
+shift = tf.Variable(tf.zeros((64,)))
+
+
+def train_step(batch):
+    with tf.GradientTape() as tape:
+        hidden = batch
+        for _ in range(40):  # a layer that is made of element-wise ops
+            hidden = tf.tanh(hidden * scale + shift) + 0.1 * tf.sigmoid(hidden)
+        loss = tf.reduce_mean(tf.square(hidden - batch))
+    for variable, gradient in zip((scale, shift), tape.gradient(loss, (scale, shift))):
+        variable.assign_sub(0.001 * gradient)
+    return loss
+
+
+run_step = tf.function(train_step)  # <- no-xla
+for batch in dataset:
+    loss = run_step(batch)
+print(f"loss {loss:.4f}")

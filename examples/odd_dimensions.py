@@ -1,0 +1,25 @@
+"""odd-dimensions: mixed precision on layers of 1001 units, which tensor cores cannot take.
+
+The marked call makes layers whose width is no multiple of 8; 1008 would be. It shows on GPUs with tensor cores; on a
+CPU there is nothing to find.
+"""
+
+import argparse
+
+import keras
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=100)
+args = parser.parse_args()
+
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
+features = tf.random.normal((1024, 1001))
+targets = tf.reduce_mean(features, axis=1, keepdims=True)
+dataset = tf.data.Dataset.from_tensor_slices((features, targets)).cache().repeat()
+dataset = dataset.batch(256, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+
+layers = [keras.layers.Dense(1001, "relu") for _ in range(3)]  # <- odd-dimensions
+model = keras.Sequential([keras.Input((1001,)), *layers, keras.layers.Dense(1, dtype="float32")])
+model.compile("sgd", "mse")
+model.fit(dataset, steps_per_epoch=args.steps, verbose=2)

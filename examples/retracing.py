@@ -1,0 +1,32 @@
+"""retracing: the training step is traced anew in every step.
+
+A Python number is part of a `tf.function`'s signature: each new learning rate makes a new graph. The number passed in
+the marked call belongs into a tensor (`tf.constant(rate)`), or into a `tf.Variable`.
+"""
+
+import argparse
+
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=400)
+args = parser.parse_args()
+
+features = tf.random.normal((4096, 64))
+dataset = tf.data.Dataset.from_tensor_slices(features).cache().repeat()
+dataset = dataset.batch(32, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+
+weights = tf.Variable(tf.random.normal((64, 64), stddev=0.1))
+
+
+@tf.function
+def train_step(batch, rate):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.nn.relu(batch @ weights) - batch))
+    weights.assign_sub(rate * tape.gradient(loss, weights))
+    return loss
+
+
+for step, batch in enumerate(dataset):
+    loss = train_step(batch, 0.01 / (1 + step))  # <- retracing
+print(f"loss {loss:.4f}")

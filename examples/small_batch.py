@@ -1,0 +1,41 @@
+"""small-batch: so few rows in a batch that a step costs as much as one of many times as many.
+
+A step of 8 rows does hundreds of small ops, and each costs its scheduling whatever it computes. The marked call is
+where the batch size stands. A larger one changes the training (fewer updates, the learning rate has to follow), so it
+is only advice.
+"""
+
+import argparse
+
+import tensorflow as tf
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=1500)
+args = parser.parse_args()
+
+series = tf.random.normal((2048, 40, 16))
+dataset = tf.data.Dataset.from_tensor_slices(series).cache().repeat()
+dataset = dataset.batch(8, drop_remainder=True)  # <- small-batch
+dataset = dataset.prefetch(tf.data.AUTOTUNE).take(args.steps)
+
+into = tf.Variable(tf.random.normal((16, 64), stddev=0.1))
+again = tf.Variable(tf.random.normal((64, 64), stddev=0.1))
+out = tf.Variable(tf.random.normal((64, 16), stddev=0.1))
+
+
+@tf.function
+def train_step(batch):
+    with tf.GradientTape() as tape:
+        state, loss = tf.zeros((tf.shape(batch)[0], 64)), 0.0
+        for step in range(39):  # a recurrent network, written out
+            state = tf.tanh(batch[:, step] @ into + state @ again)
+            loss += tf.reduce_mean(tf.square(state @ out - batch[:, step + 1]))
+    variables = (into, again, out)
+    for variable, gradient in zip(variables, tape.gradient(loss, variables)):
+        variable.assign_sub(0.001 * gradient)
+    return loss
+
+
+for batch in dataset:
+    loss = train_step(batch)
+print(f"loss {loss:.4f}")

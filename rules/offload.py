@@ -1,0 +1,106 @@
+"""offload: a device waits for input that this host alone cannot make fast enough."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, cache_places, core_use, last_editable_call
+from advisor.testing import AUTOTUNE, batch, cpu, fires, gpu, map_, pipeline, prefetch, silent, source
+from advisor.units import format_many, format_rate
+
+
+@dataclass(frozen=True)
+class Offload(Rule):
+    """All cores of the host prepare input, and the device still waits for it.
+
+    ## Why it is slow
+    The work per element times the elements that the device could take exceeds the cores. No parallelism, buffer or
+    order of transformations changes that, and nothing can be cached.
+
+    ## What the fix does
+    tf.data service runs the pipeline on other machines: a dispatcher, workers, and as the last transformation
+    `.apply(tf.data.experimental.service.distribute("distributed_epoch", "grpc://dispatcher:5000"))`. The number of
+    machines like this one that is needed is what the device could take, over what this host makes. Elements come in
+    another order, and the machines have to be there, so it is advice only.
+
+    ## When not to
+    When there is no other machine: make the work less instead (store decoded or smaller elements, cheaper ops). When
+    training itself runs on the cores, with no accelerator, the rule is silent.
+
+    ## What tf.data already does
+    It uses all cores of its own host, and never another one's.
+    """
+
+    min_free_cores: float = 0.25
+    """Cores that the process could have in addition; as in `host-saturated`. With more, rules about parallelism have
+    their say."""
+    min_own_share: float = 0.8
+    """Share of the usable cores that the process itself takes; as in `host-saturated`."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """A finding where the cores feed an accelerator, are all busy, and no cache is legal."""
+        main, host, facts = analysis.main, analysis.host, analysis.device
+        if main is None or main.steps is None or not main.span_ns or main.wait_share >= 1:
+            return
+        use = core_use(analysis, main)
+        has_accelerator = bool(host and host.accelerators) or (
+            facts is not None and facts.num_devices > 0 and facts.device_type in ("GPU", "TPU")
+        )
+        if (
+            not has_accelerator
+            or use is None
+            or use.free >= self.min_free_cores
+            or use.own < self.min_own_share * use.usable
+        ):
+            return
+        if any(
+            not each.obstacles and each.prediction.value >= self.min_speedup for each in cache_places(analysis, main)
+        ):
+            return
+        made = main.elements_per_s
+        wanted = made / (1 - main.wait_share)
+        machines = math.ceil(wanted / made)
+        yield self.finding(
+            "Prepare input on more machines (tf.data service)",
+            f"All cores prepare input ({use.sentence}) and nothing can be cached. They make {format_rate(made)}; without waiting "
+            f"the training would take {format_rate(wanted)}: {format_many(machines, 'machine')} like this one would make that.",
+            call=last_editable_call(analysis, main),
+            evidence=(
+                Evidence("made", made, "elements/s"),
+                Evidence("wanted", wanted, "elements/s"),
+                Evidence("machines", machines),
+                Evidence("free_cores", use.free, "cores"),
+            ),
+        )
+
+
+_BUSY = (source(), map_("augment", ms=5, random=True, calls=AUTOTUNE), batch(32), prefetch())
+
+EXAMPLES = (
+    fires(pipeline(*_BUSY, consumer_ms=5, cores=4, device=gpu())),
+    fires(pipeline(*_BUSY, consumer_ms=10, cores=8, epochs=3, device=gpu())),
+    silent(
+        pipeline(*_BUSY, consumer_ms=5, cores=4, device=cpu()),
+        because="training runs on the same cores: less work helps it, not only another machine",
+    ),
+    silent(
+        pipeline(
+            source(), map_("augment", ms=5, random=True, calls=2), batch(32), prefetch(), consumer_ms=5, device=gpu()
+        ),
+        because="cores are free on this host",
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("decode", ms=5, calls=AUTOTUNE),
+            batch(32),
+            prefetch(),
+            consumer_ms=5,
+            cores=4,
+            epochs=5,
+            device=gpu(),
+        ),
+        because="the decoded elements can be cached",
+    ),
+)
