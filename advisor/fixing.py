@@ -6,7 +6,7 @@ Nothing is written here.
     analyze -> plan -> proof session (greedy loop on the pipeline alone) -> patch -> end to end, by turns -> report
 
 The pipeline alone judges each fix: hundreds of elements in seconds, each compared. The whole script has the last word on all of
-them together: what its training does not gain from is not applied.
+them together: what its training is seen not to gain from is not applied.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def announcement(wish: FixRequest) -> str:
     return (
         f"The script will be run up to {2 + 2 * TURNS} times: once to see its input pipeline at work, once up to its first "
         f"element to try changes of it, and {2 * TURNS} times by turns, as it is and with the changes. Each run is stopped after "
-        f"its window. A change that only the whole script can prove takes {2 * TURNS} more; if nothing is found to fix, the "
-        "script is run once."
+        f"its window. A change that only the whole script can prove takes {2 * TURNS} more, and so does finding the one of "
+        "several that slows it; if nothing is found to fix, the script is run once."
     )
 
 

@@ -24,9 +24,9 @@ from advisor.model.codec import decode
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.run_folder import RECORDING_NAME
-from advisor.verify.meter import judge
+from advisor.verify.meter import WORTHWHILE, judge
 from advisor.verify.order_statistics import median_interval
-from advisor.verify.trial import BROKEN, REFUSED
+from advisor.verify.trial import BROKEN, REFUSED, SAME
 
 TURNS = 6
 """The fewest pairs whose smallest and largest ratio are a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
@@ -66,6 +66,16 @@ class EndToEnd:
     def runs(self) -> int:
         """How often the script was run."""
         return len(self.before) + len(self.after)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the runs differ among themselves by more than the gain that they most probably show."""
+        return (
+            self.verdict == SAME
+            and self.speedup is not None
+            and self.speedup.low <= 1
+            and self.speedup.value >= WORTHWHILE
+        )
 
 
 def measure_end_to_end(

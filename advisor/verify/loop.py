@@ -178,7 +178,7 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
     """Measure all that is kept against the original; what is not proved together is taken back, the latest first."""
     total: Trial | None = None
     while state.kept:
-        if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state)) is not None:
+        if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state.attempts)) is not None:
             total = alone  # it was measured against the original already
             break
         on_progress(Progress("proving", text="all of them together"))
@@ -197,10 +197,18 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
     return LoopResult(tuple(state.attempts), tuple(state.kept), total, stopped)
 
 
-def _first_trial(state: _State) -> Trial | None:
+def without_last(result: LoopResult) -> LoopResult:
+    """The result with the fix that was kept last taken back; what is left was measured together only if it is a single one."""
+    *rest, dropped = result.kept
+    attempts = tuple(replace(each, is_kept=each.is_kept and each.finding is not dropped) for each in result.attempts)
+    total = _first_trial(attempts) if len(rest) == 1 else None
+    return replace(result, attempts=attempts, kept=tuple(rest), total=total)
+
+
+def _first_trial(attempts: Sequence[Attempt]) -> Trial | None:
     """The trial of the only fix that is kept, if it was measured on the pipeline as it is written."""
-    first = next((attempt for attempt in state.attempts if attempt.trial.verdict == FASTER), None)
-    return first.trial if first is not None and first.is_kept else None
+    first = next((attempt for attempt in attempts if attempt.trial.verdict == FASTER), None)
+    return first.trial if first is not None and first.is_kept and not first.is_end_to_end else None
 
 
 def _why_not(total: Trial) -> str:

@@ -13,10 +13,12 @@ from advisor import units
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.proof import Proof, Side
 from advisor.verify.end_to_end import EndToEnd, median_of
-from advisor.verify.loop import Attempt, LoopResult
+from advisor.verify.loop import MIN_GAIN, Attempt, LoopResult
 from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
+STILL = 0.2
+"""A wait that shrinks by less than this share of itself is called the same."""
 
 
 def outcome_of(attempt: Attempt, is_applied: bool) -> FixOutcome | None:
@@ -93,7 +95,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
     before, after = sides_of(loop.total, whole)
     if whole is not None and before.wait_share is None:
         before = replace(before, wait_share=report.analysis.verdict.input_wait_share)
-    verdict, sentence = sentence_of(loop, whole)
+    verdict, sentence = sentence_of(loop, whole, before.wait_share, after.wait_share)
     if not loop.attempts:
         sentence = loop.stopped_because or _why_nothing(report, about.left_out)
     refused = [
@@ -125,12 +127,14 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
 
 
 def is_proved(whole: EndToEnd | None) -> bool:
-    """Whether what the pipeline alone proves is to be applied: not if the whole script was run and gained nothing or failed."""
-    return whole is None or whole.verdict in (FASTER, REFUSED)
+    """Whether what the pipeline alone proves is to be applied: not if the whole script was run and is seen to gain nothing."""
+    return whole is None or whole.verdict in (FASTER, REFUSED) or whole.is_undecided
 
 
-def sentence_of(loop: LoopResult, whole: EndToEnd | None) -> tuple[str, str]:
-    """(verdict, sentence) of everything together."""
+def sentence_of(
+    loop: LoopResult, whole: EndToEnd | None, wait_before: float | None = None, wait_after: float | None = None
+) -> tuple[str, str]:
+    """(verdict, sentence) of everything together. The waits: shares of a step, 0 to 1, spent waiting for input."""
     tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
     if not tried:
         return "nothing", "Nothing to fix: none of the changes could be tried."
@@ -144,8 +148,28 @@ def sentence_of(loop: LoopResult, whole: EndToEnd | None) -> tuple[str, str]:
         return FASTER, f"{alone}; how much the training gains was not measured."
     if whole.verdict == FASTER:
         return FASTER, f"A training step is {_ratio(whole.speedup)} faster." + (f" {alone}." if alone else "")
+    if whole.is_undecided and alone:
+        return FASTER, (
+            f"{alone}. What the training gains is less than its runs differ by here ({_ratio(whole.speedup)}), so it is the "
+            "pipeline's proof that stands."
+        )
     but = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
-    return whole.verdict, f"{alone or 'Tried'}, but {but} ({_ratio(whole.speedup)}): nothing is applied."
+    because = _why_no_gain(wait_before, wait_after) if whole.verdict == SAME else ""
+    return whole.verdict, f"{alone or 'Tried'}, but {but} ({_ratio(whole.speedup)}){because}: nothing is applied."
+
+
+def _why_no_gain(before: float | None, after: float | None) -> str:
+    """What the waits say of a training that does not gain from a faster pipeline, as part of a sentence; empty: nothing."""
+    if before is None:
+        return ""
+    if before < MIN_GAIN:
+        return f", for its steps wait only {units.format_share(before)} of their time for input"
+    if after is None:
+        return ""
+    change = f"{units.format_share(before)} before, {units.format_share(after)} after"
+    if after > (1 - STILL) * before:
+        return f", for beside the training its steps wait for input as before ({change})"
+    return f", for what its steps wait less ({change}) they compute longer: pipeline and model share the cores"
 
 
 def _why_nothing(report: Report, left_out: Sequence[str]) -> str:

@@ -1,0 +1,102 @@
+"""What is applied, and in which words: a pipeline's proved gain is neither lost in noise nor applied where no training gains."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
+from advisor.model.outcome import Interval
+from advisor.verify.end_to_end import EndToEnd, RunSteps
+from advisor.verify.loop import Attempt, LoopResult
+from advisor.verify.outcomes import is_proved, sentence_of
+from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.verify.whole_script import prove_on_script
+
+RUN = RunSteps(10.0, 0.5, 50, 100)
+ALONE = Trial(FASTER, Interval(3.1, 3.0, 3.2), 10.0, 31.0, 6)
+
+
+def finding(name: str) -> Finding:
+    fix = Fix((InsertAfter(name, "cache"),), Safety.EXACT, is_auto=True)
+    return Finding(name, f"Do {name}", "", prediction=Prediction(2, 2, 2), fix=fix)
+
+
+def whole(verdict: str, *interval: float) -> EndToEnd:
+    return EndToEnd(verdict, Interval(*interval) if interval else None, (RUN,) * 6, (RUN,) * 6)
+
+
+def loop_of(*names: str) -> LoopResult:
+    findings = tuple(finding(name) for name in names)
+    return LoopResult(tuple(Attempt(each, ALONE, is_kept=True) for each in findings), findings, ALONE)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_applied", "verdict"),
+    [
+        (None, True, FASTER),
+        (whole(FASTER, 2.0, 1.9, 2.1), True, FASTER),
+        (whole(REFUSED), True, FASTER),
+        (whole(SAME, 1.0, 0.99, 1.01), False, SAME),
+        (whole(SAME, 1.01, 0.9, 1.2), False, SAME),  # most probably nothing
+        (whole(SAME, 1.02, 1.01, 1.03), False, SAME),  # surely not worth it
+        (whole(SAME, 1.2, 0.97, 1.5), True, FASTER),  # most probably worth it, and these runs cannot tell
+        (whole(SLOWER, 0.9, 0.8, 0.95), False, SLOWER),
+        (whole(BROKEN), False, BROKEN),
+    ],
+)
+def test_what_is_applied(result: EndToEnd | None, is_applied: bool, verdict: str) -> None:
+    assert is_proved(result) == is_applied
+    found, sentence = sentence_of(loop_of("cache"), result)
+    assert found == verdict
+    assert ("nothing is applied" in sentence or "not applied" in sentence) == (not is_applied)
+    assert "3.1x (3.0x to 3.2x)" in sentence or result == whole(FASTER, 2.0, 1.9, 2.1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "because"),
+    [
+        (None, 0.1, "(1.00x (0.99x to 1.01x)): nothing"),
+        (0.02, 0.01, "wait only 2 % of their time for input"),
+        (0.6, 0.55, "wait for input as before (60 % before, 55 % after)"),
+        (0.6, 0.1, "they compute longer: pipeline and model share the cores"),
+    ],
+)
+def test_why_a_training_gains_nothing(before: float | None, after: float | None, because: str) -> None:
+    _, sentence = sentence_of(loop_of("cache"), whole(SAME, 1.0, 0.99, 1.01), before, after)
+    assert because in sentence
+
+
+class Runs:
+    """Stands for the runs of a script: `results` by the names of the changes; None is no time for them."""
+
+    def __init__(self, **results: EndToEnd | None) -> None:
+        self.results, self.notes, self.measured = results, [], []
+
+    def measure(self, base, candidate, title):
+        names = "_".join(each.rule for each in candidate)
+        self.measured.append(names)
+        return self.results[names]
+
+
+def test_one_change_that_breaks_the_script_does_not_cost_the_others() -> None:
+    runs = Runs(a_b_c=whole(BROKEN), a_b=whole(SLOWER, 0.8, 0.7, 0.9), a=whole(FASTER, 2.0, 1.9, 2.1))
+    result, proved = prove_on_script(loop_of("a", "b", "c"), runs)
+    assert runs.measured == ["a_b_c", "a_b", "a"]
+    assert [each.rule for each in result.kept] == ["a"]
+    assert [each.is_kept for each in result.attempts] == [True, False, False]
+    assert result.total == ALONE
+    assert proved is not None
+    assert proved.verdict == FASTER
+    assert runs.notes == [
+        "Do c was taken back: with it the whole script fails.",
+        "Do b was taken back: with it the whole script is slower.",
+    ]
+
+
+def test_without_time_to_find_the_culprit_nothing_is_proved() -> None:
+    runs = Runs(a_b=whole(BROKEN), a=None)
+    result, proved = prove_on_script(loop_of("a", "b"), runs)
+    assert proved is not None
+    assert not is_proved(proved)
+    assert len(result.kept) == 2
+    assert runs.notes == []
