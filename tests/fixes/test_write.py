@@ -187,13 +187,15 @@ CHILD = """
     from advisor.errors import AdvisorError
     from advisor.fixes.patch import Patch
     from advisor.fixes.write import undo, write_patch
+    from advisor.termination import letting_go_when_terminated
 
     folder, run, action = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     before, after = {before!r}, {after!r}
     patch = Patch({{path: (before, after) for path in sorted(folder.glob("*.py"))}})
     {setup}
     try:
-        write_patch(patch, run, folder / "a.py") if action == "write" else undo(run)
+        with letting_go_when_terminated():
+            write_patch(patch, run, folder / "a.py") if action == "write" else undo(run)
     except AdvisorError as error:
         sys.exit(f"AdvisorError: {{error}}")
 """
@@ -304,18 +306,19 @@ def test_another_process_at_work_is_not_disturbed(project, run_folder, tmp_path)
     assert contents(project) == [BEFORE] * 3
 
 
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 @pytest.mark.parametrize(
     ("setup", "number"), [(PAUSE_ON_OPEN, 1), (PAUSE_AFTER, 0), (PAUSE_AFTER, 1), (PAUSE_AFTER, 2)]
 )
-def test_ctrl_c_leaves_all_or_none_changed(project, run_folder, setup, number):
+def test_a_signal_leaves_all_or_none_changed(project, run_folder, setup, number, told):
     setup = setup.replace("time.sleep(60)", "time.sleep(0.5)")
     process = child(setup, project, run_folder, "write", str(number))
     wait_for_pause(process)
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(told)
     _, error = process.communicate(timeout=20)
-    assert "KeyboardInterrupt" in error
-    assert process.returncode == -signal.SIGINT
+    assert ("KeyboardInterrupt" in error) == (told == signal.SIGINT)
+    assert process.returncode == -told
     is_swapping = setup.startswith(PAUSE_AFTER[:20]) and "os.rename" in setup
     assert contents(project) == [AFTER if is_swapping else BEFORE] * 3
     assert names_in(project) == {"a.py", "b.py", "c.py"}
