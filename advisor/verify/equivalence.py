@@ -2,9 +2,9 @@
 
 In: the recorded calls and the edits.  Out: a `Judgement`: the safety level seen, on how many elements.
 
-Every dataset is probed as `dataset.take(k).repeat(n)`: the first `k` elements, several times over in one iterator; where there are
-no more than `k`, each pass goes to the end, as a script's does. A cache in the wrong place shows in the second epoch only; and only
-within one iterator do random ops with a seed go on instead of starting again.
+Every dataset is probed as `dataset.take(k).repeat(n)`: the first `k` elements, several times over in one iterator; where there
+are no more than `k`, each pass goes to the end, as a script's does. A cache in the wrong place shows in the second epoch only;
+and only within one iterator do random ops with a seed go on instead of starting again.
 
 1. Before and after, seeded as the script is. Equal, and every epoch the same: `exact`.
 2. A random pipeline: twins of both, which draw the same numbers (`advisor.fixes.replay`). Twins equal: `exact`, if the epochs
