@@ -24,6 +24,7 @@ from advisor.rule import (
     is_editable,
     is_read_again,
     label,
+    payoff,
     place,
     takes_link,
     upstream_calls,
@@ -163,6 +164,7 @@ class RepeatedWork(Rule):
                 Evidence("saved_blame_share", chosen.saved_share, "share"),
                 *((Evidence("cache_bytes", chosen.bytes, "bytes"),) if chosen.bytes is not None else ()),
                 *((Evidence("free_memory", host.memory_free_bytes, "bytes"),) if host is not None else ()),
+                *pays(analysis, chosen),
             ),
         )
 
@@ -190,6 +192,15 @@ def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
             moves.append(SetArgument(call.id, "shuffle", False))
             moves.append(InsertAfter(chosen.call.id, "shuffle", (("", call.cardinality),)))
     return (*moves, InsertAfter(chosen.call.id, "cache"))
+
+
+def pays(analysis: Analysis, chosen: CachePlace) -> Iter[Evidence]:
+    """What the first epoch takes, and after how many epochs the cache has paid, where an epoch's length is known."""
+    found = payoff(analysis, analysis.main, chosen) if analysis.main is not None else None
+    if found is not None:
+        yield Evidence("first_epoch", found.first_epoch_ns, "ns")
+        yield Evidence("later_epochs", found.later_epoch_ns, "ns")
+        yield Evidence("break_even_epoch", found.break_even_epoch)
 
 
 def safety_of(chosen: CachePlace) -> Safety:

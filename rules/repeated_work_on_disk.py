@@ -23,6 +23,7 @@ from advisor.rule import (
     cache_places,
     is_read_again,
     label,
+    payoff,
     place,
     takes_link,
     upstream_calls,
@@ -58,7 +59,8 @@ class RepeatedWorkOnDisk(Rule):
     max_disk_share: float = 0.5
     """Share of the free disk space that the files may take."""
     disk_bytes_per_s: float = 500.0 * (1 << 20)
-    """Assumed rate of reading. A SATA SSD reads about 500 MB/s, NVMe several times that, a network disk often less."""
+    """Assumed rate of reading, where none was measured. A SATA SSD reads about 500 MB/s, NVMe several times that, a network disk
+    often less."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """The best place for a cache on the disk, where no cache in memory does the same."""
@@ -71,7 +73,7 @@ class RepeatedWorkOnDisk(Rule):
         limit = self.max_memory_share * host.memory_free_bytes
         in_memory = max((p.prediction.value for p in places if (p.bytes or 0) <= limit), default=1.0)
         large = [
-            replace(p, prediction=self._from_disk(pipeline, p))
+            replace(p, prediction=self._from_disk(analysis, pipeline, p))
             for p in places
             if limit < (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes
             and (p.is_repeated_below or is_read_again(analysis, pipeline))
@@ -86,7 +88,8 @@ class RepeatedWorkOnDisk(Rule):
             f"{format_share(chosen.saved_share)} of the wait for input. They take {format_bytes(chosen.bytes or 0)}: too "
             f"much for the {format_bytes(host.memory_free_bytes)} of free memory, but "
             f"{format_bytes(host.disk_free_bytes)} are free on "
-            f"the disk. Predicted for a disk that reads {format_bytes(int(self.disk_bytes_per_s))} a second.",
+            f"the disk. Predicted for a disk that reads {format_bytes(int(self._rate(analysis)))} a second, "
+            f"{'as it did your files' if host.disk_read_bytes_per_s else 'which is an assumption'}.",
             call=call,
             prediction=chosen.prediction,
             memory_bytes=0,
@@ -100,10 +103,25 @@ class RepeatedWorkOnDisk(Rule):
                 Evidence("cache_bytes", chosen.bytes or 0, "bytes"),
                 Evidence("free_memory", host.memory_free_bytes, "bytes"),
                 Evidence("free_disk", host.disk_free_bytes, "bytes"),
+                Evidence("disk_rate", self._rate(analysis), "bytes/s"),
+                *self._pays(analysis, pipeline, chosen),
             ),
         )
 
-    def _from_disk(self, pipeline: Pipeline, candidate: CachePlace) -> Prediction:
+    def _pays(self, analysis: Analysis, pipeline: Pipeline, chosen: CachePlace) -> Iter[Evidence]:
+        """What the first epoch takes, which writes the file (taken to be as fast as reading), and when that has paid."""
+        found = payoff(analysis, pipeline, chosen, self._rate(analysis))
+        if found is not None:
+            yield Evidence("first_epoch", found.first_epoch_ns, "ns")
+            yield Evidence("later_epochs", found.later_epoch_ns, "ns")
+            yield Evidence("break_even_epoch", found.break_even_epoch)
+
+    def _rate(self, analysis: Analysis) -> float:
+        """Bytes per second of the disk: measured on the user's files, else assumed."""
+        measured = analysis.host.disk_read_bytes_per_s if analysis.host is not None else None
+        return measured or self.disk_bytes_per_s
+
+    def _from_disk(self, analysis: Analysis, pipeline: Pipeline, candidate: CachePlace) -> Prediction:
         """The prediction, if the elements must come from the disk: no step is shorter than its elements take to read."""
         it = next((it for it in pipeline.iterators if any(c.id == candidate.call.id for c in it.calls)), None)
         if it is None or not it.elements or not pipeline.num_elements or not candidate.element_bytes:
@@ -112,9 +130,9 @@ class RepeatedWorkOnDisk(Rule):
         is_fused = it.calls[-1].id != candidate.call.id
         size = it.calls[-1].arguments.get("batch_size") if is_fused else 1
         per_step = it.elements * (size if isinstance(size, int) else 1) / pipeline.num_elements
-        most = max(1.0, step_s / (per_step * candidate.element_bytes / self.disk_bytes_per_s))
+        most = max(1.0, step_s / (per_step * candidate.element_bytes / self._rate(analysis)))
         p = candidate.prediction
-        return Prediction(min(p.value, most), min(p.low, most), min(p.high, most))
+        return replace(p, value=min(p.value, most), low=min(p.low, most), high=min(p.high, most))
 
 
 def smallest_of_best(places: Sequence[CachePlace]) -> CachePlace | None:
