@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.capture.machine import describe_host, memory_bytes, usable_cores
+from advisor.capture.machine import describe_host, has_bfloat16, memory_bytes, usable_cores
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -67,3 +67,21 @@ def test_limits_of_the_process_count(limit):
     )
     total, free = map(int, subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split())
     assert total <= size and free < size
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("processor\t: 0\nflags\t\t: fpu sse2 avx512_bf16 amx_tile\n", True),
+        ("processor\t: 0\nflags\t\t: fpu sse2 avx512f amx_int8\n", False),
+        ("processor\t: 0\nFeatures\t: fp asimd bf16\n", True),
+        ("processor\t: 0\nmodel name\t: none\n", None),
+    ],
+)
+def test_a_processor_with_bfloat16_units_is_known_by_its_flags(tmp_path, text, has):
+    (tmp_path / "cpuinfo").write_text(text)
+    assert has_bfloat16(tmp_path / "cpuinfo") is has
+
+
+def test_without_flags_nothing_is_known_of_bfloat16(tmp_path):
+    assert has_bfloat16(tmp_path / "absent") is None

@@ -74,7 +74,7 @@ def test_an_outlier_tells_what_only_took_longer(tmp_path):
     line = profile.host.line("python")
     start = 0
     for number in range(30):
-        length = 300 if number == 9 else 100
+        length = 1500 if number == 9 else 100  # so much longer that it looks like something else
         line.event("train", start, start + length, step_num=number, _r=1)
         line.event("ExecutorState::Process", start, start + length - 5)
         line.event("train_op:MatMul", start + 1, start + length - 10, "MatMul")

@@ -1,0 +1,122 @@
+"""What the rules about the training step and about several machines make of real profiles, and of made-up hosts.
+
+The GPU profiles lie beside the checkout, not in it; each holds one step, so that shares are that step's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from advisor import phases
+from advisor.engine import load_rules
+from advisor.engine.run import run_rules
+from advisor.model.outcome import Report
+from advisor.settings import Settings
+from tests.hosts.made_hosts import RUN, write_hosts
+from tests.trace.made_profile import MadeProfile
+
+PROFILES = Path(__file__).parents[2] / "../shared/profiles"
+RULES = load_rules([], Settings())
+
+
+@cache
+def report_of(folder: str) -> Report:
+    if not (PROFILES / folder).is_dir():
+        pytest.skip("the shared profiles are not here")
+    return phases.analyze_run(PROFILES / folder, RULES, Settings())
+
+
+def because(report: Report, rule: str) -> str:
+    (finding,) = [each for each in report.findings if each.rule == rule]
+    return finding.because
+
+
+@pytest.mark.parametrize(
+    ("folder", "rules"),
+    [
+        ("gpu-tf24-many-kernels", {"full-precision", "transfer-bound"}),
+        ("gpu-tf24-truncated", {"full-precision", "transfer-bound"}),
+        ("gpu-tf25-mirrored", {"small-batch", "short-steps", "no-xla"}),
+        ("gpu-tf24-prefetch", set()),  # 32 bit too, but it waits 62 % of the step for its input
+        ("gpu-tf24-multi-gpu", set()),  # waits 11 % for its input; 31 % of the computing is 16 bit
+        ("gpu-tf25-mixed-precision", set()),  # launches are exposed, but it waits 7 % for its input
+        ("gpu-tf24-no-libcupti", set()),  # what the GPU did is not known
+        ("gpu-jax-no-tfdata", set()),
+        ("tpu-inference-no-tfdata", set()),
+        ("cpu-tf23-mirrored", set()),
+        ("cpu-tf23-synchronous", set()),
+    ],
+)
+def test_what_other_peoples_profiles_get(folder, rules):
+    assert {finding.rule for finding in report_of(folder).findings} == rules
+
+
+def test_figures_of_a_v100_in_32_bit():
+    """TensorFlow's own overview page says 0 % of 16 bit of it; the copy is `IteratorGetNext/_4`, 28.7 of 406 ms."""
+    report = report_of("gpu-tf24-many-kernels")
+    assert because(report, "full-precision").startswith("0 % of the device's computing is 16 bit in the only step")
+    assert "capability 7)" in because(report, "full-precision")
+    assert "7.1 % of the step time is copying" in because(report, "transfer-bound")
+    assert "28.7 ms per step" in because(report, "transfer-bound")
+
+
+def test_one_rule_less_without_its_cause():
+    """The same profile as if its device had no tensor cores, computed in 16 bit, or as if the step had waited for input."""
+    analysis = report_of("gpu-tf24-many-kernels").analysis
+
+    def rules_of(**facts) -> set[str]:
+        changed = replace(analysis, device=replace(analysis.device, **facts))
+        return {finding.rule for finding in run_rules(changed, RULES, Settings()).findings}
+
+    assert rules_of(compute_capability=6.1) == {"transfer-bound"}
+    assert rules_of(compute_16bit_share=0.5, eligible_off_tensor_core_ns=0) == {"transfer-bound"}
+    assert rules_of(compute_16bit_share=0.5) == {"transfer-bound", "odd-dimensions"}
+    assert rules_of(exposed_to_device_share=0.01) == {"full-precision"}
+    waiting = replace(
+        analysis, verdict=replace(analysis.verdict, input_wait_share=0.3, is_input_bound=True, level="high")
+    )
+    assert not run_rules(waiting, RULES, Settings()).findings
+
+
+@pytest.mark.parametrize(
+    ("waits", "named"),
+    [
+        ({"a": 20, "b": 21, "c": 400, "d": 19}, ["c"]),
+        ({"a": 400, "b": 410, "c": 405, "d": 395}, []),
+        ({"a": 20, "b": 21, "c": 45, "d": 19}, []),
+    ],
+)
+def test_a_straggler_is_named(tmp_path, waits, named):
+    report = phases.analyze_run(write_hosts(tmp_path, waits), RULES, Settings())
+    found = [finding for finding in report.findings if finding.rule == "straggler"]
+    assert [finding.title for finding in found] == [f"Look at the input pipeline of {host}" for host in named]
+
+
+@pytest.mark.parametrize(
+    ("place", "shards", "fires"),
+    [("behind the map", 4, True), ("behind the map", 1, False), ("at the source", 4, False)],
+)
+def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, fires):
+    """Iterators as `MultiWorkerMirroredStrategy` makes them: the shard stands behind the map, or at the file names."""
+    profile = MadeProfile("worker0")
+    line = profile.host.line("python")
+    types = {"behind the map": ["Shard", "Map", "TensorSlice"], "at the source": ["Map", "Shard", "TensorSlice"]}[place]
+    for step in range(20):
+        name, start, end = "Iterator::Root", step * 1000, step * 1000 + 500
+        line.event(name, start, end, id=1)
+        for number, kind in enumerate(types, start=2):
+            name = f"{name}::{kind}"
+            start, end = (start + 1, end - 1) if types.index("Map") >= number - 2 else (end - 4, end - 3)
+            more = {"num_shards": shards, "index": 0} if kind == "Shard" else {}
+            line.event(name, start, end, id=number, parent_id=number - 1, name=f"{kind}Dataset:{number}", **more)
+    profile.write(tmp_path / RUN / "worker0.xplane.pb")
+    report = phases.analyze_run(tmp_path, RULES, Settings())
+    found = [finding for finding in report.findings if finding.rule == "autoshard-data"]
+    assert bool(found) == fires
+    if fires:
+        assert f"each of {shards} workers prepares all" in found[0].because
+        assert found[0].prediction.value > 1.5
