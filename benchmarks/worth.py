@@ -101,15 +101,17 @@ def summary(rows: Sequence[Row]) -> list[str]:
     auto = [row for row in rows if row.is_auto and row.predicted is not None and row.predicted[0] > PROMISE]
     proved = [row for row in auto if row.verdict == "faster"]
     scripts = len({row.script for row in rows})
-    lines = [f"{len(rows)} fixes of {scripts} scripts.", ""]
+    own = [row for row in rows if row.script == row.rule.replace("-", "_") and row.predicted is not None]
+    lines = [f"{len(rows)} fixes of {scripts} scripts.", "", "| | |", "|---|---|"]
     if errors:
         lines += [
-            "| | |", "|---|---|",
             f"| predicted against measured speedup, median error | {statistics.median(errors):.0%} of {len(errors)} fixes |",
             f"| 90th percentile | {percentile(errors, 0.9):.0%} |",
             f"| measured inside the predicted range | {sum(is_inside(row) for row in rows)} of {len(errors)} |",
         ]  # fmt: skip
     lines += [
+        f"| rules proved faster on their own example, the whole interval above {FASTER} | {sum(row.is_proved for row in own)} of "
+        f"{len(own)}{named([row for row in own if not row.is_proved])} |",
         f"| predicted gain over 10 % that measured as a loss | {len(losses)} of {len(promised)}{named(losses)} |",
         f"| marked auto, predicted gain over 5 %, proved faster | {len(proved)} of {len(auto)}"
         f"{named([row for row in auto if row not in proved])} |",

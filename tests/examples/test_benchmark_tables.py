@@ -82,6 +82,16 @@ def test_a_rules_row_is_of_its_own_example(benchmark, row):
     assert line_of(lines, "| small-reads").startswith("| small-reads | not tried")
 
 
+def test_a_rule_is_proved_only_if_the_whole_interval_is_above_the_line(benchmark, row):
+    rows = [
+        row(2.0, 2.0, rule="small-reads", script="small_reads"),
+        row(2.0, 1.1, rule="serial-map", script="serial_map"),
+        row(2.0, 2.0, rule="late-filter", script="other"),
+    ]
+    text = line_of(benchmark("worth").summary(rows), "on their own example")
+    assert text.endswith("| 1 of 2 (serial-map in serial_map) |")
+
+
 def test_a_section_is_replaced_and_nothing_else(benchmark, tmp_path):
     docs = tmp_path / "benchmarks.md"
     docs.write_text("before\n<!-- a: begin -->\nold\n<!-- a: end -->\nafter\n")
