@@ -10,6 +10,7 @@ function) is opaque: it may be any pipeline.
 from __future__ import annotations
 
 import ast
+import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ class Script:
 
     def site(self, node: ast.Call) -> Site:
         """Where the call's method name stands, to the end of the whole call; columns in characters from 1."""
-        lines = self.text.splitlines()
+        lines = self.text.split("\n")  # as Python counts them: a form feed ends no line
         line, column = node.lineno, node.col_offset
         if isinstance(node.func, ast.Attribute):  # a chain over several lines: the name stands at the end of the callee
             line = node.func.end_lineno or line
@@ -84,7 +85,10 @@ def read_script(path: Path) -> Script:
     try:
         if path.stat().st_size > MAX_SOURCE_BYTES:
             raise AdvisorError(f"{path} is too large to be a script.")
-        text = path.read_text("utf-8")
+        if not path.is_file():  # opening a named pipe would wait for ever
+            raise AdvisorError(f"{path} cannot be read: it is no file.")
+        with tokenize.open(path) as file:  # minds a byte order mark and a declared encoding
+            text = file.read()
         tree = ast.parse(text)
     except OSError as error:
         raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None

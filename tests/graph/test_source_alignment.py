@@ -193,3 +193,22 @@ def test_recorded_runs_keep_their_calls():
     aligned = align_source(analysis, DATA / "scripts/keras_fit.py")
     assert aligned.pipelines == analysis.pipelines
     assert "--source is not used" in aligned.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ("\ufeff", "utf-8"),
+        ("# coding: latin-1\nname = 'é'\n", "latin-1"),
+        ("first = 1\n\x0c\nname = '\x1c\u2028é'\n", "utf-8"),
+    ],
+    ids=["byte order mark", "declared encoding", "characters that end a line for str.splitlines alone"],
+)
+def test_a_script_is_read_as_python_reads_it(tmp_path, head, encoding):
+    text = head + "import tensorflow as tf\nds = tf.data.Dataset.range(9); é = ds.map(parse)\n"
+    path = tmp_path / "train.py"
+    path.write_bytes(text.encode(encoding))
+    aligned = align_source(profile(tmp_path, "Root", "Map", "Range"), path)
+    (call,) = [call for call in aligned.calls if call.method == "map"]
+    assert call.site.line == text.count("\n")
+    assert text.split("\n")[call.site.line - 1][call.site.column - 1 :].startswith("map(parse)")

@@ -21,6 +21,7 @@ for title, code, said, options in (
     ("host_that_is_not_there", 2, "There is no host in", ("--host", "gamma")),
     ("script_that_is_not_there", 2, "cannot be read", ("--source", "/nowhere/train.py")),
     ("script_that_is_a_folder", 2, "cannot be read", ("--source", "/tmp")),
+    ("script_that_never_ends", 2, "cannot be read", ("--source", "/dev/zero")),
 ):
     CASES[title] = Case(logdir, code, said, options)
 
