@@ -103,6 +103,7 @@ def _host(host: Host) -> Json:
         "cores_installed": host.cores_installed,
         "memory_bytes": host.memory_bytes,
         "memory_free_bytes": host.memory_free_bytes,
+        "disk_read_bytes_per_s": _number(host.disk_read_bytes_per_s),
         "cpu_model": host.cpu_model,
         "platform": host.platform,
         "python_version": host.python_version,

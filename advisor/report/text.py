@@ -255,6 +255,8 @@ def _machine(host: Host) -> Iterable[str]:
     if host.tensorflow_version:
         yield f"TensorFlow {host.tensorflow_version}"
     yield f"{units.format_count(host.cores)} cores"
+    if host.disk_read_bytes_per_s:
+        yield f"disk {units.format_bytes(host.disk_read_bytes_per_s)}/s (by reading from your files)"
     for accelerator in host.accelerators:
         yield accelerator.name
 
