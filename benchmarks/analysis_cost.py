@@ -2,15 +2,18 @@
 
 In: a real capture (made here, or given).  Out: a table on stdout, with the machine's facts; `--json` keeps the numbers.
 
-    python benchmarks/analysis_cost.py                        # 10 thousand, 100 thousand and 1 million events
+    python benchmarks/analysis_cost.py                                   # 10 thousand to 5 million events
     python benchmarks/analysis_cost.py RUN --sizes 1e6 --repeats 5
+    python benchmarks/analysis_cost.py --xprof xprof/bin/python --write-docs     # beside XProf's converter
 
 Larger profiles are the capture played several times in a row, as a longer window of the same program would be: the same
 threads and iterators; elements, contexts and steps with ids of their own in each repetition, so that they belong together
 as in the capture.
 
 Tasks: `decode` is the protobuf library alone, every event as a message; `read` is `read_trace`; `analyse` is `read_trace`
-and `advisor.graph.analyse`. Seconds leave imports out and memory leaves them in; the median of the repeats is shown.
+and `advisor.graph.analyse`; `report` is all that `advisor analyze FILE` does: timeline, statistics, rules and report.json too.
+`xprof` is XProf's converter for its input-pipeline page. Seconds leave imports out and memory leaves them in; the median of the
+repeats is shown.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+from published import machine_sentence, write_section
+from xprof_converter import convert
+
+from advisor.trace import read_trace
 from advisor.trace.content import read_profile
 from advisor.trace.files import find_profiles
 from advisor.trace.xspace import message_class, parse_events, parse_xspace
@@ -60,6 +67,12 @@ from advisor.trace import read_trace
 from advisor.trace.xspace import parse_events, parse_xspace
 if task == "analyse":
     from advisor.graph import analyse
+if task == "report":
+    import advisor.statistics.collect, advisor.statistics.tables, advisor.hosts, advisor.report.json, advisor.trace.lanes
+    from advisor.engine import load_rules
+    from advisor.phases import analyze_run
+    from advisor.settings import Settings
+    rules = load_rules((), Settings())
 parse_events([])
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 before = peak()
@@ -69,11 +82,13 @@ if task == "decode":
     kept = [parse_events(list(line.events)) for plane in space.planes for line in plane.lines]
 elif task == "read":
     kept = read_trace(path)
+elif task == "report":
+    kept = advisor.report.json.report_to_bytes(analyze_run(path, rules, Settings()))
 else:
     kept = analyse(read_trace(path), None, str(path))
 print(json.dumps({"seconds": time.perf_counter() - start, "peak_bytes": peak(), "imported_bytes": before}))
 """
-TASKS = ("decode", "read", "analyse")
+TASKS = ("decode", "read", "analyse", "report")
 
 _NEW_ID_STEP = 0x9E37_79B9_7F4A_7C15
 """Odd, so that multiples of it never meet again in 64 bits (2^64 over the golden ratio)."""
@@ -85,28 +100,40 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("profile", nargs="?", type=Path, help="run folder or .xplane.pb file (default: capture one)")
-    parser.add_argument("--sizes", nargs="+", type=float, default=[1e4, 1e5, 1e6], metavar="EVENTS")
+    parser.add_argument("--sizes", nargs="+", type=float, default=[1e4, 1e5, 1e6, 5e6], metavar="EVENTS")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--folder", type=Path, help="keep the profiles here, and use those that are here")
+    parser.add_argument("--xprof", type=Path, metavar="PYTHON", help="interpreter of an environment with xprof")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     print(f"{_cpu_model()}, {_cores()} usable cores, {platform.system()} {platform.release()}")
     print(f"Python {platform.python_version()}, numpy {version('numpy')}, protobuf {version('protobuf')}\n")
     print(f"{'events':>9} {'file MB':>8}  {'task':<8} {'seconds':>8} {'s per 1e6':>9} {'peak MB':>8} {'x file':>7}")
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        source = options.profile or capture(Path(folder) / "capture")
+        source = options.profile
         for size in options.sizes:
-            path = Path(folder) / "larger.xplane.pb"
-            num_events = write_repeated(source, int(size), path)
-            for task in options.tasks:
-                runs = [_measure(task, path) for _ in range(options.repeats)]
-                row = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+            path = (options.folder or Path(folder)) / f"{size:.0f}.xplane.pb"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                source = source or capture(Path(folder) / "capture")
+                write_repeated(source, int(size), path)
+            num_events = read_trace(path).hosts[0].num_events
+            for task in (*options.tasks, *(("xprof",) if options.xprof else ())):
+                runs = [
+                    convert(options.xprof, [path]) if task == "xprof" else _measure(task, path)
+                    for _ in range(options.repeats)
+                ]
+                row = {key: statistics.median(run[key] for run in runs) for key in ("seconds", "peak_bytes")}
                 row |= {"events": num_events, "file_bytes": path.stat().st_size, "task": task}
                 measured.append(row)
                 _print_row(row)
     if options.json:
         options.json.write_text(json.dumps(measured, indent=1))
+    if options.write_docs:
+        write_section("analysis cost", [machine_sentence(), "", *_table(measured)])
 
 
 def capture(folder: Path) -> Path:
@@ -117,8 +144,8 @@ def capture(folder: Path) -> Path:
     return folder
 
 
-def write_repeated(source: Path, num_events: int, path: Path) -> int:
-    """Write `source` repeated to about `num_events` events; how many they are. Never fewer than in `source`."""
+def write_repeated(source: Path, num_events: int, path: Path) -> None:
+    """Write `source` repeated to about `num_events` events; never fewer than in `source`."""
     space = parse_xspace(read_profile(find_profiles(source).paths[0]))
     lines = [(plane, line) for plane in space.planes for line in plane.lines]
     captured = sum(len(line.events) for _, line in lines)
@@ -130,7 +157,6 @@ def write_repeated(source: Path, num_events: int, path: Path) -> int:
         for repetition in range(1, repetitions):
             line.events.extend(changing.repeated(event, repetition, span_ps) for event in events)
     path.write_bytes(space.SerializeToString())
-    return captured * repetitions
 
 
 class _StatsThatChange:
@@ -163,6 +189,25 @@ def _measure(task: str, path: Path) -> dict[str, float]:
     if done.returncode:
         sys.exit(f"{task} failed.\n{done.stderr[-2000:]}")
     return json.loads(done.stdout)
+
+
+def _table(measured: list[dict]) -> list[str]:
+    """A row per size: seconds of every task, peak memory of the last of ours and of XProf."""
+    tasks = list(dict.fromkeys(row["task"] for row in measured))
+    lines = [
+        f"| events | file | {' | '.join(f'`{task}`' for task in tasks)} | peak memory (times the file) |",
+        f"|{'---|' * (len(tasks) + 3)}",
+    ]
+    for events in dict.fromkeys(row["events"] for row in measured):
+        rows = {row["task"]: row for row in measured if row["events"] == events}
+        seconds = " | ".join(f"{row['seconds']:.2f} s" for row in rows.values())
+        peaks = ", ".join(
+            f"`{task}` {row['peak_bytes'] / 1e6:.0f} MB ({row['peak_bytes'] / row['file_bytes']:.1f})"
+            for task, row in rows.items()
+            if task in ("analyse", "report", "xprof")
+        )
+        lines.append(f"| {events:,} | {rows[tasks[0]]['file_bytes'] / 1e6:.1f} MB | {seconds} | {peaks} |")
+    return lines
 
 
 def _print_row(row: dict) -> None:

@@ -1,10 +1,11 @@
 """What analysing many hosts costs, and whether a planted straggler is found: one command, figures on stdout.
 
-In: real captures of one pipeline at two speeds (made here, or given).  Out: seconds, peak memory of this process and of its
-workers, and which host was named.
+In: real captures of one pipeline at two speeds (made here, or given).  Out: seconds and peak memory of all that `advisor analyze
+LOGDIR` does, and which host was named.
 
-    python benchmarks/many_hosts.py                              # 256 hosts
+    python benchmarks/many_hosts.py                              # 2 to 256 hosts
     python benchmarks/many_hosts.py --hosts 16 64 256 --quick RUN --slow RUN
+    python benchmarks/many_hosts.py --xprof xprof/bin/python --write-docs        # beside XProf's converter
 
 Every host but one is the quick capture with its times stretched by up to 2 % and its own name, so that no two are alike; the
 straggler is the slow capture, in which each element takes `SLOWER` times as long to make, at a place in the middle.
@@ -16,11 +17,15 @@ import argparse
 import json
 import platform
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+
+from published import machine_sentence, write_section
+from xprof_converter import convert
 
 from advisor.trace.content import read_profile
 from advisor.trace.files import find_profiles
@@ -53,9 +58,16 @@ tf.profiler.experimental.stop()
 TASK = """
 import json, resource, sys, time
 from pathlib import Path
-from advisor.hosts import analyse_path
+import advisor.hosts, advisor.statistics.tables
+from advisor.engine import load_rules
+from advisor.phases import analyze_run
+from advisor.report.json import report_to_bytes
+from advisor.settings import Settings
+rules = load_rules((), Settings())
 start = time.perf_counter()
-analysis = analyse_path(Path(sys.argv[1]), None, "hosts")
+report = analyze_run(Path(sys.argv[1]), rules, Settings())
+report_to_bytes(report)
+analysis = report.analysis
 seconds = time.perf_counter() - start
 unit = 1 if sys.platform == "darwin" else 1024
 peak = [resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -63,7 +75,7 @@ print(json.dumps({
     "seconds": seconds, "peak_bytes": peak[0], "peak_worker_bytes": peak[1],
     "first": analysis.hosts.hosts[0].hostname,
     "stragglers": [host.hostname for host in analysis.hosts.hosts if host.is_straggler],
-    "sentences": analysis.hosts.stragglers, "warnings": analysis.warnings,
+    "sentences": analysis.hosts.stragglers, "warnings": report.warnings,
 }))
 """
 
@@ -71,11 +83,14 @@ print(json.dumps({
 def main() -> None:
     """Make the hosts, analyse them, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--hosts", nargs="+", type=int, default=[256])
+    parser.add_argument("--hosts", nargs="+", type=int, default=[2, 16, 64, 256])
     parser.add_argument("--quick", type=Path, help="capture for all hosts but one (default: capture one)")
     parser.add_argument("--slow", type=Path, help="capture for the straggler")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--xprof", type=Path, metavar="PYTHON", help="interpreter of an environment with xprof")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
+    rows = []
     print(f"{platform.processor() or platform.machine()}, {platform.system()}; Python {platform.python_version()}, "
           f"numpy {version('numpy')}, protobuf {version('protobuf')}\n")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +109,26 @@ def main() -> None:
                   f" {found['stragglers']}\n  {' '.join(found['sentences'])}", flush=True)  # fmt: skip
             if not is_found or found["warnings"]:
                 sys.exit(f"this was not to be: {found['warnings']}")
+            beside = convert(options.xprof, find_profiles(logdir).paths) if options.xprof else None
+            if beside:
+                print(f"  XProf {beside['version']}: {beside['seconds']:.2f} s, {beside['peak_bytes'] / 1e6:.0f} MB")
+            rows.append(_row(number, sizes, found, beside))
+            shutil.rmtree(logdir)
+    if options.write_docs:
+        head = [
+            "| hosts | files | `advisor analyze` | peak memory | planted straggler | XProf's converter | its peak memory |",
+            f"|{'---|' * 7}",
+        ]
+        write_section("many hosts", [machine_sentence(), "", *head, *rows])
+
+
+def _row(number: int, sizes: list[int], found: dict, beside: dict | None) -> str:
+    xprof = f"{beside['seconds']:.2f} s | {beside['peak_bytes'] / 1e6:.0f} MB" if beside else "- | -"
+    return (
+        f"| {number} | {sum(sizes) / 1e6:.0f} MB, the largest {max(sizes) / 1e6:.1f} MB | {found['seconds']:.2f} s |"
+        f" {found['peak_bytes'] / 1e6:.0f} MB, the largest worker {found['peak_worker_bytes'] / 1e6:.0f} MB |"
+        f" found, and no other | {xprof} |"
+    )
 
 
 def capture(folder: Path, work: int) -> Path:

@@ -1,0 +1,45 @@
+"""What XProf's own converter (C++) needs for the input-pipeline page, in a Python that has `xprof` installed.
+
+In: an interpreter, profile files.  Out: seconds and peak bytes of a fresh process, imports left out and in.
+
+    python -m venv xprof && xprof/bin/pip install xprof            # an environment of its own; then --xprof xprof/bin/python
+
+The converter keeps its intermediate results beside the profiles and reads them the next time, so each run gets copies.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+TOOL = "input_pipeline_analyzer"
+_TASK = """
+import importlib.metadata, json, resource, sys, time
+from xprof.convert import raw_to_tool_data
+start = time.perf_counter()
+data, _ = raw_to_tool_data.xspace_to_tool_data(sys.argv[2:], sys.argv[1], {})
+seconds = time.perf_counter() - start
+unit = 1 if sys.platform == "darwin" else 1024
+print(json.dumps({"seconds": seconds, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+                  "answer_bytes": len(data or b""), "version": importlib.metadata.version("xprof")}))
+"""
+
+
+def convert(python: Path, profiles: Sequence[Path]) -> dict:
+    """`seconds`, `peak_bytes`, `answer_bytes` and `version`. Ends the program with what the converter said where it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "plugins/profile/run"
+        run.mkdir(parents=True)
+        copies = [shutil.copy(path, run / path.name) for path in profiles]
+        done = subprocess.run([python, "-c", _TASK, TOOL, *copies], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"XProf's converter failed.\n{done.stderr[-2000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not found["answer_bytes"]:
+        sys.exit(f"XProf's converter gave nothing.\n{done.stderr[-2000:]}")
+    return found
