@@ -72,7 +72,7 @@ class OversizedPrefetch(Rule):
             yield self.finding(
                 "Let tf.data choose the size of the prefetch",
                 f"prefetch({size}) at {place(call)} may hold {min(size, whole)} elements of {format_bytes(each)}: "
-                f"{format_bytes(held)}, {format_share(held / room)} of the {format_bytes(room)} that are there for it. "
+                f"{format_bytes(held)}, {format_share(held / max(1, room))} of the {format_bytes(room)} that are there for it. "
                 "One or two are enough to overlap.",
                 call=call,
                 iterator=iterator,

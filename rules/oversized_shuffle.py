@@ -89,7 +89,7 @@ class OversizedShuffle(Rule):
             "Shuffle before the elements become large" if maps else "Make the shuffle's buffer smaller",
             f"The buffer of shuffle at {place(call)} holds {count} elements of {format_bytes(size)}: "
             f"{format_bytes(size * count)}, "
-            f"{format_share(size * count / room)} of the {format_bytes(room)} that are there for it.{what}",
+            f"{format_share(size * count / max(1, room))} of the {format_bytes(room)} that are there for it.{what}",
             call=call,
             fix=Fix(tuple(MoveAfter(each.id, call.id) for each in maps), safety, is_auto=False) if is_written else None,
             evidence=(
