@@ -1,0 +1,52 @@
+"""What would not fit in memory is not tried: not by its prediction, and not by what its own elements show."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from advisor.capture.machine import memory_bytes
+from advisor.capture.recorder import Recorder
+from advisor.capture.sites import SiteFinder
+from advisor.model.finding import InsertAfter, Safety
+from advisor.predict.memory import MEMORY_SHARE
+from advisor.verify import workbench
+from advisor.verify.trial import REFUSED
+from advisor.verify.workbench import Workbench
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Workbench(Recorder(SiteFinder(), lambda text: None), "call", tmp_path, lambda phase, done, total: None)
+
+
+def test_a_fix_that_is_predicted_not_to_fit_is_refused_before_anything_is_done(bench):
+    fix = (InsertAfter("call", "cache"),)
+    needed = int(MEMORY_SHARE * memory_bytes()[1] * 1.5) + (1 << 20)
+    trial = bench.try_fix((), fix, Safety.EXACT, needed, budget_s=1.0)
+    assert trial.verdict == REFUSED and trial.is_replayable
+    assert trial.note.startswith("Not tried: it would hold ") and "of memory that are left" in trial.note
+
+
+def test_a_limit_of_the_machine_is_seen_at_once(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "memory_bytes", lambda: (1 << 30, 100 << 20))
+    assert bench.try_fix((), (), Safety.EXACT, 81 << 20, budget_s=1.0).note.startswith(
+        "Not tried: it would hold 81 MiB"
+    )
+
+
+def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
+    """The prediction may be wrong or missing: elements are looked at before a cache is filled."""
+    monkeypatch.setattr(workbench, "memory_bytes", lambda: (1 << 30, 100 << 20))
+    monkeypatch.setattr(
+        workbench, "collect", lambda dataset, bounds: SimpleNamespace(size_bytes=1 << 20, rows=[0] * 32)
+    )
+
+    def work(elements: int):
+        cache = SimpleNamespace(method="cache", id="new", input=SimpleNamespace(cardinality=lambda: elements))
+        return SimpleNamespace(built=[cache])
+
+    assert bench._cache_too_big(work(10)) == ""
+    assert bench._cache_too_big(work(-2)) == ""
+    assert "Not tried" in bench._cache_too_big(work(10_000))  # 32 KiB each: 344 MiB with what a cache takes beside them
