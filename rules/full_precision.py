@@ -106,14 +106,13 @@ class FullPrecision(Rule):
             return
         if work.step_share < self.min_step_share or work.mean_ns < self.min_cpu_op_us * 1000:
             return
-        share = min(1.0, work.step_share)
         yield self.finding(
             "Compute in bfloat16 (mixed precision)",
-            f"Keras computes in float32, and {format_share(share)} of the step time goes into matrix products and convolutions "
-            "that this processor's bfloat16 units multiply faster.",
+            f"Keras computes in float32, and {format_share(work.step_share)} of the step time goes into matrix products "
+            "and convolutions that this processor's bfloat16 units multiply faster.",
             site=step_site(analysis),
             evidence=(
-                Evidence("product_step_share", share, "share"),
+                Evidence("product_step_share", work.step_share, "share"),
                 Evidence("products_per_step", work.per_step, "ops"),
                 Evidence("product_time", work.mean_ns, "ns"),
             ),

@@ -106,7 +106,7 @@ class NoXla(Rule):
             return
         yield self.finding(
             "Compile the training step with XLA (jit_compile=True)",
-            f"{format_share(min(1.0, work.step_share))} of the step time goes into {format_count(round(work.per_step))} short "
+            f"{format_share(work.step_share)} of the step time goes into {format_count(round(work.per_step))} short "
             f"ops of {format_ns(work.mean_ns)} on average, {steps_seen(facts)}; nothing was compiled by XLA.",
             site=step_site(analysis),
             evidence=(

@@ -14,13 +14,12 @@ from advisor.rule import (
     Iter,
     Note,
     Rule,
-    consumed_call,
     is_fed,
+    last_batch,
     measured_ns,
     op_work,
     step_site,
     steps_seen,
-    upstream_calls,
 )
 from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch, silent, source
 from advisor.units import format_count, format_ns, format_share
@@ -37,8 +36,8 @@ class SmallBatch(Rule):
 
     ## What the fix does
     A larger batch, as far as memory lets you: double it and look again. The training changes: fewer updates per
-    epoch, so the learning rate has to follow, and results differ. It is advice only, with no gain predicted: `advisor
-    compare` measures rows per second if you keep their number per run.
+    epoch, so the learning rate has to follow, and results differ. It is advice only, with no gain predicted: time
+    an epoch before and after, since steps of different batches cannot be compared.
 
     ## When not to
     When the batch size is part of the method, or memory is full. For the same batch, `no-xla` and `short-steps` are
@@ -110,7 +109,7 @@ class SmallBatch(Rule):
             return
         yield self.finding(
             f"Make the batch{_size(call)} larger",
-            f"{format_share(min(1.0, work.step_share))} of the step time goes into {format_count(round(work.per_step))} ops "
+            f"{format_share(work.step_share)} of the step time goes into {format_count(round(work.per_step))} ops "
             f"of {format_ns(work.mean_ns)} on average, {steps_seen(facts)}: scheduling them takes a good part of that.",
             call=call,
             site=step_site(analysis),
@@ -121,17 +120,6 @@ class SmallBatch(Rule):
                 Evidence("batch_size", size, "elements"),
             ),
         )
-
-
-def last_batch(analysis: Analysis) -> Call | None:
-    """The call that sets the size of what the step takes; None: not known."""
-    consumed = consumed_call(analysis, analysis.main) if analysis.main else None
-    found = (
-        (each for each in upstream_calls(analysis, consumed) if each.method in ("batch", "padded_batch"))
-        if consumed
-        else ()
-    )
-    return next(iter(found), None)
 
 
 def _size(call: Call | None) -> str:

@@ -16,7 +16,17 @@ from advisor.predict.caching import (
     saved_work,
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
-from advisor.predict.device import OpWork, input_share, is_fed, measured_ns, op_work, step_site, steps_seen
+from advisor.predict.device import (
+    OpWork,
+    input_share,
+    is_fed,
+    last_batch,
+    measured_ns,
+    op_work,
+    rows_per_step,
+    step_site,
+    steps_seen,
+)
 from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
@@ -66,6 +76,7 @@ __all__ = [
     "is_sequential_stateless_map",
     "iterators_inside",
     "iterators_of_call",
+    "last_batch",
     "linear_chain",
     "measured_ns",
     "movable_shuffles",
@@ -76,6 +87,7 @@ __all__ = [
     "payoff",
     "predict_speedup",
     "python_share",
+    "rows_per_step",
     "saved_work",
     "serial_maps",
     "step_site",

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Site
+from advisor.model.recording import Call, Site
 from advisor.model.statistics import DeviceFacts, OpRow
+from advisor.predict.structure import consumed_call, upstream_calls
 
 WAITING = 0.05
 """Below this share of waiting a step is not input-bound. Source: XProf's threshold."""
@@ -28,7 +29,8 @@ class OpWork:
     mean_ns: float
     """Self time of one op."""
     step_share: float
-    """Of the step time; threads add up, so it can exceed 1."""
+    """Of the step time. Ops run beside one another, so it is their part of all ops' self time, times the part of the step in
+    which anything was traced."""
 
 
 def input_share(analysis: Analysis) -> float | None:
@@ -65,13 +67,34 @@ def step_site(analysis: Analysis) -> Site | None:
     return main.consumer.site if main is not None and main.consumer is not None else None
 
 
+def last_batch(analysis: Analysis) -> Call | None:
+    """The call that sets how many elements a step takes; None: not known."""
+    consumed = consumed_call(analysis, analysis.main) if analysis.main is not None else None
+    calls = upstream_calls(analysis, consumed) if consumed is not None else ()
+    return next((call for call in calls if call.method in ("batch", "padded_batch", "ragged_batch")), None)
+
+
+def rows_per_step(analysis: Analysis) -> int | None:
+    """Elements that one measured step takes: the batch's, times the steps of one call of Keras. None: not known."""
+    call, per_call = last_batch(analysis), analysis.keras.get("steps_per_execution")
+    size = call.arguments.get("batch_size") if call is not None else None
+    if not isinstance(size, int):
+        return None
+    return size * (per_call if isinstance(per_call, int) and per_call > 0 else 1)
+
+
 def op_work(analysis: Analysis, is_counted: Callable[[OpRow], bool] = lambda row: True) -> OpWork | None:
     """The ops of the step on the host, those of some types only if asked. None: no steps, or no op was traced."""
     facts, statistics = analysis.device, analysis.statistics
     if facts is None or statistics is None or statistics.op_types is None or not measured_ns(facts):
         return None
-    rows = [r for r in statistics.op_types if r.side == "host" and r.type not in _NO_WORK and is_counted(r)]
-    runs, self_ns = sum(row.occurrences for row in rows), sum(row.self_ns for row in rows)
-    if not runs:
+    rows = [row for row in statistics.op_types if row.side == "host" and row.type not in _NO_WORK]
+    counted = [row for row in rows if is_counted(row)]
+    runs, self_ns, all_ns = (
+        sum(row.occurrences for row in counted),
+        sum(row.self_ns for row in counted),
+        sum(row.self_ns for row in rows),
+    )
+    if not runs or not all_ns:
         return None
-    return OpWork(runs / facts.num_steps, self_ns / runs, self_ns / measured_ns(facts))
+    return OpWork(runs / facts.num_steps, self_ns / runs, self_ns / all_ns * (1 - (facts.other_share or 0.0)))
