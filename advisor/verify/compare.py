@@ -14,6 +14,7 @@ from advisor.model.outcome import Interval, Report
 from advisor.model.pipeline import Iterator, Pipeline
 from advisor.model.proof import Side
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
+from advisor.predict import rows_per_step
 from advisor.verify.end_to_end import EndToEnd, RunSteps, main_series, median_of
 from advisor.verify.meter import judge
 
@@ -37,6 +38,13 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         notes += [whole.note] if whole.note else []
     if speedup is None and whole is None:
         notes.append("One of the runs has no steps, so step times cannot be compared.")
+    rows = rows_per_step(before.analysis), rows_per_step(after.analysis)
+    if speedup is not None and None not in rows and rows[0] != rows[1]:
+        speedup, verdict = None, UNKNOWN
+        notes.append(
+            f"A step takes {rows[0]} elements before and {rows[1]} after, so step times do not say which trains faster: compare "
+            "the time of an epoch."
+        )
     notes += _doubts(before, after)
     return RunComparison(
         before=_run(before, () if whole is None else whole.before),
