@@ -130,7 +130,7 @@
 
   // a graph wider than its place: scrolled to what is looked for, without moving the page
   function reveal(holder) {
-    const box = holder.querySelector(".node.bottleneck rect.box, .node rect.box");
+    const box = holder.querySelector(".node.bottleneck rect.box") || holder.querySelector(".node rect.box");
     if (!box || holder.scrollWidth <= holder.clientWidth) return;
     const [inner, outer] = [box.getBoundingClientRect(), holder.getBoundingClientRect()];
     holder.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
