@@ -1,4 +1,4 @@
-"""Pipelines shaped like the three realistic examples, on machines with any amount of memory: nothing is proposed that does not fit,
+"""Pipelines shaped like the three realistic examples, with any amount of memory: nothing is proposed that does not fit,
 alone or together with others. That nothing of the kind is tried either is the workbench's to see to.
 """
 
