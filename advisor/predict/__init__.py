@@ -1,8 +1,9 @@
 """What a change would give, hold in memory and do to the data, before anybody has tried it.
 
-In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model), cores and
-Python's lock (capacity), bytes (memory), safety (legality), places for a cache (caching), what tf.data would do (rewrites),
-what the training step is made of (device).
+In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model), service
+demands and limits (demand), the best set of changes (plan), cores and Python's lock (capacity), bytes (memory), safety
+(legality), places for a cache (caching) and when it has paid (payoff), what tf.data would do (rewrites), what the training
+step is made of (device). docs/predictions.md explains it.
 """
 
 from advisor.predict.caching import (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
-from advisor.model.recording import Host, Usage
+from advisor.model.recording import Accelerator, Host, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
 
@@ -88,6 +88,20 @@ def test_no_step_is_shorter_than_the_consumers_own_time():
     found = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80), {"p0.2": 0.0, "p0.3": 0.0})
     assert found.value == pytest.approx(5.0)
     assert found.high == pytest.approx(5.0)
+
+
+def test_work_that_goes_away_gives_a_consumer_on_the_same_cores_its_time_back():
+    shared = analysis(*BEHIND, consumer_ms=50, wait_ms=50, cores=1, busy_cores=1)  # 1.5 cores are wanted, 1 is there
+    nothing = dict.fromkeys(("p0.2", "p0.3"), 0.0)
+    found = predict(shared, nothing, nothing)
+    # All 100 ms of input are 2/3 of the CPU time; without them the consumer's 50 ms wait less for the core, at best not at all.
+    assert found.value == pytest.approx(1 / (0.5 * (1 - 2 / 3 * 1 / 3)))
+    assert found.high <= 3.0
+    parallel = predict(shared, nothing)  # the same work elsewhere frees nothing, and there is no other core
+    assert parallel.value == 1.0
+    device = dataclasses.replace(shared.host, accelerators=(Accelerator("GPU", "a"),))
+    alone = predict(dataclasses.replace(shared, host=device), nothing, nothing)
+    assert alone.value == pytest.approx(2.0) and alone.high == pytest.approx(2.0)
 
 
 def test_a_measured_ceiling_bounds_the_prediction():
