@@ -16,6 +16,10 @@ from advisor.report.html.wording import call_name, harmless, ratio_range, site_t
 Json = dict[str, Any]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@])")
+_AUTOLINK = re.compile(r"(?<=\w)(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
+"""What makes GitHub turn bare text into a link."""
+_START = re.compile(r"^([-=])|(?<=^\d)([.)])(?=\s)|(?<=^\d\d)([.)])(?=\s)")
+"""What makes a list, a rule or a heading of a line that begins so."""
 _TICKS = re.compile(r"`+")
 MAX_FINDINGS = 20
 
@@ -109,8 +113,12 @@ def _footer(report: Json) -> str:
 
 def plain(text: str) -> str:
     """`text` on one line with every character that Markdown, GitHub or HTML would act on made inert."""
-    line = " ".join(text.split())
-    return _SPECIAL.sub(lambda match: f"&#{ord(match[1])};", line)
+    line = _SPECIAL.sub(_escaped, " ".join(text.split()))
+    return _START.sub(_escaped, _AUTOLINK.sub(_escaped, line))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"&#{ord(match[0])};"
 
 
 def code(text: str) -> str:

@@ -69,7 +69,7 @@ def _result(finding: Json, rule_index: int, report: Json) -> Json:
         "ruleId": finding["rule"],
         "ruleIndex": rule_index,
         "level": "warning" if report["verdict"]["input_bound"] else "note",
-        "message": {"text": text},
+        "message": {"text": text.replace("](", "] (")},  # `[text](target)` would be a link, wherever it came from
         "properties": {
             "predictedSpeedup": finding["predicted_speedup"],
             "memoryBytes": finding["memory_bytes"],

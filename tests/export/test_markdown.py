@@ -46,3 +46,10 @@ def test_code_and_blocks_hold_any_text():
     assert code("") == ""
     assert fenced("a\n````\n", "diff").startswith("`````diff\n")
     assert plain("<b>*_[") == "&#60;b&#62;&#42;&#95;&#91;"
+
+
+def test_bare_text_becomes_no_link_list_or_rule():
+    assert plain("see https://a.example or www.a.example") == "see https&#58;//a.example or www&#46;a.example"
+    assert plain("train.py:42 takes 3.5 s") == "train.py:42 takes 3.5 s"
+    assert [plain(text)[:5] for text in ("- a", "=== a", "--- a")] == ["&#45;", "&#61;", "&#45;"]
+    assert (plain("1. a"), plain("12) a"), plain("1.5 a")) == ("1&#46; a", "12&#41; a", "1.5 a")

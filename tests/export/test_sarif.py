@@ -48,6 +48,13 @@ def test_file_below_the_current_folder_is_relative_and_quoted(tmp_path, monkeypa
     assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == tmp_path.as_uri() + "/"
 
 
+def test_a_message_holds_no_link():
+    report = proved()
+    report["findings"][0]["title"] = "read [this](https://a.example)"
+    (run,) = report_to_sarif([report], {})["runs"]
+    assert "](" not in run["results"][0]["message"]["text"]
+
+
 def test_fingerprint_survives_a_move_of_the_line():
     report = proved()
     before = report_to_sarif([report], {})["runs"][0]["results"][0]["partialFingerprints"]
