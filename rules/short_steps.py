@@ -35,7 +35,7 @@ class ShortSteps(Rule):
 
     min_other_share: float = 0.15
     """Share of the step time in which nothing that is traced ran: Python. Without it a step would be at most 1.18 times
-    faster; less is not worth callbacks that come more rarely. XProf's own line for such time is 3 %."""
+    faster. XProf's line for a high share (`op_stats_to_input_pipeline_analysis.cc`)."""
     max_step_ms: float = 20.0
     """Milliseconds of a step. At 15 % of more, Python takes over 3 ms between two steps: more than Keras itself took
     where it was measured (docs/benchmarks.md), so a callback or the script does."""
