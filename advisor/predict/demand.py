@@ -130,13 +130,14 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
 
 
 def _contention(use: CoreUse) -> float:
-    """Of the time in which threads at work had no core: the share in which they waited for one, and not for something else.
+    """Of the time in which threads at work had no core: the share in which they waited for one that this process itself used.
 
     Nobody measures that per thread. With half of the cores idle there is always one free; with none, there is nothing else to
-    wait for. Between the two it is taken to grow evenly.
+    wait for. Between the two it is taken to grow evenly. What other processes take away they take from what is left, too.
     """
-    utilization = (use.own + use.others) / use.usable
-    return min(1.0, max(0.0, (utilization - _FREE) / (_FULL - _FREE)))
+    used = use.own + use.others
+    crowding = min(1.0, max(0.0, (used / use.usable - _FREE) / (_FULL - _FREE)))
+    return crowding * use.own / used if used > 0 else 0.0
 
 
 def _share(pipeline: Pipeline, iterator: Iterator) -> float:
