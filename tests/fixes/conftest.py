@@ -1,4 +1,4 @@
-"""TensorFlow with its tf.data API recorded in this very process, every call kept."""
+"""TensorFlow with its tf.data API recorded in this very process, every call kept; a project, a run folder and a state folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.fixes.changed_files import BEFORE
 from tests.recorded import Recorded, install
 
 
@@ -14,3 +15,23 @@ def recorded() -> Iterator[Recorded]:
     """A fresh recording."""
     with install() as session:
         yield session
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "project" / "train.py"
+    path.parent.mkdir()
+    path.write_bytes(BEFORE)
+    return path
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir()
+    return path
