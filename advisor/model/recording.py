@@ -285,5 +285,7 @@ class Recording:
     """Whether the script fixed TensorFlow's random numbers (`tf.random.set_seed`), so that a rerun draws the same ones; None:
     not known.
     """
+    is_pipeline_alone: bool = False
+    """The consumer took element after element and did nothing with them: a proof, no training."""
     warnings: tuple[str, ...] = ()
     schema_version: int = 1

@@ -30,7 +30,7 @@ _STILL_WAITING = 1.05
 """The consumer waits on, if without this limit a step were so much faster: the rules call no less worth having."""
 
 _NAMES = {
-    "consumer": "the training step itself is",
+    "consumer": "the consumer itself is",
     "cpu": "the cores are",
     "gil": "Python's lock (the GIL) is",
     "disk": "the disk is",
@@ -98,7 +98,8 @@ def _best(
     chosen, prediction = next(each for each in predicted if WORTH_MORE * each[1].value >= most)
     cost, work = combined_factors(prediction.effects)
     limit = found.limits(cost, work)[0]
-    is_host = limit.resource in ("cpu", "gil") and limit.step_ns > _STILL_WAITING * found.consumer_ns
+    is_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
+    is_host = is_training and limit.resource in ("cpu", "gil") and limit.step_ns > _STILL_WAITING * found.consumer_ns
     workers = service_workers(found, work) if is_host else None
     places = tuple(sorted(findings.index(each) for each in chosen))
     memory = sum(each.memory_bytes or 0 for each in chosen)

@@ -73,6 +73,7 @@ def profile_pipeline(
         window=capture.window,
         usage=capture.usage,
         models=capture.models,
+        is_pipeline_alone=True,
         warnings=tuple(warnings),
         **facts,
     )

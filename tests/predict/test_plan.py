@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from advisor.model.finding import Effect, Finding, Fix, Prediction, Safety
 from advisor.model.pipeline import Analysis
+from advisor.model.recording import Recording, ScriptExit
 from advisor.predict import predict_speedup
 from advisor.predict.demand import demands
 from advisor.predict.memory import MEMORY_SHARE
@@ -61,7 +62,7 @@ def test_what_a_cache_makes_pointless_is_left_out(made):
     assert plan.findings == (1,)
     assert plan.memory_bytes == GIB
     assert plan.limit.resource == "consumer" and plan.limit_speedup == pytest.approx(5.0)
-    assert "the training step itself is the limit, at 5.0x" in plan.sentence
+    assert "the consumer itself is the limit, at 5.0x" in plan.sentence
 
 
 @pytest.mark.parametrize("memory", [9 * GIB, None], ids=["too much", "unknown"])
@@ -95,6 +96,15 @@ def test_the_lock_is_named_when_it_limits_what_is_left():
     assert "Then Python's lock (the GIL) is the limit, at 2.5x." in plan.sentence
     assert plan.service_workers == 4  # 40 ms under the lock for each 10 ms of the consumer
     assert "at least 4 tf.data service workers" in plan.sentence
+
+
+def test_a_pipeline_alone_has_no_training_that_other_machines_could_feed():
+    nodes = (iterator(0, "Root", None, 0.0), iterator(1, "MapAndBatch", 0, 1.0, 100, parallelism=1))
+    full = analysis(*nodes, consumer_ms=10, wait_ms=90, cores=2, busy_cores=1.1)
+    change = finding(full, "parallel", {"p0.1": 0.5})
+    assert plan_of(full, change).service_workers == 5
+    recording = Recording("train.py", full.host, ScriptExit("stopped"), is_pipeline_alone=True)
+    assert plan_of(dataclasses.replace(full, recording=recording), change).service_workers is None
 
 
 def test_workers_are_the_work_over_what_one_host_does_in_a_step():
