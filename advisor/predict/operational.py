@@ -40,9 +40,20 @@ def predict_speedup(
     still has to be done somewhere; missing means 1, because work run in parallel is not less work. A cache or a cheaper
     function sets both.
     """
-    blamed = sum(it.blame_share for it in pipeline.iterators)
     found = demands(analysis, pipeline)
-    if found is None or pipeline.wait_ns <= 0 or blamed <= 0:
+    return None if found is None else predict_from(found, analysis, pipeline, cost_factors, work_factors)
+
+
+def predict_from(
+    found: Demands,
+    analysis: Analysis,
+    pipeline: Pipeline,
+    cost_factors: Mapping[str, float],
+    work_factors: Mapping[str, float] = UNCHANGED,
+) -> Prediction | None:
+    """`predict_speedup` for many changes of the same pipeline, whose demands are `found`."""
+    blamed = sum(it.blame_share for it in pipeline.iterators)
+    if pipeline.wait_ns <= 0 or blamed <= 0:
         return None
     cost = {it.id: _clamp(cost_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}

@@ -18,7 +18,7 @@ from advisor.model.outlook import CombinedPlan, Limit, Outlook
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.demand import Demands, demands
 from advisor.predict.memory import MEMORY_SHARE
-from advisor.predict.operational import combined_factors, predict_speedup
+from advisor.predict.operational import combined_factors, predict_from
 from advisor.units import format_bytes, format_many, format_range, format_ratio
 
 MAX_FINDINGS = 8
@@ -89,7 +89,7 @@ def _best(
     for chosen in _sets(allowed):
         if not _fits(chosen, room):
             continue
-        prediction = predict_speedup(analysis, pipeline, *combined_factors(_effects(chosen)))
+        prediction = predict_from(found, analysis, pipeline, *combined_factors(_effects(chosen)))
         if prediction is not None and prediction.value >= WORTH_MORE:
             predicted.append((chosen, prediction))
     if not predicted:
