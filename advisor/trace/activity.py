@@ -25,10 +25,9 @@ from advisor.trace.files import host_of
 from advisor.trace.long_names import is_iterator_name
 from advisor.trace.memory import ALLOCATION, DEALLOCATION, MemoryTable
 from advisor.trace.op_names import is_op_name
-from advisor.trace.outline import TooManyParts, check_outline
 from advisor.trace.plain_text import text
 from advisor.trace.reader import HOST_PLANE, clock_of
-from advisor.trace.xspace import XSpaceDecodeError, parse_events, parse_xspace
+from advisor.trace.xspace import MAX_PS, XSpaceDecodeError, parse_raw_events, parse_xspace
 
 _DROPPED = re.compile(r"\$.*|ThreadpoolListener::.*", re.DOTALL)
 """Python frames and the bookkeeping of thread pools: many, and no work of their own."""
@@ -63,10 +62,8 @@ _STATS = {"group_id": 1, "is_eager": 2, "correlation_id": 3, "hlo_op": 4, "step_
 def read_activity(path: Path) -> HostActivity | None:
     """The activity of the host whose profile is the file at `path`; None where it cannot be read (`read_host` says why)."""
     try:
-        data = read_profile(path)
-        check_outline(data)
-        return decode_activity(parse_xspace(data), host_of(path))
-    except (AdvisorError, XSpaceDecodeError, TooManyParts, MemoryError):
+        return decode_activity(parse_xspace(read_profile(path)), host_of(path))
+    except (AdvisorError, XSpaceDecodeError, MemoryError):
         return None
 
 
@@ -106,7 +103,7 @@ class _HostDecoder:
             columns = _Columns(stat_numbers, judged, labels)
             zero_ps = (line.timestamp_ns - zero_ns) * 1000
             for first in range(0, len(line.events), SLICE):
-                columns.add(parse_events(line.events[first : first + SLICE]), zero_ps, memory)
+                columns.add(parse_raw_events(line.events[first : first + SLICE]), zero_ps, memory)
             self._parts.append(columns.sorted(len(self._threads), zero_ps))
             self._threads.append(text(line.name) or text(line.display_name))
 
@@ -147,8 +144,14 @@ class _Columns:
     def add(self, events: Any, zero_ps: int, memory: Any) -> None:  # noqa: ANN401
         """Append a slice of decoded events; memory events go to `memory`."""
         judged, labels, reads_stats = self._judged, self._labels, bool(self._stats)
+        # bound once: this loop runs for every event of the profile
+        columns = (self._offset, self._duration, self._name, self._kind, self._group, self._flags)
+        offsets, durations, names, kinds, groups, all_flags = (column.append for column in columns)
         for event in events:
             number = event.metadata_id
+            offset, duration = event.offset_ps, event.duration_ps
+            if not (0 <= duration <= MAX_PS and -MAX_PS <= offset <= MAX_PS):
+                continue
             kind = judged.get(number, _DROP)
             if kind < 0:
                 if kind == _MEMORY:
@@ -157,15 +160,14 @@ class _Columns:
             group, flags = NO_GROUP, 0
             if reads_stats:
                 kind, group, flags = self._read_stats(event.stats, kind)
-            duration = event.duration_ps
             if not duration and event.num_occurrences:
                 continue  # a sum over many events: it has no place in time
-            self._offset.append(event.offset_ps)
-            self._duration.append(duration)
-            self._name.append(labels[number])
-            self._kind.append(kind)
-            self._group.append(group)
-            self._flags.append(flags)
+            offsets(offset)
+            durations(duration)
+            names(labels[number])
+            kinds(kind)
+            groups(group)
+            all_flags(flags)
 
     def _read_stats(self, stats: Any, kind: int) -> tuple[int, int, int]:  # noqa: ANN401
         """(kind, group, flags) of an event, from its stats."""

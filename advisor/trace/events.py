@@ -18,7 +18,7 @@ from advisor.model.trace import EventKind, Thread
 from advisor.trace.iterators import IteratorTable, decode_stats
 from advisor.trace.kinds import STATS, classify
 from advisor.trace.plain_text import text
-from advisor.trace.xspace import parse_events
+from advisor.trace.xspace import MAX_PS, parse_raw_events
 
 SLICE = 32_768
 """Events decoded at a time: about 10 MiB."""
@@ -77,10 +77,7 @@ class PlaneDecoder:
         columns = _Columns()
         start_ns = line.timestamp_ns - self._zero_ns
         for first in range(0, len(line.events), SLICE):
-            encoded = line.events[first : first + SLICE]
-            events = parse_events(encoded)
-            self.num_dropped += len(encoded) - len(events)
-            self._decode_slice(events, start_ns * 1000, columns)
+            self._decode_slice(parse_raw_events(line.events[first : first + SLICE]), start_ns * 1000, columns)
         return columns.thread(line.id, text(line.name) or text(line.display_name), start_ns)
 
     def _judge(self, event: Any) -> _Class | None:  # noqa: ANN401
@@ -99,14 +96,19 @@ class PlaneDecoder:
         classes, iterators = self._classes, self._iterators
         fill_stat = self._stat_numbers.get("buffered_elements")
         last_calls: dict[int, deque[tuple[int, int, Any]]] = {}
-        append = columns.append
+        iterator_kind = int(EventKind.ITERATOR)
+        # bound once: this loop runs for every event of the profile
+        offsets, durations, kinds, labels, keys, links = (column.append for column in columns.all)
         for event in events:
             number = event.metadata_id
+            offset, duration = event.offset_ps, event.duration_ps
+            if not (0 <= duration <= MAX_PS and -MAX_PS <= offset <= MAX_PS):
+                self.num_dropped += 1
+                continue
             found = classes[number] if number in classes else self._judge(event)
             if found is None:
                 continue
             kind, label, key_stat, link_stat = found
-            offset = event.offset_ps
             if not offset and event.num_occurrences:
                 continue  # a sum over many events: it has no place in time
             key = link = 0
@@ -120,7 +122,7 @@ class PlaneDecoder:
                         link = (stat.uint64_value or stat.int64_value) & _UINT64
                     elif name == fill_stat:
                         fill = stat.int64_value or stat.uint64_value
-                if kind == EventKind.ITERATOR and key:
+                if kind == iterator_kind and key:
                     if fill is not None:
                         iterators.add_fill(key, fill)
                     last = last_calls.get(key)
@@ -128,7 +130,12 @@ class PlaneDecoder:
                         last_calls[key] = deque([(offset, link, event)], maxlen=LAST_CALLS)
                     elif offset >= last[-1][0]:
                         last.append((offset, link, event))
-            append(offset, event.duration_ps, kind, label, key, link)
+            offsets(offset)
+            durations(duration)
+            kinds(kind)
+            labels(label)
+            keys(key)
+            links(link)
         for key, calls in last_calls.items():
             for offset, link, event in calls:
                 if iterators.is_newer(key, zero_ps + offset):
@@ -144,13 +151,10 @@ class _Columns:
         self._kind, self._label = array("B"), array("i")
         self._key, self._link = array("Q"), array("Q")
 
-    def append(self, offset_ps: int, duration_ps: int, kind: int, label: int, key: int, link: int) -> None:
-        self._offset.append(offset_ps)
-        self._duration.append(duration_ps)
-        self._kind.append(kind)
-        self._label.append(label)
-        self._key.append(key)
-        self._link.append(link)
+    @property
+    def all(self) -> tuple[array[int], ...]:
+        """Offset and duration in ps, kind, label, key, link."""
+        return self._offset, self._duration, self._kind, self._label, self._key, self._link
 
     def thread(self, line_id: int, name: str, start_ns: int) -> Thread:
         start_ps = np.frombuffer(self._offset, np.int64)

@@ -231,21 +231,32 @@ def _join(level: int, start: Ints, end: Ints, name: Ints, resolution: int) -> li
     """Short events as one span per slot, equal neighbours joined."""
     slot = start // resolution
     bounds = np.flatnonzero(np.diff(slot, prepend=slot[0] - 1))
+    busy = end - start
+    columns = (
+        slot[bounds],
+        start[bounds],
+        np.maximum.reduceat(end, bounds),
+        _longest_names(np.repeat(np.arange(len(bounds)), np.diff(bounds, append=len(slot))), name, busy + 1),
+        np.diff(bounds, append=len(slot)),
+        np.add.reduceat(busy, bounds),
+    )
     joined: list[Span] = []
     last_slot = -2
-    for first, last in zip(bounds.tolist(), [*bounds[1:].tolist(), len(slot)], strict=True):
-        begin, finish = int(start[first]), int(end[first:last].max())
-        busy, count = end[first:last] - start[first:last], last - first
-        chosen = int(name[first])
-        if count > 1:
-            distinct, inverse = np.unique(name[first:last], return_inverse=True)
-            chosen = int(distinct[np.bincount(inverse.reshape(-1), weights=busy + 1).argmax()])
-        before: Sequence[Span] = joined[-1:]
-        if before and before[0].name == chosen and slot[first] == last_slot + 1:
+    for here, begin, finish, chosen, count, total in zip(*(column.tolist() for column in columns), strict=True):
+        if joined and joined[-1].name == chosen and here == last_slot + 1:
             old = joined.pop()
-            begin, count, total = old.start_ns, count + old.count, int(busy.sum()) + old.busy_ns
-        else:
-            total = int(busy.sum())
+            begin, count, total = old.start_ns, count + old.count, total + old.busy_ns
         joined.append(Span(level, begin, max(1, finish - begin), chosen, count, total))
-        last_slot = int(slot[first])
+        last_slot = here
     return joined
+
+
+def _longest_names(group: Ints, name: Ints, weight: Ints) -> Ints:
+    """Of each group the name with the largest sum of weights, of equal ones the smallest. `group` counts from 0 without gaps."""
+    most = int(name.max()) + 1
+    pair, inverse = np.unique(group * most + name, return_inverse=True)
+    total = np.bincount(inverse.reshape(-1), weights=weight)
+    order = np.lexsort((pair, -total, pair // most))
+    first = np.flatnonzero(np.diff(pair[order] // most, prepend=-1))
+    chosen: Ints = pair[order][first] % most
+    return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,19 @@ def test_short_neighbours_are_joined_and_counted():
     joined, alone = view.lanes[0].spans
     assert (joined.count, joined.busy_ns) == (50_000, 250_000)
     assert (alone.count, alone.duration_ns) == (1, 10_000_000)
+
+
+def test_a_joined_span_has_the_name_that_takes_most_time_in_its_slot():
+    """Many short events of one name beside a few longer ones, which together take more; equal neighbours are one span."""
+    pattern = [(0, 10, 1), (10, 20, 1), (20, 70, 0), (70, 80, 1)]
+    rows = [(at * 100 + start, at * 100 + end, name) for at in range(5_000) for start, end, name in pattern]
+    rows += [(10**7 + at * 100, 10**7 + at * 100 + 50, 1) for at in range(5_000)]
+    made = thread([(start, end) for start, end, _ in rows])
+    labelled = replace(made, label=np.array([name for *_, name in rows], np.int32))
+    view = draw_host(HostTrace("h", "", (labelled,), ("Long", "Often"), {}))
+    named = [view.names[span.name] for span in view.lanes[0].spans]
+    assert named == ["Long", "Often"]
+    assert [span.count for span in view.lanes[0].spans] == [20_000, 5_000]
 
 
 @settings(max_examples=50, deadline=None)
