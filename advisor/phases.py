@@ -184,9 +184,13 @@ def read_recording(path: Path) -> Recording | None:
         with reading(file):
             if not file.is_file():
                 return None
+    except OSError as error:  # a folder that must not be searched
+        raise AdvisorError(f"{path} cannot be read ({error.strerror}).") from None
+    try:
+        with reading(file):
             data = file.read_bytes()
     except OSError as error:
-        raise AdvisorError(f"Cannot read {file}: {error.strerror}.") from None
+        raise AdvisorError(f"{file} cannot be read ({error.strerror}).") from None
     return decode(data, Recording, str(file))
 
 

@@ -92,7 +92,10 @@ def run_folder_of(profile: Path) -> Path | None:
 def is_saved_run(path: Path) -> bool:
     """Whether `path` is something to read (run folder, logdir, profile) and not a script to run."""
     if path.is_dir():
-        return (path / RECORDING_NAME).exists() or not (path / "__main__.py").exists()
+        try:
+            return (path / RECORDING_NAME).exists() or not (path / "__main__.py").exists()
+        except OSError:  # a folder that must not be searched: whoever reads it says so
+            return True
     return path.name.endswith((*PROFILE_SUFFIXES, ".pb"))
 
 

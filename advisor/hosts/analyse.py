@@ -5,7 +5,6 @@ In: `ProfileFiles`, a recording, who is told of progress.  Out: `Analysis` of al
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from advisor.capture.machine import usable_cores
 from advisor.errors import AdvisorError
 from advisor.graph import HostPart, analyse, combine
 from advisor.hosts.compare import compare
@@ -21,6 +21,7 @@ from advisor.hosts.worker import Job, Result, WorkerProcess, work
 from advisor.locations import is_remote
 from advisor.model.trace import Trace
 from advisor.trace import ProfileFiles, find_profiles, read_host, told_choice
+from advisor.trace.files import unpacked_size
 
 if TYPE_CHECKING:
     from advisor.model.pipeline import Analysis
@@ -103,8 +104,8 @@ def _most_input_bound(found: ProfileFiles, analysis: Analysis) -> list[Path]:
 
 def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tuple[int, Result]]:
     """(place in `paths`, result), in the order in which they are done."""
-    sizes = [_size(path) for path in paths]
-    num_workers = min(len(paths), _cores())
+    sizes = [unpacked_size(path) for path in paths]
+    num_workers = min(len(paths), int(usable_cores()))
     if num_workers < 2 or sum(sizes) < MIN_BYTES_FOR_PROCESSES or any(_is_in_this_process(path) for path in paths):
         for place, path in enumerate(paths):
             yield place, work(Job(path, recording))
@@ -152,19 +153,6 @@ def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
     ]
 
 
-def _size(path: Path) -> int:
-    """Bytes of the file, 0 where nobody can tell; a gzipped one counts as three, which is what captures pack to."""
-    try:
-        size = int(path.stat().st_size or 0)
-    except Exception:  # whatever a remote file system raises comes again, with a sentence, when the file is read
-        return 0
-    return 3 * size if path.name.endswith(".gz") else size
-
-
 def _is_in_this_process(path: Path) -> bool:
     """`memory://` files, which no other process sees."""
     return is_remote(path) and str(path).startswith("memory:")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -19,18 +19,22 @@ from pathlib import Path
 from typing import cast
 
 import advisor
+from advisor.capture.machine import usable_cores
 from advisor.locations import is_remote
 from advisor.model.recording import Recording
 from advisor.statistics.collect import Collected, collect
+from advisor.trace.files import unpacked_size
 
 MIN_BYTES = 8 << 20
 """A process takes as long to start as a profile of a few MB takes to read."""
+MAX_BYTES_AT_ONCE = 64 << 20
+"""Files that are read at the same time are together no larger than this, or than the largest single one."""
 
 
 def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> Collected:
     """Collect all hosts, in as many processes as there are cores; in this one where that is as fast. Hosts have their names."""
-    sizes = [_size(path) for path in paths]
-    shares = _shares(sizes, min(len(paths), _cores()))
+    sizes = [unpacked_size(path) for path in paths]
+    shares = _shares(sizes, min(_at_once(sizes), max(1, int(usable_cores()))))
     if len(shares) < 2 or sum(sizes) < MIN_BYTES or any(is_remote(path) for path in paths):
         found = collect(paths, recording)
     else:
@@ -40,6 +44,17 @@ def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> 
                 found.merge(part)
     found.call_hosts_by_name()
     return found
+
+
+def _at_once(sizes: Sequence[int]) -> int:
+    """How many files may be open at the same time, be they the largest ones."""
+    limit, number = max(*sizes, MAX_BYTES_AT_ONCE, 0), 0
+    for size in sorted(sizes, reverse=True):
+        limit -= size
+        if limit < 0:
+            break
+        number += 1
+    return max(1, number)
 
 
 def _shares(sizes: Sequence[int], most: int) -> list[slice]:
@@ -88,16 +103,3 @@ def serve() -> None:
     paths, recording = pickle.load(sys.stdin.buffer)
     pickle.dump(collect(paths, recording), answer)
     answer.close()
-
-
-def _size(path: Path) -> int:
-    """Bytes of the file, 0 where nobody can tell; a gzipped one counts as three, which is what captures pack to."""
-    try:
-        size = int(path.stat().st_size or 0)
-    except Exception:  # whatever a remote file system raises: `collect` leaves out what cannot be read
-        return 0
-    return 3 * size if path.name.endswith(".gz") else size
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

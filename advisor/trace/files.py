@@ -77,6 +77,15 @@ def host_of(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".xplane.pb")
 
 
+def unpacked_size(path: Path) -> int:
+    """Bytes of a profile, 0 where nobody can tell; a gzipped one counts three times, which is what captures pack to."""
+    try:
+        size = int(path.stat().st_size or 0)
+    except Exception:  # whatever a remote file system raises comes again, with a sentence, when the file is read
+        return 0
+    return 3 * size if path.name.endswith(".gz") else size
+
+
 def few(names: Sequence[str]) -> str:
     """Names in a sentence, the first of them where they are many."""
     if len(names) <= MOST_NAMED:
@@ -138,8 +147,11 @@ def _choose(wanted: str, names: Sequence[str], what: str) -> str:
 
 
 def _nothing_in(path: Path) -> str:
-    if not is_remote(path) and not os.access(path, os.R_OK | os.X_OK):
-        return f"{path} cannot be read (Permission denied)."
+    if not is_remote(path):
+        folders = [path, *(found for folder in _FOLDERS if folder for found in path.glob(folder.removesuffix("/")))]
+        for folder in folders:
+            if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS):
+                return f"{folder} cannot be read (Permission denied)."
     if any(_has_summaries(path)):
         return (
             f"{path} holds no .xplane.pb, only summaries of a profile (such as trace.json.gz), as TensorFlow before 2.3"
@@ -155,6 +167,7 @@ def _has_summaries(path: Path) -> Iterable[bool]:
     return (True for folder in _FOLDERS for end in _SUMMARIES for _ in path.glob(f"{folder}*{end}"))
 
 
+_CAN_ASK_FOR_EFFECTIVE_IDS = os.access in os.supports_effective_ids
 _FOLDERS = ("", "*/", "profile/*/", "plugins/profile/*/", "*/plugins/profile/*/", "*/*/plugins/profile/*/")
 """Where profiles lie under a folder, from the run's own folder up to a logdir with one folder per job and role."""
 

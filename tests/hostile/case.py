@@ -23,6 +23,8 @@ class Case:
     said: str = ""
     """A part of the sentence (exit code 2) or of the report (0)."""
     options: tuple[str, ...] = ()
+    is_strangers: bool = False
+    """Run by a user who may read nothing that is not open to all."""
 
 
 CASES: dict[str, Case] = {}

@@ -7,7 +7,7 @@ import os
 import socket
 from pathlib import Path
 
-from tests.hostile.case import case, pipeline, written
+from tests.hostile.case import CASES, Case, Make, case, pipeline, written
 
 
 @case(2, "There is no")
@@ -111,3 +111,39 @@ def five_hundred_runs(folder: Path) -> Path:
     for number in range(500):
         pipeline(2).write(folder / f"plugins/profile/2026_01_01_00_{number // 60:02}_{number % 60:02}/h.xplane.pb")
     return folder
+
+
+# ------------------------------------------------------------------------------------------------- what may not be read
+RUN = "plugins/profile/2026_01_01_00_00_00"
+
+
+def closed(place: str, target: str) -> Make:
+    """A logdir in which nobody may open `place`; TARGET is `target`."""
+
+    def make(folder: Path) -> Path:
+        pipeline().write(folder / "logs" / RUN / "worker.xplane.pb")
+        if place.endswith(".json"):
+            (folder / place).touch()
+        (folder / place).chmod(0)
+        return folder / target
+
+    return make
+
+
+for title, place, target in (
+    ("file_without_permission", f"logs/{RUN}/worker.xplane.pb", f"logs/{RUN}/worker.xplane.pb"),
+    ("logdir_without_permission", "logs", "logs"),
+    ("file_in_a_folder_without_permission", "logs", f"logs/{RUN}/worker.xplane.pb"),
+    ("run_without_permission", f"logs/{RUN}", f"logs/{RUN}"),
+    ("recording_without_permission", "logs/recording.json", "logs"),
+):
+    CASES[title] = Case(closed(place, target), 2, "Permission denied", is_strangers=True)
+
+
+def closed_run(folder: Path) -> Path:
+    pipeline().write(folder / RUN / "worker.xplane.pb")
+    (folder / RUN).chmod(0)
+    return folder
+
+
+CASES["run_without_permission_in_a_logdir"] = Case(closed_run, 2, "Permission denied", is_strangers=True)

@@ -18,14 +18,14 @@ from tests.hosts.made_hosts import RUN, write_hosts
 @pytest.fixture
 def in_processes(monkeypatch):
     monkeypatch.setattr(analyse, "MIN_BYTES_FOR_PROCESSES", 0)
-    monkeypatch.setattr(analyse, "_cores", lambda: 2)
+    monkeypatch.setattr(analyse, "usable_cores", lambda: 2.0)
 
 
 def test_processes_give_the_same_analysis(tmp_path, in_processes, monkeypatch):
     logdir = write_hosts(tmp_path, {f"h{number}": 100 + 10 * number for number in range(7)})
     done = []
     several = analyse_path(logdir, None, "run", on_host=lambda count, total: done.append((count, total)))
-    monkeypatch.setattr(analyse, "_cores", lambda: 1)
+    monkeypatch.setattr(analyse, "usable_cores", lambda: 1.0)
     assert analyse_path(logdir, None, "run") == several
     assert done == [(count, 7) for count in range(1, 8)]
 

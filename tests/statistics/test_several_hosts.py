@@ -50,7 +50,7 @@ def test_processes_find_what_one_process_finds(tmp_path, monkeypatch):
     paths = two_hosts(tmp_path)
     here = add_statistics(NOTHING_KNOWN, paths).statistics
     monkeypatch.setattr(processes, "MIN_BYTES", 0)
-    monkeypatch.setattr(processes, "_cores", lambda: 2)
+    monkeypatch.setattr(processes, "usable_cores", lambda: 2.0)
     assert add_statistics(NOTHING_KNOWN, paths).statistics == here
 
 
@@ -58,3 +58,12 @@ def test_a_damaged_host_is_left_out(tmp_path):
     good, bad = two_hosts(tmp_path)
     bad.write_bytes(b"no profile")
     assert add_statistics(NOTHING_KNOWN, [bad, good]).statistics.overview.environment.hosts == ("a",)
+
+
+def test_files_open_at_the_same_time_fit_beside_the_largest_one():
+    mb = 1 << 20
+    assert processes._at_once([]) == 1
+    assert processes._at_once([0, 0, 0]) == 3, "sizes that nobody knows"
+    assert processes._at_once([10 * mb] * 5) == 5
+    assert processes._at_once([30 * mb] * 5) == 2
+    assert processes._at_once([500 * mb, 1 * mb, 400 * mb]) == 1
