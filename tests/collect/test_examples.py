@@ -79,7 +79,10 @@ def test_watched_from_inside_as_by_analyze(name, tmp_path):
     site = report["pipelines"][0]["bottleneck"]["site"]
     assert site["file"].endswith(f"{name}.py") and ".map(distort)" in source[site["line"] - 1]
     assert report["verdict"]["step_time_ms"]["count"] == 20
-    again = advisor.analyze(folder)
+    again = advisor.analyze(logdir)
+    assert again.run_folder == str(folder) and again.analysis.verdict.input_wait_share == pytest.approx(
+        report["verdict"]["input_wait_share"]
+    )
     assert (
         again.analysis.recording.window.warmup_steps == 10 and again.analysis.recording.script_exit.kind == "finished"
     )
