@@ -65,7 +65,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RuleError:
-    """A rule that raised: a row in the report, never a crash."""
+    """A rule that raised, or whose fix does not do what it claims: a row in the report, never a crash."""
 
     rule: str
     message: str

@@ -2,7 +2,8 @@
 
 In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console. Nothing is computed here.
 
-    verdict -> changes tried -> before and after -> diff -> not tried -> files the script wrote -> notes -> how it was measured
+    verdict -> changes tried -> before and after -> diff -> not tried -> files the script wrote -> mistakes of rules -> notes
+    -> how it was measured
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def print_proof(report: Report, console: Console) -> None:
         _section(console, "The change", [_diff(proof.diff)])
     _list(console, "Not tried", proof.left_out)
     _list(console, "Files that the script itself wrote while it was run", _files(proof.written_files))
+    _list(console, "Mistakes of rules", (f"{e.rule}: {e.message}" for e in report.rule_errors))
     _list(console, "Notes", proof.notes)
     console.print()
     print_lines(console, Text(_measured(report, proof), "dim"))

@@ -91,8 +91,9 @@ def test_json_is_the_contracts(validate):
 
 def test_nothing_to_fix_is_short():
     report = dataclasses.replace(
-        proved(diff="", left_out=(), written_files=(), notes=(), sentence="Nothing to fix."), fixes=(), comparison=None
-    )
+        proved(diff="", left_out=(), written_files=(), notes=(), sentence="Nothing to fix."), fixes=(), comparison=None,
+        rule_errors=(),
+    )  # fmt: skip
     lines = [line for line in printed(report).splitlines() if line]
     assert lines[0] == "Nothing to fix."
     assert len(lines) <= 4
