@@ -119,7 +119,7 @@
     const holder = byId(id);
     holder.replaceChildren();
     const svg = d3.select(holder).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height)
-      .attr("class", "fit").attr("data-width", width);
+      .attr("class", "fit").attr("data-width", width).attr("role", "group");
     svg.node().style.minWidth = `${width * SMALLEST}px`;
     const marks = svg.append("defs").selectAll("marker").data(["", "path"]).join("marker").attr("id", (d) => `arrow-${id}-${d}`)
       .attr("viewBox", "0 0 10 10").attr("refX", 9).attr("refY", 5).attr("markerWidth", 11).attr("markerHeight", 11)
