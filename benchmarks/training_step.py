@@ -25,13 +25,12 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from advisor.capture.machine import describe_host
+from published import machine_sentence, write_section
+
 from advisor.model.outcome import Interval
 from advisor.verify.order_statistics import median_interval
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- training step: begin -->\n", "<!-- training step: end -->"
 
 
 @dataclass(frozen=True)
@@ -95,20 +94,16 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=7, help="at least 6 for an interval")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
-    import tensorflow as tf
-
-    host = describe_host()
-    machine = (
-        f"{host.cores:g} cores, {host.cpu_model}, {host.memory_bytes / 2**30:.0f} GiB, TensorFlow {tf.__version__}"
-    )
     rows = []
     for case in CASES:
         if not options.only or case.name in options.only:
             rows.append(row(case, measure(case, options.turns)))
             print(rows[-1], flush=True)
-    print(f"{machine}; {options.turns} turns")
+    sentence = f"{machine_sentence()} {options.turns} turns."
+    print(sentence)
     if options.write_docs:
-        write_docs(rows, f"{machine}; {options.turns} turns; nothing else was running.")
+        head = ["| rule | remedy | rows/s as written | rows/s with it | gain |", "|---|---|---|---|---|"]
+        write_section("training-step", [*head, *rows, "", sentence])
 
 
 def measure(case: Case, turns: int) -> list[tuple[float, float]]:
@@ -161,21 +156,6 @@ def row(case: Case, rates: list[tuple[float, float]]) -> str:
     ratio = speedup(rates)
     gain = "too few turns" if ratio is None else f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
     return f"| {case.name.replace('_', '-')} | {case.what} | {before:,.0f} | {after:,.0f} | {gain} |"
-
-
-def write_docs(rows: list[str], machine: str) -> None:
-    """Replace the table between its markers."""
-    head, rest = DOCS.read_text(encoding="utf-8").split(BEGIN)
-    _, tail = rest.split(END)
-    lines = [
-        "| rule | remedy | rows/s as written | rows/s with it | gain |",
-        "|---|---|---|---|---|",
-        *rows,
-        "",
-        machine,
-        "",
-    ]
-    DOCS.write_text(head + BEGIN + "\n".join(lines) + END + tail, encoding="utf-8")
 
 
 if __name__ == "__main__":
