@@ -99,6 +99,20 @@ def test_nothing_is_written_behind_a_url(memory):
     assert set(memory.find("/")) == before
 
 
+RECORDED = Path(__file__).parent / "data/keras_fit"
+
+
+def test_the_recording_of_a_run_folder_behind_a_web_server_is_read_too(server, tmp_path, capsys):
+    for part in ("plugins", "recording.json"):
+        (tmp_path / "logs/advisor-1").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "logs/advisor-1" / part).symlink_to(RECORDED / part)
+    before = sorted(tmp_path.rglob("*"))
+    for target in (f"{server}/logs/", f"{server}/logs/advisor-1/"):
+        assert main(["analyze", target]) == 0
+        assert "keras_fit.py:" in capsys.readouterr().out
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize("target", ["memory://nothing", "http://127.0.0.1:1/logs", "nonsense://bucket/logs"])
 def test_what_cannot_be_read_is_one_sentence(target, capsys):
     assert main(["analyze", target]) == 2
