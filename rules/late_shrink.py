@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.rule import (
     Analysis,
@@ -12,7 +12,6 @@ from advisor.rule import (
     Iter,
     Iterator,
     Note,
-    Prediction,
     Rule,
     catalog,
     is_cached_behind,
@@ -75,7 +74,7 @@ class LateShrink(Rule):
                 call=call,
                 iterator=iterator,
                 # How large the part is was not measured: the gain lies between nothing and all of the decoding.
-                prediction=Prediction((1 + limit.value) / 2, 1.0, limit.high) if limit else None,
+                prediction=replace(limit, value=(1 + limit.value) / 2, low=1.0) if limit else None,
                 evidence=(
                     Evidence("blame_share", iterator.blame_share, "share"),
                     Evidence("decode_share", share, "share"),

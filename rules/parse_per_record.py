@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.rule import (
     Analysis,
@@ -13,7 +13,6 @@ from advisor.rule import (
     Iter,
     MoveAfter,
     Note,
-    Prediction,
     Rule,
     Safety,
     batch_behind,
@@ -104,7 +103,7 @@ class ParsePerRecord(Rule):
                 "batch in one call.",
                 call=call,
                 iterator=iterator,
-                prediction=Prediction(max(likely.value, (1 + most.value) / 2), 1.0, most.high),
+                prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),
                 fix=fix_of(call, batched),
                 evidence=(
                     Evidence("blame_share", iterator.blame_share, "share"),

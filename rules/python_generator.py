@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.rule import (
     Analysis,
@@ -10,7 +10,6 @@ from advisor.rule import (
     Finding,
     Iter,
     Note,
-    Prediction,
     Rule,
     catalog,
     place,
@@ -66,7 +65,7 @@ class PythonGenerator(Rule):
                 call=call,
                 iterator=iterator,
                 # What replaces it is not known, so its cost is not either: the gain lies between nothing and all of it.
-                prediction=Prediction(limit.value, 1.0, limit.high) if limit else None,
+                prediction=replace(limit, low=1.0) if limit else None,
                 memory_bytes=None,
                 evidence=(
                     Evidence("blame_share", iterator.blame_share, "share"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.rule import (
     Analysis,
@@ -13,7 +13,6 @@ from advisor.rule import (
     Iter,
     Note,
     Pipeline,
-    Prediction,
     Rule,
     core_use,
     file_count,
@@ -81,7 +80,7 @@ class SingleFile(Rule):
             f"input, while {use.sentence}. Several files can be read at once.",
             call=call,
             iterator=costs[0],
-            prediction=Prediction(prediction.value, 1.0, prediction.high) if prediction else None,
+            prediction=replace(prediction, low=1.0) if prediction else None,
             memory_bytes=None,
             evidence=(
                 Evidence("blame_share", share, "share"),

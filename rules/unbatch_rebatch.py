@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.rule import (
     Analysis,
@@ -15,7 +15,6 @@ from advisor.rule import (
     InsertAfter,
     Iter,
     Note,
-    Prediction,
     Remove,
     Rule,
     Safety,
@@ -79,7 +78,7 @@ class UnbatchRebatch(Rule):
                 call=apart,
                 iterator=costs[-1],
                 # What rebatch costs instead is not known: it copies the same bytes, in blocks.
-                prediction=Prediction(limit.value, 1.0, limit.high),
+                prediction=replace(limit, low=1.0),
                 fix=self._fix(chain[2], apart, batched),
                 evidence=(
                     Evidence("blame_share", share, "share"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from advisor.model.finding import Effect, Finding, Prediction
 from advisor.model.outlook import CombinedPlan, Limit, Outlook
@@ -85,13 +86,19 @@ def _best(
     allowed: Sequence[Finding],
     room: int | None,
 ) -> CombinedPlan | None:
+    known = [
+        _Known.of(each, found, analysis, pipeline) for each in allowed if each.prediction and each.prediction.effects
+    ]
+    known = sorted(known, key=lambda each: -each.own.value)[:MAX_FINDINGS]
     predicted: list[tuple[tuple[Finding, ...], Prediction]] = []
-    for chosen in _sets(allowed):
+    for together in _sets(known):
+        chosen = tuple(each.finding for each in together)
         if not _fits(chosen, room):
             continue
-        prediction = predict_from(found, analysis, pipeline, *combined_factors(_effects(chosen)))
+        factors = combined_factors(effect for each in together for effect in each.effects)
+        prediction = predict_from(found, analysis, pipeline, *factors)
         if prediction is not None and prediction.value >= WORTH_MORE:
-            predicted.append((chosen, prediction))
+            predicted.append((chosen, _as_sure(prediction, together)))
     if not predicted:
         return None
     most = max(prediction.value for _, prediction in predicted)
@@ -105,21 +112,44 @@ def _best(
     memory = sum(each.memory_bytes or 0 for each in chosen)
     bound = max(prediction.value, found.step_ns / limit.step_ns) if limit.step_ns > 0 else math.inf
     sentence = _sentence(pipeline, places, prediction, memory, limit, bound, workers)
-    return CombinedPlan(places, prediction, memory, limit, most, workers, sentence)
+    return CombinedPlan(places, prediction, memory, limit, bound, workers, sentence)
 
 
-def _effects(chosen: Sequence[Finding]) -> Iterator[Effect]:
-    for each in chosen:
-        if each.prediction is not None:
-            yield from each.prediction.effects
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A finding whose effects are known."""
+
+    finding: Finding
+    own: Prediction
+    """Its rule's."""
+    effects: tuple[Effect, ...]
+    """As far as its rule trusts them: a rule may predict less than the effects it has named would give."""
+    is_guess: bool
+    """Its rule is less sure than the model."""
+
+    @classmethod
+    def of(cls, finding: Finding, found: Demands, analysis: Analysis, pipeline: Pipeline) -> _Known:
+        own = finding.prediction
+        assert own is not None
+        alone = predict_from(found, analysis, pipeline, *combined_factors(own.effects))
+        if alone is None or alone.value <= 1:
+            return cls(finding, own, own.effects, False)
+        trust = min(1.0, max(0.0, (1 - 1 / own.value) / (1 - 1 / alone.value))) if own.value > 1 else 0.0
+        effects = tuple(Effect(e.iterator_id, 1 - trust * (1 - e.cost), 1 - trust * (1 - e.work)) for e in own.effects)
+        return cls(finding, own, effects, is_guess=own.low < alone.low * (1 - 1e-9))
 
 
-def _sets(allowed: Sequence[Finding]) -> Iterator[tuple[Finding, ...]]:
-    """All sets of findings that something is known of, small ones first, so that of equals the smallest is met first."""
-    known = [each for each in allowed if each.prediction is not None and each.prediction.effects]
-    known = sorted(known, key=lambda each: -(each.prediction.value if each.prediction else 0.0))[:MAX_FINDINGS]
+def _sets(known: Sequence[_Known]) -> Iterator[tuple[_Known, ...]]:
+    """All sets, small ones first, so that of equals the smallest is met first."""
     for size in range(1, len(known) + 1):
         yield from itertools.combinations(known, size)
+
+
+def _as_sure(prediction: Prediction, together: Sequence[_Known]) -> Prediction:
+    """The prediction, no surer than the rules are: with a guess in it, its range begins where that of the surest part does."""
+    if not any(each.is_guess for each in together):
+        return prediction
+    return replace(prediction, low=min(prediction.low, max(each.own.low for each in together)))
 
 
 def _fits(chosen: Sequence[Finding], room: int | None) -> bool:

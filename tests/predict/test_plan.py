@@ -168,3 +168,18 @@ def test_a_prediction_carries_what_it_was_made_from(made):
     gain = predict_speedup(made, made.main, {"p0.2": 0.5}, {"p0.3": 0.1})
     assert set(gain.effects) == {Effect("p0.2", 0.5, 1.0), Effect("p0.3", 1.0, 0.1)}
     assert gain == Prediction(gain.value, gain.low, gain.high)
+
+
+def test_a_plan_is_no_surer_than_the_rules_it_is_made_of(made):
+    model = predict_speedup(made, made.main, {"p0.2": 0.2}, {"p0.2": 0.2})
+    guess = dataclasses.replace(
+        finding(made, "guess", {"p0.2": 0.2}), prediction=dataclasses.replace(model, value=1.5, low=1.0)
+    )
+    plan = plan_of(made, guess)
+    assert model.value > 2
+    assert plan.prediction.value == pytest.approx(1.5, rel=0.05) and plan.prediction.low == 1.0
+    assert plan.limit_speedup >= plan.prediction.value
+    sure = finding(made, "sure", {"p0.3": 0.1}, {"p0.3": 0.1})
+    both = plan_of(made, guess, sure)
+    assert both.findings == (0, 1)
+    assert sure.prediction.low <= both.prediction.low <= both.prediction.value
