@@ -1,6 +1,6 @@
 """The tf.data calls in a script and how their datasets flow, read from its syntax; nothing is run.
 
-In: a script's text.  Out: `SourceCall`s that refer to their inputs; every value a variable may have is followed.
+In: a script's syntax tree.  Out: `SourceCall`s that refer to their inputs; every value a variable may have is followed.
 
 Followed: chains, variables, tuples, the script's own functions (datasets passed in and returned), conditions (either branch)
 and the functions given to `interleave` and `flat_map`. What is not understood (a dataset out of a container, another module's
@@ -10,17 +10,11 @@ function) is opaque: it may be any pipeline.
 from __future__ import annotations
 
 import ast
-import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from advisor.errors import AdvisorError
 from advisor.model.catalog import EXPERIMENTAL_READERS, READERS, SOURCE_METHODS, TRANSFORMATIONS
-from advisor.model.recording import Site
 
-MAX_SOURCE_BYTES = 5_000_000
-"""Larger files are no source that a person wrote."""
 MAX_VALUES = 24
 """Datasets that one variable may hold; more says that the flow is not understood."""
 MAX_DEPTH = 12
@@ -54,52 +48,11 @@ _Environment = dict[str, "Value"]
 _NOTHING: Value = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A script's calls, and where each of them stands."""
-
-    path: Path
-    text: str
-    calls: tuple[SourceCall, ...]
-    """Every dataset that is made anywhere, in the order in which the script makes them."""
-
-    def site(self, node: ast.Call) -> Site:
-        """Where the call's method name stands, to the end of the whole call; columns in characters from 1."""
-        lines = self.text.split("\n")  # as Python counts them: a form feed ends no line
-        line, column = node.lineno, node.col_offset
-        if isinstance(node.func, ast.Attribute):  # a chain over several lines: the name stands at the end of the callee
-            line = node.func.end_lineno or line
-            column = (node.func.end_col_offset or 0) - len(node.func.attr.encode())
-        end_line = node.end_lineno or line
-
-        def characters(number: int, offset: int) -> int:
-            return len(lines[number - 1].encode()[:offset].decode(errors="replace")) + 1
-
-        return Site(
-            str(self.path), line, characters(line, column), end_line, characters(end_line, node.end_col_offset or 0)
-        )
-
-
-def read_script(path: Path) -> Script:
-    """The calls in the script at `path`. Raises AdvisorError where it cannot be read or is no Python."""
-    try:
-        if path.stat().st_size > MAX_SOURCE_BYTES:
-            raise AdvisorError(f"{path} is too large to be a script.")
-        if not path.is_file():  # opening a named pipe would wait for ever
-            raise AdvisorError(f"{path} cannot be read: it is no file.")
-        with tokenize.open(path) as file:  # minds a byte order mark and a declared encoding
-            text = file.read()
-        tree = ast.parse(text)
-    except OSError as error:
-        raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise AdvisorError(f"{path} is no Python that can be read ({type(error).__name__}).") from None
+def calls_of(tree: ast.Module) -> tuple[SourceCall, ...]:
+    """Every dataset that is made anywhere in a script, in the order in which it makes them. RecursionError: nested too deeply."""
     reader = _Reader(tree)
-    try:
-        reader.read(tree.body)
-    except RecursionError:
-        raise AdvisorError(f"{path} is nested too deeply to be read.") from None
-    return Script(path.resolve(), text, tuple(reader.made))
+    reader.read(tree.body)
+    return tuple(reader.made)
 
 
 class _Reader:
