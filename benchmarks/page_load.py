@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SETTLED_S = {"http": 2.0, "file": 0.7}
+SETTLED_S = {"http": 1.5, "file": 0.7}
 """A page that has asked for nothing for so long has what it needs; a file holds all of it."""
 PATIENCE_S = 90
 PAINT = """() => {
