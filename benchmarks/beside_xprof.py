@@ -213,15 +213,15 @@ def _loads(
 
 def _rows(data: dict[str, tuple[str, float]], loads: dict[str, list[Load]], report: dict[str, Any]) -> Iterator[str]:
     """The table: one row per page of the guide."""
-    yield "| the guide's page | XProf's data | there after | XProf paints | settled | loads | ours holds | paints | loads |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| page | XProf's data | there after | paints | settled | loads | rows | ours holds | paints | loads | rows |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for tool, (ours, title) in PAGES.items():
         theirs, own = loads.get(tool, []), loads[ours]
         what, ready_s = data.get(tool, ("not offered", 0.0))
         yield (
             f"| {title} | {what} | {f'{ready_s:.2f} s' if tool in data else '–'} | {_seconds(theirs, 'first_paint_s')} "
-            f"| {_seconds(theirs, 'last_answer_s')} | {_megabytes(theirs)} | {_held(report, ours)} "
-            f"| {_seconds(own, 'first_paint_s')} | {_megabytes(own)} |"
+            f"| {_seconds(theirs, 'last_answer_s')} | {_megabytes(theirs)} | {_num_rows(theirs)} | {_held(report, ours)} "
+            f"| {_seconds(own, 'first_paint_s')} | {_megabytes(own)} | {_num_rows(own)} |"
         )
 
 
@@ -277,6 +277,10 @@ def _megabytes(loads: list[Load]) -> str:
     size = statistics.median(load.num_bytes for load in loads)
     answers = statistics.median(load.num_answers for load in loads)
     return f"{size / 1e6:.2f} MB in {answers:.0f}"
+
+
+def _num_rows(loads: list[Load]) -> str:
+    return f"{statistics.median(load.num_rows for load in loads):.0f}" if loads else "–"
 
 
 def _version(python: Path) -> str:

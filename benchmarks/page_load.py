@@ -21,6 +21,10 @@ PAINT = """() => {
   return paint ? paint.startTime / 1000 : null;
 }"""
 
+ROWS = (
+    """() => [...document.querySelectorAll('tbody tr, [role=row]')].filter((row) => row.offsetParent !== null).length"""
+)
+
 
 @dataclass
 class Load:
@@ -31,6 +35,8 @@ class Load:
     """When the last answer had come."""
     num_bytes: int = 0
     num_answers: int = 0
+    num_rows: int = 0
+    """Rows of tables that can be seen, without those of heads."""
     refused: list[str] = field(default_factory=list)
     """Hosts elsewhere that the page asked."""
 
@@ -68,7 +74,7 @@ def load_page(browser: Any, url: str, picture: Path | None) -> Load:
     opened.goto(url, timeout=PATIENCE_S * 1000)
     while time.perf_counter() - start < load.last_answer_s + SETTLED_S[url.partition(":")[0]]:
         opened.wait_for_timeout(100)
-    load.first_paint_s = opened.evaluate(PAINT)
+    load.first_paint_s, load.num_rows = opened.evaluate(PAINT), opened.evaluate(ROWS)
     load.num_answers, load.num_bytes = len(answers), sum(map(_num_bytes, answers))
     if picture:
         picture.parent.mkdir(parents=True, exist_ok=True)
