@@ -1,14 +1,14 @@
 """What each rule's fix is worth: predicted beside measured gain, claimed beside seen safety, on every example.
 
-    python benchmarks/predictions.py [--only serial_map] [--keep] [--write-docs]
+    python benchmarks/predictions.py [--only serial_map] [--keep] [--every-fix] [--write-docs]
 
 In: the scripts of `examples/`: one for each rule that has a fix, and the realistic ones.  Out: one row per rule and a summary
 of all fixes: errors of the predictions, gains that were predicted and measured as losses, precision. Each script's results are
 kept as JSON (`--cache`), so a run that was interrupted goes on with `--keep`.
 
 The proof is that of `advisor fix --pipeline-only`: the script is held at its first element, its pipeline is profiled and
-analysed, and each fix is compared and measured by turns. Unlike there every fix of the first analysis is tried, each alone on
-the script as written, for it is the rules that are judged. A fix whose whole gain is work at the same time as the training's
+analysed, and fixes are compared and measured by turns. Unlike there each is tried alone on the script as written, for it is the
+rules that are judged: on a rule's example its own fix (with `--every-fix` all that are found), on a realistic script all. A fix whose whole gain is work at the same time as the training's
 is proved by `advisor fix` on the whole script.
 """
 
@@ -42,8 +42,9 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 WHOLE_SCRIPT = ("missing_prefetch", "misplaced_prefetch")
 """Examples whose fix makes pipeline and training work at the same time: the pipeline alone gains nothing."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
-SESSION_S = 300.0
-"""Longest time for one script."""
+REALISTIC_S, EXAMPLE_S = 300.0, 40.0
+"""Budget of a proof session. Starting the script and profiling it take some 20 s; the turns of a trial get what is left of it, 10 s
+at least, so that those of a rule's example end as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"
 
 
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument(
         "--cache", type=Path, default=Path(platformdirs.user_cache_dir("tfdata-advisor")) / "predictions", metavar="DIR"
     )
+    parser.add_argument("--every-fix", action="store_true", help="also fixes of other rules than the example's own")
     parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
     rules = load_rules([], Settings())
@@ -63,7 +65,7 @@ def main() -> None:
     for name in names:
         kept = options.cache / f"{name}.json"
         if not (options.keep and kept.exists()):
-            write_json(kept, measure(EXAMPLES / f"{name}.py", rules))
+            write_json(kept, measure(EXAMPLES / f"{name}.py", rules, options.every_fix or name in REALISTIC))
         result = json.loads(kept.read_text(encoding="utf-8"))
         print(f"{name} ({result['seconds']:.0f} s)", *result["left_out"], sep="\n  left out: ", flush=True)
         for row in (Row(**each) for each in result["rows"]):
@@ -98,27 +100,35 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
     part.replace(path)
 
 
-def measure(script: Path, rules: list[LoadedRule]) -> dict[str, Any]:
-    """All fixes of one script: `{"seconds", "left_out", "rows"}`."""
+def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool) -> dict[str, Any]:
+    """The fixes of one script: `{"seconds", "left_out", "rows"}`."""
     start = time.monotonic()
-    prove = prove_whole_script if script.stem in WHOLE_SCRIPT else prove_pipeline
+    own = None if has_every_fix else script.stem.replace("_", "-")
     try:
-        rows, left_out = prove(script, rules)
+        if script.stem in WHOLE_SCRIPT:
+            rows, left_out = prove_whole_script(script)
+        else:
+            rows, left_out = prove_pipeline(script, rules, own)
     except AdvisorError as error:
         rows, left_out = [], [str(error)]
     return {"seconds": time.monotonic() - start, "left_out": left_out, "rows": rows}
 
 
-def prove_pipeline(script: Path, rules: list[LoadedRule]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every fix that may be written, alone, on the pipeline alone; and why others were not tried."""
+def prove_pipeline(script: Path, rules: list[LoadedRule], own: str | None) -> tuple[list[dict[str, Any]], list[str]]:
+    """The fixes that may be written (those of the rule `own`; None: all), each alone, on the pipeline alone; and why others were
+    not tried.
+    """
+    budget_s = REALISTIC_S if script.stem in REALISTIC else EXAMPLE_S
     rows, left_out = [], []
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
         request = CaptureRequest(Path(folder) / "run", script)
-        with ProofSession(request, None, SESSION_S, lambda progress: None) as session:
+        with ProofSession(request, None, budget_s, lambda progress: None) as session:
             report = analyze_run(session.profile(()), rules, Settings())
             calls = {call.id: call for call in report.analysis.calls}
             proposals = Proposals(calls, project_root(script), ALLOWED)
             for finding in report.findings:
+                if own not in (None, finding.rule):
+                    continue
                 if not proposals.propose(replace(report, findings=(finding,)), ()) or finding.fix is None:
                     continue
                 trial = session.try_fix((), finding.fix.edits, finding.fix.safety, finding.memory_bytes)
@@ -145,7 +155,7 @@ def prove_pipeline(script: Path, rules: list[LoadedRule]) -> tuple[list[dict[str
     return rows, left_out
 
 
-def prove_whole_script(script: Path, rules: list[LoadedRule]) -> tuple[list[dict[str, Any]], list[str]]:
+def prove_whole_script(script: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """The script's own rule by `advisor fix`, as the training runs."""
     rule = script.stem.replace("_", "-")
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
