@@ -7,9 +7,9 @@ of all fixes: errors of the predictions, gains that were predicted and measured 
 kept as JSON (`--cache`), so a run that was interrupted goes on with `--keep`.
 
 The proof is that of `advisor fix --pipeline-only`: the script is held at its first element, its pipeline is profiled and
-analysed, and fixes are compared and measured by turns. Unlike there each is tried alone on the script as written, for it is the
-rules that are judged: on a rule's example its own fix (with `--every-fix` all that are found), on a realistic script all. A fix whose whole gain is work at the same time as the training's
-is proved by `advisor fix` on the whole script.
+analysed, and fixes are compared and measured by turns. Unlike there each is tried alone on the script as written, for it is
+the rules that are judged: on a rule's example its own fix (with `--every-fix` all that are found), on a realistic script all. A
+fix whose whole gain is work at the same time as the training's is proved by `advisor fix` on the whole script.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ WHOLE_SCRIPT = ("missing_prefetch", "misplaced_prefetch")
 """Examples whose fix makes pipeline and training work at the same time: the pipeline alone gains nothing."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
 REALISTIC_S, EXAMPLE_S = 300.0, 40.0
-"""Budget of a proof session. Starting the script and profiling it take some 20 s; the turns of a trial get what is left of it, 10 s
-at least, so that those of a rule's example end as soon as there is an interval."""
+"""Budget of a proof session. Starting the script and profiling it take some 20 s; the turns of a trial get what is left of it,
+10 s at least, so that those of a rule's example end as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"
 
 
