@@ -122,6 +122,7 @@ def analyze_run(
 
     Writes nothing. Raises AdvisorError when there is no profile to read.
     """
+    from advisor.capture.request import Progress
     from advisor.engine import run_rules
     from advisor.hosts import analyse_and_draw
     from advisor.statistics import add_statistics
@@ -151,6 +152,8 @@ def analyze_run(
         from advisor.graph.inferred_calls import infer_calls
 
         analysis = infer_calls(analysis)
+    if len(found.paths) > 1:  # the files are read a second time: a bar that stands at its end would look stuck
+        on_progress(Progress("analysing", text="the profiler's figures"))
     analysis = add_statistics(analysis, found.paths)
     report = run_rules(analysis, rules, settings)
     report = replace(report, timeline=timeline)
