@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from advisor.capture.data_files import DataFiles
 from advisor.capture.describe import describe_arguments, describe_options, element_facts
 from advisor.capture.functions import function_facts, function_name, function_site
 from advisor.capture.kept import DATA_SOURCES, NO_SEEDS, KeptCall, KeptCalls, Seeds
@@ -73,6 +74,7 @@ class Recorder:
         self.finder = finder
         self.is_open = True
         self.kept = kept
+        self.data_files = DataFiles()
         self.replacing: Replacing | None = None
         """Takes the place of every wrapped function while a replay traces the script's functions again."""
         self.dropped = 0
@@ -156,6 +158,7 @@ class Recorder:
         explicit = tuple(name for name in binding.arguments if name != "self")
         binding.apply_defaults()
         bound = dict(binding.arguments)
+        self.data_files.note(bound)
         frame = sys._getframe(3)
         with self._lock:
             self._number += 1

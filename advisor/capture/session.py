@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 from advisor.capture import script
 from advisor.capture.ceiling import Ceiling
 from advisor.capture.consumption import Consumption
+from advisor.capture.data_files import disk_read_bytes_per_s
 from advisor.capture.dataset_api import record_dataset_api
 from advisor.capture.hooks import AfterImport
 from advisor.capture.keras_steps import KerasSteps
@@ -62,6 +64,8 @@ class Session:
             on_measured=lambda: self._write(ScriptExit("stopped")),
             on_stuck=self._end_process,
         )
+        self._disk: tuple[float | None] | None = None
+        """What the disk gave, once it was measured."""
         self._ceiling = Ceiling(request["ceiling_for"], self._recorder) if is_ceiling else None
         self._consumption = Consumption(
             self._recorder.finder,
@@ -151,7 +155,9 @@ class Session:
     def _write(self, ended: ScriptExit) -> None:
         """Write all that is known; again at the end, when how the script ended is known."""
         self._monitor.settle()
-        host = describe_host()
+        if self._disk is None:
+            self._disk = (disk_read_bytes_per_s(self._recorder.data_files.paths),)
+        host = replace(describe_host(), disk_read_bytes_per_s=self._disk[0])
         _write_atomically(self._out / "host.json", encode(host))
         _write_atomically(self._out / "recording.json", encode(self._recording(ended, host)))
 

@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from advisor.capture.data_files import disk_read_bytes_per_s
+
 from .conftest import plain
 
 pytestmark = pytest.mark.tensorflow
@@ -113,6 +115,7 @@ def test_function_facts_tell_random_from_seeded(watch):
 
 def test_names_options_and_readers(watch, tmp_path):
     (tmp_path / "lines.txt").write_text("a\nb\n")
+    (tmp_path / "big").write_bytes(bytes(5 << 20))
     run = watch("""\
         import tensorflow as tf
         class Lines(tf.data.TextLineDataset):
@@ -127,7 +130,7 @@ def test_names_options_and_readers(watch, tmp_path):
         ds = tf.data.Dataset.sample_from_datasets([ds, ds.take(1)], weights=[0.5, 0.5])
         old = tf.compat.v1.data.Dataset.range(3).map(lambda x: x).batch(2)
         unbound = tf.data.Dataset.map(ds, lambda x: x)
-        tf.data.TFRecordDataset(["none"], num_parallel_reads=2)
+        tf.data.TFRecordDataset(["none", "big"], num_parallel_reads=2)
         assert isinstance(ds, tf.data.Dataset) and isinstance(Lines("lines.txt"), tf.data.TextLineDataset)
         print([x.decode() for x in Lines("lines.txt").as_numpy_iterator()], len(list(old)))
     """)
@@ -146,6 +149,8 @@ def test_names_options_and_readers(watch, tmp_path):
     assert run.call("TFRecordDataset").arguments["num_parallel_reads"] == 2
     unbound = next(c for c in run.calls("map") if c.site.line == 13)
     assert unbound.inputs == (sample.id,)
+    can_tell = disk_read_bytes_per_s([str(tmp_path / "big")]) is not None  # tmpfs cannot
+    assert (run.recording.host.disk_read_bytes_per_s is not None) is can_tell
 
 
 def test_names_reach_the_profile(watch):
