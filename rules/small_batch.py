@@ -101,7 +101,9 @@ class SmallBatch(Rule):
         )
 
     def _on_cpu(self, analysis: Analysis, facts: DeviceFacts, call: Call | None) -> Iter[Finding]:
-        work = op_work(analysis, lambda row: row.self_ns <= self.max_op_us * 1000 * row.occurrences)
+        work = op_work(
+            analysis, lambda row: not row.is_eager and row.self_ns <= self.max_op_us * 1000 * row.occurrences
+        )
         size = call.arguments.get("batch_size") if call is not None else None
         if work is None or not isinstance(size, int) or size > self.max_batch_size:
             return
