@@ -42,7 +42,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 WHOLE_SCRIPT = ("missing_prefetch", "misplaced_prefetch")
 """Examples whose fix makes pipeline and training work at the same time: the pipeline alone gains nothing."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
-REALISTIC_S, EXAMPLE_S = 300.0, 40.0
+REALISTIC_S, EXAMPLE_S = 300.0, 60.0
 """Budget of a proof session. Starting the script and profiling it take some 20 s; the turns of a trial get what is left of it,
 10 s at least, so that those of a rule's example end as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"

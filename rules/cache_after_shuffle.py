@@ -77,7 +77,7 @@ class CacheAfterShuffle(Rule):
                 f"The cache at {place(call)} keeps the order that {shuffles[0].method} at {place(shuffles[0])} gave the first "
                 "epoch, and nothing behind it shuffles: every later epoch has the same order.",
                 call=call,
-                fix=Fix(edits, Safety.REORDERED, is_auto=False) if edits and is_written else None,
+                fix=Fix(edits, Safety.RERANDOMIZED, is_auto=False) if edits and is_written else None,
                 evidence=(Evidence("shuffles", len(shuffles), "calls"),),
             )
 
