@@ -234,6 +234,7 @@ class _Fixing:
             seconds=time.monotonic() - self._began,
             diff=patch.diff,
             is_applied=is_applied,
+            calls={call.id: call for call in report.analysis.calls},
             left_out=proposals.left_out,
             written_files=self._written,
             notes=tuple(self._notes),

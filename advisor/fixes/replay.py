@@ -4,8 +4,8 @@ In: the calls kept by the recorder and the `Edit`s.  Out: a new `tf.data.Dataset
 calling TensorFlow as the script did; `CannotReplay` names what stands in the way.
 
 Functions are traced again, in which the script's lookup tables, variables and other objects are captured as before. Calls made
-by such a function (inside `interleave`) or by another call (`from_generator`) meet the edits while that happens: the recorder
-hands every wrapped call to `_inner`, which knows it by its place in the order.
+by such a function (inside `interleave`) or by another call (`from_generator`) meet the edits while that happens
+(`advisor.fixes.inner_calls`).
 
 Seeds. An unseeded op gets its seed from TensorFlow's eager state when it is made. `AS_RECORDED` puts that state back to what it
 was before the recorded call, so that a script with `tf.random.set_seed` gets its own numbers again, and one without stays
@@ -30,8 +30,9 @@ from advisor.capture.kept import DATA_SOURCES, KeptCall, Seeds
 from advisor.capture.recorder import ID_ATTRIBUTE, Recorder, call_id_of
 from advisor.errors import AdvisorError
 from advisor.fixes.call_arguments import Arguments, value_of, with_changes, with_own_files
-from advisor.fixes.dataset_objects import become, has_dataset, is_dataset, mark
+from advisor.fixes.dataset_objects import has_dataset, is_dataset, mark
 from advisor.fixes.edited import CannotReplay, Link, lay_out
+from advisor.fixes.inner_calls import InnerCalls
 from advisor.fixes.options import changed_options
 from advisor.fixes.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
 from advisor.fixes.upstream import Upstream
@@ -51,16 +52,6 @@ class Built:
     """False: the recorded object itself."""
     is_inside: bool = False
     """Made inside a function while that was traced: no dataset that could be iterated from outside."""
-
-
-@dataclass(slots=True)
-class _Frame:
-    """A call under way whose inner calls are counted."""
-
-    id: str
-    made: Any
-    """The object under construction, for constructors."""
-    next: int = 0
 
 
 def replay(
@@ -93,7 +84,7 @@ class Replay:
         self._building: set[str] = set()
         self._seen: set[int] = set()
         """Places of the edits that have been applied."""
-        self._frames: list[_Frame] = []
+        self._inner = InnerCalls(recorder, self._kept, self.laid, self)
         self.built: list[Built] = []
         """In the order in which they were built, inputs first; of those inside functions only the links."""
 
@@ -106,12 +97,12 @@ class Replay:
             with self._tf.init_scope(), self._closed_recorder():
                 dataset = self._at(call_id)
         except RecursionError:
-            raise CannotReplay(self._name(call_id), "its chain of calls is too long") from None
+            raise CannotReplay(self.name(call_id), "its chain of calls is too long") from None
         missing = [n for n in range(len(self._edits)) if n not in self._seen and not self._has_twin(n)]
         if missing:
             call = self._edits[missing[0]].call_id
             raise CannotReplay(
-                self._name(call), "the dataset does not come from this call, or only through a function that holds it"
+                self.name(call), "the dataset does not come from this call, or only through a function that holds it"
             )
         return dataset
 
@@ -153,13 +144,13 @@ class Replay:
         if kept is None:
             raise CannotReplay(call_id, "it was not recorded")
         if kept.parent in self._kept.calls:
-            raise CannotReplay(self._name(call_id), f"it was made inside {self._name(kept.parent or '')}")
+            raise CannotReplay(self.name(call_id), f"it was made inside {self.name(kept.parent or '')}")
         self._building.add(call_id)
         dataset = self._own(kept)
         for link in self.laid.behind.get(call_id, ()):
-            dataset = self._link(link, dataset)
+            dataset = self.link(link, dataset)
         self._building.discard(call_id)
-        self._note(call_id)
+        self.note(call_id)
         self._done[call_id] = dataset
         return dataset
 
@@ -168,7 +159,7 @@ class Replay:
             return self._input(kept)
         if kept.method in DATA_SOURCES or (not self._upstream.is_touched(kept.id) and self._upstream.is_free(kept.id)):
             if kept.id in self.laid.arguments:
-                raise CannotReplay(self._name(kept.id), "the data given to it is not kept")
+                raise CannotReplay(self.name(kept.id), "the data given to it is not kept")
             self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
             return kept.dataset
         input_dataset = None
@@ -178,7 +169,7 @@ class Replay:
 
     def _input(self, kept: KeptCall) -> Any:  # noqa: ANN401
         if kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
-            raise CannotReplay(self._name(kept.id), "it is no link of a chain, so it cannot be taken out")
+            raise CannotReplay(self.name(kept.id), "it is no link of a chain, so it cannot be taken out")
         return self._swap(kept.args[0])
 
     def _call(self, kept: KeptCall, input_dataset: Any) -> Any:  # noqa: ANN401
@@ -194,14 +185,14 @@ class Replay:
             cls = type(kept.args[0])
             made = object.__new__(cls)
             args = (made, *args)
-        args, kwargs = self._changed(kept.id, kept.original, args, kwargs)
-        args, kwargs = self._with_files(
+        args, kwargs = self.changed(kept.id, kept.original, args, kwargs)
+        args, kwargs = self.with_files(
             kept.id, kept.method, kept.original, args, kwargs, self._upstream.is_touched(kept.id)
         )
         if kept.id in self.laid.options:
             args, kwargs = self._with_options(kept, args, kwargs)
-        with eager_seeds(self._seeding, kept.seeds, kept.id), self._inside(kept.id, made):
-            result = self._try(self._name(kept.id), kept.original, args, kwargs)
+        with eager_seeds(self._seeding, kept.seeds, kept.id), self._inner.inside(kept.id, made):
+            result = self._try(self.name(kept.id), kept.original, args, kwargs)
         dataset = made if kept.is_constructor else result
         mark(dataset, kept.id)
         self._note_built(kept.id, kept.method, input_dataset, dataset)
@@ -235,151 +226,8 @@ class Replay:
             return type(value)((key, self._swap(item, depth - 1)) for key, item in value.items())
         return value
 
-    # -- links
-
-    def _link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
-        edit = link.edit
-        if isinstance(edit, MoveAfter):
-            kept = self._kept.calls.get(link.id)
-            if kept is None or kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
-                raise CannotReplay(self._name(link.id), "it is no link of a chain, so it cannot be moved")
-            result = self._call(kept, dataset)
-            self._note(link.id)
-        elif isinstance(edit, SetOption):
-            options = changed_options(self._tf.data.Options(), {edit.option: value_of(edit.value, self._tf)})
-            with self._inside(link.id, None):
-                result = dataset.with_options(options, name=link.id)
-            mark(result, link.id)
-            self._note_built(link.id, "with_options", dataset, result)
-        else:
-            result = self._insert(link.id, edit, dataset)
-            self._note_built(link.id, edit.method, dataset, result)
-            self._note(link.id)
-        self._seen.add(link.number)
-        return result
-
-    def _insert(self, link_id: str, edit: InsertAfter, dataset: Any) -> Any:  # noqa: ANN401
-        method = getattr(type(dataset), edit.method, None)
-        if method is None:
-            raise CannotReplay(f".{edit.method}()", "datasets have no such method")
-        args = (dataset, *(value_of(value, self._tf) for name, value in edit.arguments if not name))
-        kwargs = {name: value_of(value, self._tf) for name, value in edit.arguments if name}
-        if "name" in inspect.signature(method).parameters:
-            kwargs.setdefault("name", link_id)
-        args, kwargs = self._changed(link_id, method, args, kwargs)
-        args, kwargs = self._with_files(link_id, edit.method, method, args, kwargs, is_touched=True)
-        with eager_seeds(self._seeding, self._anchor_seeds(edit.call_id), link_id), self._inside(link_id, None):
-            result = self._try(f".{edit.method}()", method, args, kwargs)
-        mark(result, link_id)
-        return result
-
-    def _anchor_seeds(self, call_id: str) -> Seeds:
-        kept = self._kept.calls.get(call_id)
-        return kept.seeds if kept is not None else Seeds(None, None)
-
-    # -- arguments
-
-    def _changed(
-        self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Arguments:
-        """The arguments with those of the SetArgument edits."""
-        edited = self.laid.arguments.get(call_id, {})
-        changes = {name: value_of(value, self._tf) for name, value in edited.items()}
-        return with_changes(self._name(call_id), function, args, kwargs, changes)
-
-    def _with_options(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        changes = {name: value_of(value, self._tf) for name, value in self.laid.options[kept.id].items()}
-        if len(args) > 1:
-            return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
-        return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}
-
-    def _with_files(
-        self,
-        call_id: str,
-        method: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        is_touched: bool,
-    ) -> Arguments:
-        own = None if self._files is None else self._files / call_id
-        return with_own_files(self._name(call_id), method, function, args, kwargs, own, is_touched)
-
-    # -- calls made inside another: by its function while it is traced, or by itself
-
-    @contextlib.contextmanager
-    def _inside(self, call_id: str, made: Any) -> Iterator[None]:  # noqa: ANN401
-        before = self._recorder.replacing
-        self._recorder.replacing = self._inner
-        self._frames.append(_Frame(call_id, made))
-        try:
-            yield
-        finally:
-            self._frames.pop()
-            self._recorder.replacing = before
-
-    def _inner(
-        self,
-        original: Callable[..., Any],
-        method: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        is_constructor: bool,
-    ) -> Any:  # noqa: ANN401
-        frame = self._frames[-1]
-        if is_constructor and frame.made is args[0]:
-            return original(*args, **kwargs)  # a subclass' constructor calling its base's
-        known = self._kept.inner.get(frame.id, ())[frame.next : frame.next + 1]
-        frame.next += 1
-        call_id = known[0][0] if known and known[0][1] == method else None
-        args = tuple(self._swap_captured(value) for value in args)
-        kwargs = {name: self._swap_captured(value) for name, value in kwargs.items()}
-        if call_id is None:
-            with self._inside("", args[0] if is_constructor else None):
-                return original(*args, **kwargs)
-        return self._inner_known(call_id, original, method, args, kwargs, is_constructor)
-
-    def _inner_known(
-        self,
-        call_id: str,
-        original: Callable[..., Any],
-        method: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        is_constructor: bool,
-    ) -> Any:  # noqa: ANN401
-        outside: Any = args[0] if is_constructor else None
-        made = outside
-        links = self.laid.behind.get(call_id, ())
-        if call_id in self.laid.absent:
-            if is_constructor or not args or not is_dataset(args[0]):
-                raise CannotReplay(self._name(call_id), "it is no link of a chain, so it cannot be taken out")
-            result = args[0]
-        else:
-            if is_constructor and links:
-                # The caller keeps the object under construction: the links are made from another, and it becomes the last.
-                made = object.__new__(type(outside))
-                args = (made, *args[1:])
-            if "name" in inspect.signature(original).parameters and kwargs.get("name") is None:
-                kwargs["name"] = call_id
-            target, kwargs = self._changed(call_id, original, args, kwargs)
-            target, kwargs = self._with_files(call_id, method, original, target, kwargs, is_touched=True)
-            with self._inside(call_id, made):
-                result = original(*target, **kwargs)
-            result = made if is_constructor else result
-            if is_dataset(result):
-                mark(result, call_id)
-        for link in links:
-            if isinstance(link.edit, MoveAfter):
-                raise CannotReplay(self._name(link.id), "calls inside a function cannot be moved")
-            result = self._link(link, result)
-        if is_constructor and links:
-            become(outside, result)
-        self._note(call_id)
-        return None if is_constructor else result
-
-    def _swap_captured(self, value: Any) -> Any:  # noqa: ANN401
-        """A dataset from outside that a function uses, rebuilt if an edit concerns it."""
+    def captured(self, value: Any) -> Any:  # noqa: ANN401
+        """What a function uses; a dataset from outside is rebuilt if an edit concerns it."""
         if not is_dataset(value):
             return value
         call_id = getattr(value, ID_ATTRIBUTE, None)
@@ -391,16 +239,90 @@ class Replay:
         with self._tf.init_scope(), self._closed_recorder():
             return self._at(kept.id)
 
+    # -- links
+
+    def link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
+        """The dataset with that link behind it."""
+        edit = link.edit
+        if isinstance(edit, MoveAfter):
+            kept = self._kept.calls.get(link.id)
+            if kept is None or kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
+                raise CannotReplay(self.name(link.id), "it is no link of a chain, so it cannot be moved")
+            result = self._call(kept, dataset)
+            self.note(link.id)
+        elif isinstance(edit, SetOption):
+            options = changed_options(self._tf.data.Options(), {edit.option: value_of(edit.value, self._tf)})
+            with self._inner.inside(link.id, None):
+                result = dataset.with_options(options, name=link.id)
+            mark(result, link.id)
+            self._note_built(link.id, "with_options", dataset, result)
+        else:
+            result = self._insert(link.id, edit, dataset)
+            self._note_built(link.id, edit.method, dataset, result)
+            self.note(link.id)
+        self._seen.add(link.number)
+        return result
+
+    def _insert(self, link_id: str, edit: InsertAfter, dataset: Any) -> Any:  # noqa: ANN401
+        method = getattr(type(dataset), edit.method, None)
+        if method is None:
+            raise CannotReplay(f".{edit.method}()", "datasets have no such method")
+        args = (dataset, *(value_of(value, self._tf) for name, value in edit.arguments if not name))
+        kwargs = {name: value_of(value, self._tf) for name, value in edit.arguments if name}
+        if "name" in inspect.signature(method).parameters:
+            kwargs.setdefault("name", link_id)
+        args, kwargs = self.changed(link_id, method, args, kwargs)
+        args, kwargs = self.with_files(link_id, edit.method, method, args, kwargs, is_touched=True)
+        with eager_seeds(self._seeding, self._anchor_seeds(edit.call_id), link_id), self._inner.inside(link_id, None):
+            result = self._try(f".{edit.method}()", method, args, kwargs)
+        mark(result, link_id)
+        return result
+
+    def _anchor_seeds(self, call_id: str) -> Seeds:
+        kept = self._kept.calls.get(call_id)
+        return kept.seeds if kept is not None else Seeds(None, None)
+
+    # -- arguments
+
+    def changed(
+        self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Arguments:
+        """The arguments with those of the SetArgument edits."""
+        edited = self.laid.arguments.get(call_id, {})
+        changes = {name: value_of(value, self._tf) for name, value in edited.items()}
+        return with_changes(self.name(call_id), function, args, kwargs, changes)
+
+    def _with_options(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        changes = {name: value_of(value, self._tf) for name, value in self.laid.options[kept.id].items()}
+        if len(args) > 1:
+            return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
+        return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}
+
+    def with_files(
+        self,
+        call_id: str,
+        method: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_touched: bool,
+    ) -> Arguments:
+        """The arguments with files of ours in place of the script's (`with_own_files`)."""
+        own = None if self._files is None else self._files / call_id
+        return with_own_files(self.name(call_id), method, function, args, kwargs, own, is_touched)
+
     # -- what is known of a call
 
     def _note_built(self, call_id: str, method: str, input_dataset: Any, dataset: Any) -> None:  # noqa: ANN401
         is_inside = not self._tf.executing_eagerly()
         self.built.append(Built(call_id, method, input_dataset, dataset, is_new=True, is_inside=is_inside))
 
-    def _note(self, call_id: str) -> None:
+    def note(self, call_id: str) -> None:
+        """The edits of that call or link have been applied."""
         self._seen.update(self.laid.numbers.get(call_id, ()))
 
-    def _name(self, call_id: str) -> str:
+    def name(self, call_id: str) -> str:
+        """The call for people."""
         call = self._recorder.call(call_id)
         if call is None:
             return call_id

@@ -1,12 +1,13 @@
 """Which recorded calls are one and the same call in the source: a loop, or a helper called for training and validation.
 
-In: recorded calls.  Out: the ids that share a span of the user's file. An edit of that span changes all their datasets, so all
-of them are to be judged.
+In: recorded calls.  Out: the ids that share a span of the user's file, and edits of one of them as edits of all: the text that
+is changed makes all their datasets, so all of them change and all of them are to be judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from advisor.model.finding import Edit, Fix, MoveAfter
 from advisor.model.recording import Call, Site
@@ -33,14 +34,34 @@ def edited_ids(edits: Iterable[Edit]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def shared_calls(fix: Fix, calls: Mapping[str, Call]) -> tuple[str, ...]:
-    """Ids of all calls whose datasets change when the fix is written: those it names and those made by the same text.
+def spread(edits: Sequence[Edit], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
+    """The edits, and behind them the same of every other call that the same text makes, in this dataset and in others.
 
-    In the order of the recording; the ids that the fix itself names are among them. More ids than the fix names means that
-    one line serves several datasets.
+    Calls that a library makes are left alone: a link behind such a text stands behind the last of them only.
     """
-    spans = {span_of(call_id, calls) for call_id in edited_ids(fix.edits)}
-    return tuple(call_id for call_id in calls if span_of(call_id, calls) in spans)
+    found = dict.fromkeys(edits)
+    for edit in edits:
+        peers = _peers(edit.call_id, calls)
+        if isinstance(edit, MoveAfter):
+            targets = _peers(edit.after_id, calls)
+            if len(targets) != len(peers):
+                continue
+            more: list[Edit] = [
+                replace(edit, call_id=one, after_id=two) for one, two in zip(peers, targets, strict=True)
+            ]
+        else:
+            more = [replace(edit, call_id=peer) for peer in peers]
+        found |= dict.fromkeys(more)
+    return tuple(found)
+
+
+def _peers(call_id: str, calls: Mapping[str, Call]) -> list[str]:
+    """Ids of all calls of the user's own code that the same text makes, in the order of the recording."""
+    call = calls.get(call_id)
+    if call is None or call.library is not None or call.made_by is not None:
+        return [call_id]
+    span = span_of(call_id, calls)
+    return [each for each in calls if span_of(each, calls) == span]
 
 
 def sentence_of_sharing(fix: Fix, calls: Mapping[str, Call]) -> str | None:
@@ -48,7 +69,7 @@ def sentence_of_sharing(fix: Fix, calls: Mapping[str, Call]) -> str | None:
     worst: tuple[int, Call] | None = None
     named = {span_of(call_id, calls) for call_id in edited_ids(fix.edits)}
     for span in named:
-        served = [call for call_id, call in calls.items() if span_of(call_id, calls) == span]
+        served = [c for call_id, c in calls.items() if span_of(call_id, calls) == span and c.nested_in is None]
         if len(served) > 1 and (worst is None or len(served) > worst[0]):
             worst = len(served), served[0]
     if worst is None or worst[1].site is None:

@@ -38,7 +38,7 @@ class InProcessSession:
         self._profiles = 0
         files = folder / "files"
         files.mkdir()
-        self._bench = Workbench(rebuilt.recorder, self._call_id, files, self._report)
+        self._bench = Workbench(rebuilt.recorder, self._call_id, files, self._report, is_text_edited=False)
 
     def try_fix(
         self,

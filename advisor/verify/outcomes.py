@@ -6,12 +6,14 @@ In: the attempts of the loop and the runs of the whole script.  Out: `FixOutcome
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from advisor import units
-from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
+from advisor.fixes.sharing import sentence_of_sharing
+from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
 from advisor.model.proof import Proof, Side
+from advisor.model.recording import Call
 from advisor.verify.end_to_end import EndToEnd, median_of
 from advisor.verify.loop import MIN_GAIN, Attempt, LoopResult
 from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
@@ -21,11 +23,12 @@ STILL = 0.2
 """A wait that shrinks by less than this share of itself is called the same."""
 
 
-def outcome_of(attempt: Attempt, is_applied: bool) -> FixOutcome | None:
+def outcome_of(attempt: Attempt, is_applied: bool, calls: Mapping[str, Call]) -> FixOutcome | None:
     """One row of the table; None for a fix that was refused: it is told as left out."""
     finding, trial = attempt.finding, attempt.trial
     if trial.verdict == REFUSED or finding.fix is None:
         return None
+    shared = None if attempt.is_end_to_end else sentence_of_sharing(finding.fix, calls)
     return FixOutcome(
         rule=finding.rule,
         site=finding.site,
@@ -36,7 +39,7 @@ def outcome_of(attempt: Attempt, is_applied: bool) -> FixOutcome | None:
         verdict=trial.verdict,
         is_applied=is_applied,
         title=finding.title,
-        note=trial.note,
+        note=" ".join(note for note in (shared, trial.note) if note),
         memory_before_bytes=trial.memory_before_bytes,
         memory_after_bytes=trial.memory_after_bytes,
         is_end_to_end=attempt.is_end_to_end,
@@ -85,6 +88,8 @@ class ProofFacts:
     diff: str = ""
     is_applied: bool = False
     """Whether what is kept is to be used."""
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    """The recorded calls, where their text is to be changed: a line may serve several datasets."""
     left_out: tuple[str, ...] = ()
     written_files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -117,13 +122,26 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note)),
         seconds=about.seconds,
     )
-    outcomes = (outcome_of(each, about.is_applied and each.finding in loop.kept) for each in loop.attempts)
+    outcomes = (outcome_of(each, about.is_applied and each.finding in loop.kept, about.calls) for each in loop.attempts)
     return replace(
         report,
+        rule_errors=(*report.rule_errors, *_mistakes_of_rules(loop)),
         fixes=tuple(outcome for outcome in outcomes if outcome is not None),
         comparison=comparison_of(loop.total, whole, before, after),
         proof=proof,
     )
+
+
+def _mistakes_of_rules(loop: LoopResult) -> list[RuleError]:
+    """A fix that does not do what its rule says of it: whoever keeps the rule should know."""
+    return [
+        RuleError(
+            attempt.finding.rule,
+            f"{attempt.finding.title}: {attempt.trial.note or 'It breaks the script.'} Please tell whoever keeps the rule.",
+        )
+        for attempt in loop.attempts
+        if attempt.trial.verdict == BROKEN
+    ]
 
 
 def is_proved(whole: EndToEnd | None) -> bool:

@@ -14,19 +14,24 @@ from typing import Any
 from advisor.capture.machine import memory_bytes
 from advisor.capture.recorder import Recorder
 from advisor.fixes.replay import CannotReplay, Replay
+from advisor.fixes.sharing import spread
 from advisor.model.finding import Edit, Safety
 from advisor.predict.memory import MEMORY_SHARE
 from advisor.units import format_bytes
+from advisor.verify.companions import companions
 from advisor.verify.elements import Bounds, collect
-from advisor.verify.equivalence import Equivalence, Judgement, OriginalFails
+from advisor.verify.equivalence import Equivalence, Judgement
 from advisor.verify.meter import FILL_S, CannotMeasure, Measurement, Plan, Side, measure
 from advisor.verify.peak_memory import PeakMemory
+from advisor.verify.probes import OriginalFails
 from advisor.verify.trial import BROKEN, REFUSED, Trial
 
 COMPARED_ELEMENTS = 2000
 """Elements of one pass of the comparison, and ..."""
 COMPARED_S = 3.0
 """... the longest time of the first pass, in seconds: the others take as many elements as that one."""
+COMPANION_ELEMENTS, COMPANION_S = 200, 1.0
+"""The same for another dataset that the same text makes: its speed is not at stake."""
 _SAMPLED_ELEMENTS = 32
 _RESERVE = 1.1
 """A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
@@ -37,9 +42,14 @@ Report = Callable[[str, int, int | None], None]
 class Workbench:
     """Serves one held dataset."""
 
-    def __init__(self, recorder: Recorder, call_id: str, files: Path, report: Report) -> None:
-        """`files`: an empty folder of ours, for file caches."""
+    def __init__(
+        self, recorder: Recorder, call_id: str, files: Path, report: Report, is_text_edited: bool = True
+    ) -> None:
+        """`files`: an empty folder of ours, for file caches. `is_text_edited`: a change of one call is one of its text, and so of
+        every dataset that this text makes.
+        """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
+        self._is_text_edited = is_text_edited
         bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S)
         self._equivalence = Equivalence(recorder, call_id, bounds, files)
         self._number = 0
@@ -53,8 +63,9 @@ class Workbench:
         budget_s: float,
     ) -> Trial:
         """See `ProofSession.try_fix`."""
+        edits, current = self._spread((*current, *candidate)), self._spread(current)
         try:
-            return self._try((*current, *candidate), current, claimed, predicted_memory_bytes, budget_s)
+            return self._try(edits, current, claimed, predicted_memory_bytes, budget_s)
         except CannotReplay as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
         except OriginalFails as error:
@@ -83,11 +94,35 @@ class Workbench:
             return trial
         if not judgement.holds(claimed):
             return replace(trial, verdict=BROKEN, note=_broken(judgement, claimed))
+        trial = self._with_companions(trial, edits, claimed)
+        if trial.verdict == BROKEN:
+            return trial
         before, after = self._rebuild(current), self._rebuild(edits)
         too_big = self._cache_too_big(after)
         if too_big:
             return replace(trial, note=too_big)
         return self._measured(trial, before, after, budget_s)
+
+    def _spread(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return spread(edits, {call.id: call for call in self._recorder.calls()}) if self._is_text_edited else edits
+
+    def _with_companions(self, trial: Trial, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
+        """The trial; `broken` if the claim does not hold for another dataset that the same text makes."""
+        if not self._is_text_edited:
+            return trial
+        unseen = []
+        for other in companions(self._recorder, self._call_id, edits):
+            self._report("comparing", 0, None)
+            bounds = Bounds(COMPANION_ELEMENTS, COMPANION_S)
+            try:
+                judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
+            except (CannotReplay, OriginalFails) as error:
+                unseen.append(f"{other.name} was not compared: {str(error).rstrip('.')}")
+                continue
+            if judgement.seen is not None and not judgement.holds(claimed):
+                note = f"The same text makes {other.name}. There: {_broken(judgement, claimed)}"
+                return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, note=note)
+        return replace(trial, note=" ".join(_sentence(note) for note in (trial.note, *unseen) if note))
 
     def _measured(self, trial: Trial, before: Replay, after: Replay, budget_s: float) -> Trial:
         plan = Plan(budget_s=budget_s, fill_s=max(5.0, min(FILL_S, budget_s)))
@@ -121,25 +156,24 @@ class Workbench:
         return work
 
     def _cache_too_big(self, work: Replay) -> str:
-        """Why a new cache does not fit, from its own elements; empty if it does or nobody can know."""
+        """Why the new caches do not fit together, from their own elements; empty if they do or nobody can know."""
+        needed = 0
         for built in work.built:
-            if built.method != "cache" or built.input is None or self._recorder.call(built.id) is not None:
+            is_new = built.method == "cache" and self._recorder.call(built.id) is None
+            if not is_new or built.input is None or built.is_inside:
                 continue
             count = int(built.input.cardinality())
             if count < 0:
                 continue
             sample = collect(built.input, Bounds(_SAMPLED_ELEMENTS, 5.0))
-            size = sample.size_bytes / max(1, len(sample.rows)) * count
-            too_big = _too_big(int(size * _RESERVE))
-            if too_big:
-                return too_big
-        return ""
+            needed += int(sample.size_bytes / max(1, len(sample.rows)) * count * _RESERVE)
+        return _too_big(needed)
 
     def profile(self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]]) -> None:
         """See `ProofSession.profile`. Raises CannotReplay, CannotMeasure."""
         from advisor.verify.pipeline_profile import profile_pipeline
 
-        work = self._rebuild(edits)
+        work = self._rebuild(self._spread(edits))
         side = Side("with the fixes", work.dataset(self._call_id), _caches(work), Plan())
         self._report("profiling", 0, None)
         side.prepare(lambda: self._report("warming up", 0, None))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.fixes.plan import combine, is_seeded, make_plan
-from advisor.fixes.sharing import sentence_of_sharing, shared_calls
+from advisor.fixes.sharing import edited_ids, sentence_of_sharing, spread
 from advisor.fixes.source import rewritten
 from advisor.model.finding import (
     Code,
@@ -177,10 +177,10 @@ def test_one_line_that_serves_several_datasets_is_told():
         "inside": Call("inside", "map", site, library="keras"),
     }
     fix = Fix((SetArgument("train", "num_parallel_calls", AUTOTUNE),), Safety.EXACT, True)
-    assert shared_calls(fix, calls) == ("train", "val")
+    assert edited_ids(spread(fix.edits, calls)) == ("train", "val")
     assert sentence_of_sharing(fix, calls) == "train.py:3 map makes 2 datasets; the change is judged on all of them."
     alone = Fix((InsertAfter("batch", "cache"),), Safety.EXACT, True)
-    assert shared_calls(alone, calls) == ("batch",)
+    assert spread(alone.edits, calls) == alone.edits
     assert sentence_of_sharing(alone, calls) is None
 
 

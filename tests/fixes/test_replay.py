@@ -1,11 +1,11 @@
-"""Datasets of every kind, made again by replay: the same elements as the script's own, and edits where they belong."""
+"""Recorded datasets made again: edits where they belong, state where it was, and what cannot be done said."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from advisor.fixes.edited import inserted_id
 from advisor.fixes.edited_calls import edited_calls
 from advisor.fixes.replay import OTHER, TWIN, CannotReplay
 from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
-from advisor.verify.elements import Bounds, collect
+from tests.fixes.dataset_kinds import interleave
 from tests.recorded import Recorded
 
 pytestmark = pytest.mark.tensorflow
@@ -24,217 +24,6 @@ PREFETCH = (("", AUTOTUNE),)
 
 def elements(dataset: Any) -> list[Any]:
     return [value.tolist() if hasattr(value, "tolist") else value for value in dataset.as_numpy_iterator()]
-
-
-def digests(dataset: Any) -> list[tuple[bytes, ...]]:
-    stream = collect(dataset, Bounds(500, 20.0), python_seed=1)
-    assert not stream.error
-    return stream.rows
-
-
-# -- what a script may build
-
-
-def chain(tf: Any, folder: Path) -> Any:
-    return tf.data.Dataset.range(30).map(lambda x: x * 2).filter(lambda x: x % 3 == 0).shuffle(9).batch(4).repeat(2)
-
-
-def generator(tf: Any, folder: Path) -> Any:
-    def rows() -> Any:
-        for i in range(12):
-            yield {"x": [float(i)] * (i % 3), "y": i}
-
-    signature = {"x": tf.TensorSpec((None,), tf.float32), "y": tf.TensorSpec((), tf.int64)}
-    dataset = tf.data.Dataset.from_generator(rows, output_signature=signature)
-    return dataset.map(lambda row: (row["x"] + 1, row["y"])).padded_batch(4, ((None,), ()))
-
-
-def lookup_table(tf: Any, folder: Path) -> Any:
-    keys = tf.constant(["a", "b", "c"])
-    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, tf.constant([1, 2, 3])), 0)
-    return tf.data.Dataset.from_tensor_slices(["a", "c", "x", "b"] * 3).map(table.lookup).batch(5)
-
-
-def variable(tf: Any, folder: Path) -> Any:
-    scale = tf.Variable(3, dtype=tf.int64)
-    return tf.data.Dataset.range(9).map(lambda x: x * scale).batch(2)
-
-
-def interleave(tf: Any, folder: Path) -> Any:
-    for name in "ab":
-        (folder / f"{name}.txt").write_text("\n".join(f"{name}{i}" for i in range(5)))
-    files = tf.data.Dataset.list_files(str(folder / "*.txt"), shuffle=False)
-    return files.interleave(
-        lambda file: tf.data.TextLineDataset(file).map(tf.strings.upper).filter(lambda text: text != b"A3"),
-        cycle_length=2,
-    ).batch(3)
-
-
-def deeper(tf: Any, folder: Path) -> Any:
-    def inner(i: Any) -> Any:
-        return tf.data.Dataset.range(i).flat_map(lambda j: tf.data.Dataset.range(j).map(lambda k: k + i))
-
-    return tf.data.Dataset.range(5).flat_map(inner)
-
-
-def branches(tf: Any, folder: Path) -> Any:
-    images = tf.data.Dataset.range(20).map(lambda x: x + 1)
-    labels = tf.data.Dataset.range(20).map(lambda x: -x)
-    both = tf.data.Dataset.zip({"image": images, "label": labels})
-    return both.concatenate(both.take(3)).enumerate()
-
-
-def sampled(tf: Any, folder: Path) -> Any:
-    sides = [tf.data.Dataset.range(10 * i, 10 * i + 10).map(lambda x: x * 1) for i in range(3)]
-    return tf.data.Dataset.sample_from_datasets(sides, weights=[0.5, 0.2, 0.3], seed=4).batch(4)
-
-
-def chosen(tf: Any, folder: Path) -> Any:
-    sides = [tf.data.Dataset.range(100 * i, 100 * i + 5).repeat() for i in range(3)]
-    return tf.data.Dataset.choose_from_datasets(sides, tf.data.Dataset.range(3).repeat(4)).map(lambda x: x + 1)
-
-
-def options(tf: Any, folder: Path) -> Any:
-    wish = tf.data.Options()
-    wish.autotune.enabled = False
-    wish.threading.private_threadpool_size = 2
-    return tf.data.Dataset.range(10).map(lambda x: x + 1).with_options(wish).batch(3)
-
-
-def kinds_of_tensors(tf: Any, folder: Path) -> Any:
-    ragged = tf.ragged.constant([[1, 2], [], [3]])
-    sparse = tf.sparse.from_dense([[0, 1], [2, 0], [0, 0]])
-    return tf.data.Dataset.from_tensor_slices({"r": ragged, "s": sparse, "t": ["a", "b", ""]}).map(
-        lambda row: (row["r"], row["s"], row["t"])
-    )
-
-
-def windows(tf: Any, folder: Path) -> Any:
-    return tf.data.Dataset.range(10).map(lambda x: x * 3).window(4, shift=2)
-
-
-def grouped(tf: Any, folder: Path) -> Any:
-    dataset = tf.data.Dataset.range(20).map(lambda x: tf.range(x % 5))
-    return dataset.bucket_by_sequence_length(lambda x: tf.size(x), [2, 4], [3, 3, 3])
-
-
-def applied(tf: Any, folder: Path) -> Any:
-    return tf.data.Dataset.range(10).apply(lambda dataset: dataset.map(lambda x: x + 5).batch(2)).unbatch()
-
-
-def csv(tf: Any, folder: Path) -> Any:
-    (folder / "rows.csv").write_text("a,b\n" + "".join(f"{i},{i / 2}\n" for i in range(10)))
-    return tf.data.experimental.make_csv_dataset(str(folder / "rows.csv"), 3, num_epochs=1, shuffle=False)
-
-
-def keras_images(tf: Any, folder: Path) -> Any:
-    import keras
-
-    for label in ("cat", "dog"):
-        (folder / label).mkdir()
-        for i in range(4):
-            pixels = tf.cast(tf.fill([8, 8, 3], i * 20 + len(label)), tf.uint8)
-            tf.io.write_file(str(folder / label / f"{i}.png"), tf.io.encode_png(pixels))
-    dataset = keras.utils.image_dataset_from_directory(folder, image_size=(6, 6), batch_size=3, seed=1, verbose=False)
-    return dataset.map(lambda images, labels: (images / 255.0, labels))
-
-
-def keras_series(tf: Any, folder: Path) -> Any:
-    import keras
-    import numpy as np
-
-    return keras.utils.timeseries_dataset_from_array(
-        np.arange(40.0), np.arange(40.0), 5, batch_size=4, seed=2, shuffle=True
-    )
-
-
-def numpy_function(tf: Any, folder: Path) -> Any:
-    return tf.data.Dataset.range(8).map(lambda x: tf.numpy_function(lambda v: v * v, [x], tf.int64)).prefetch(2)
-
-
-def random_map(tf: Any, folder: Path) -> Any:
-    return tf.data.Dataset.range(20).map(lambda x: tf.cast(x, tf.float32) + tf.random.uniform([3])).batch(4)
-
-
-def scanned(tf: Any, folder: Path) -> Any:
-    return (
-        tf.data.Dataset.range(8)
-        .scan(tf.constant(0, tf.int64), lambda total, x: (total + x, total))
-        .take_while(lambda x: x < 9)
-    )
-
-
-KINDS: list[Callable[[Any, Path], Any]] = [
-    chain, generator, lookup_table, variable, interleave, deeper, branches, sampled, chosen, options, kinds_of_tensors,
-    windows, grouped, applied, csv, keras_images, keras_series, numpy_function, random_map, scanned,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
-def test_every_kind_of_dataset_gives_its_elements_again(
-    make: Callable[[Any, Path], Any], recorded: Recorded, tmp_path: Path
-) -> None:
-    import tensorflow as tf
-
-    dataset = make(tf, tmp_path)
-    root = getattr(dataset, ID_ATTRIBUTE)
-    again = recorded.replay(dataset, seeding=TWIN)
-    edited = recorded.replay(dataset, InsertAfter(root, "prefetch", PREFETCH), seeding=TWIN)
-    assert again.element_spec == dataset.element_spec
-    wanted = digests(again)
-    assert wanted
-    assert digests(edited) == wanted
-    if make is not random_map and make is not chain:
-        assert digests(recorded.replay(dataset)) == digests(dataset)
-
-
-@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
-def test_every_map_takes_an_argument_wherever_it_stands(
-    make: Callable[[Any, Path], Any], recorded: Recorded, tmp_path: Path
-) -> None:
-    import tensorflow as tf
-
-    dataset = make(tf, tmp_path)
-    maps = [c for c in recorded.recorder.calls() if c.method == "map" and c.made_by is None]
-    if not maps:
-        pytest.skip("no map")
-    edits = [SetArgument(call.id, "num_parallel_calls", 2) for call in maps]
-    edited, work = recorded.replaying(dataset, *edits, seeding=TWIN)
-    if make is not random_map:  # two at once draw the numbers in any order
-        assert digests(edited) == digests(recorded.replay(dataset, seeding=TWIN))
-    calls = {call.id: call for call in edited_calls(recorded.recorder, work)}
-    assert {calls[call.id].arguments["num_parallel_calls"] for call in maps} == {2}
-
-
-def test_a_dataset_from_tfds(recorded: Recorded, tmp_path: Path) -> None:
-    tfds = pytest.importorskip("tensorflow_datasets")
-    import numpy as np
-
-    class Tiny(tfds.core.GeneratorBasedBuilder):
-        VERSION = tfds.core.Version("1.0.0")
-        url_infos: ClassVar[dict[str, Any]] = {}  # nothing is downloaded
-
-        def _info(self) -> Any:
-            return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict({"x": np.int64}))
-
-        def _split_generators(self, dl_manager: Any) -> Any:
-            return {"train": self._generate_examples()}
-
-        def _generate_examples(self) -> Any:
-            yield from ((i, {"x": i}) for i in range(10))
-
-    tfds.core.utils.gcs_utils._is_gcs_disabled = True
-    recorded.recorder.is_open = False
-    builder = Tiny(data_dir=str(tmp_path))
-    builder.download_and_prepare()
-    recorded.recorder.is_open = True
-    dataset = builder.as_dataset(split="train", shuffle_files=True).map(lambda row: row["x"] + 1)
-    edited = recorded.replay(
-        dataset,
-        SetArgument(recorded.call("map").id, "num_parallel_calls", 2),
-        InsertAfter(recorded.call("map").id, "cache"),
-    )
-    assert elements(edited) == elements(dataset) != []
 
 
 # -- edits

@@ -16,8 +16,8 @@ import pytest
 
 from advisor.fixes.not_plain import NotPlain
 from advisor.fixes.patch import Patch, patch_for
-from advisor.fixes.sharing import shared_calls
-from advisor.model.finding import Edit, Fix, InsertAfter, MoveAfter, Safety, SetArgument
+from advisor.fixes.sharing import edited_ids, spread
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument
 from advisor.model.recording import Call
 from tests.fixes import snippets
 from tests.fixes.snippets import Snippet, chains, files, forms
@@ -96,7 +96,7 @@ def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
     assert after.decode(snippet.encoding) == snippet.after
     assert after.startswith(b"\xef\xbb\xbf") == (snippet.encoding == "utf-8-sig")
     check_tokens(snippet, edits, calls)
-    shared = shared_calls(Fix(edits, Safety.EXACT, True), calls)
+    shared = edited_ids(spread(edits, calls))
     assert {edit.call_id for edit in edits} <= set(shared)
     assert len(shared) == snippet.serves * len({calls[edit.call_id].site for edit in edits}) or snippet.serves == 1
 

@@ -12,7 +12,9 @@ import pytest
 from advisor.capture.recorder import call_id_of
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
 from advisor.verify.elements import Bounds, collect
-from advisor.verify.equivalence import Equivalence, Judgement, OriginalFails, kolmogorov_smirnov
+from advisor.verify.equivalence import Equivalence, Judgement
+from advisor.verify.likeness import kolmogorov_smirnov
+from advisor.verify.probes import OriginalFails
 from tests.recorded import Recorded
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
