@@ -91,6 +91,7 @@ for x in tf.data.Dataset.range(100_000).map(work):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_two_scripts_by_turns(tmp_path, capsys, monkeypatch):
     """14 runs of a second or two each: the ratio of sleeps is found, arguments in one word."""

@@ -136,7 +136,7 @@ def test_written_and_undone(folder, validate):
     """Windows line breaks and all: what comes back is what was there."""
     original = SCRIPT.replace("\n", "\r\n").encode()
     (folder / "train.py").write_bytes(original)
-    code, out, err = fix(folder, "--pipeline-only", "--write", "--json", "-", "train.py")
+    code, out, err = fix(folder, "--pipeline-only", "--only", "repeated-work", "--write", "--json", "-", "train.py")
     assert code == 0, err
     assert err.startswith("The script will be run once, up to the first element it takes; it will not train.")
     report = json.loads(out)
@@ -175,6 +175,10 @@ def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, vali
     assert outcomes["Prefetch one"]["verdict"] == "same"
     assert outcomes["Skip one"]["verdict"] == "broken"
     assert outcomes["Skip one"]["safety_seen"] != "exact"
+    (mistake,) = report["rule_errors"]
+    assert mistake["rule"] == "planted"
+    assert mistake["message"].startswith("Skip one: Claimed to be exact, but the elements show changes")
+    assert "Mistakes of rules" in err
     assert not any(each["applied"] for each in report["fixes"])
     assert "Nothing to fix" in err
     assert (folder / "train.py").read_text() == SCRIPT
@@ -182,7 +186,7 @@ def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, vali
 
 @pytest.mark.tensorflow
 def test_script_edited_meanwhile_keeps_the_edit(folder):
-    child = start(folder, "--pipeline-only", "--write", "train.py")
+    child = start(folder, "--pipeline-only", "--only", "repeated-work", "--write", "train.py")
     wait_for_starts(folder, 1, child)
     edited = SCRIPT + "# a thought\n"
     (folder / "train.py").write_text(edited)
@@ -236,6 +240,7 @@ def test_killed_child_is_one_sentence(folder):
     assert runs == []
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_whole_script_by_turns(folder, validate):
     """14 runs: analysed, held, and 6 pairs; nothing is written without --write."""
@@ -258,18 +263,12 @@ def test_whole_script_by_turns(folder, validate):
 
 @pytest.mark.tensorflow
 def test_interrupt_between_turns(folder):
-    """Both sides of `compare` are the runs by turns of `fix`."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "advisor", "compare", "--steps", "10", "--warmup", "2", "train.py", "train.py"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+    """Analysed, held, and run as it is and with the changes; then Ctrl-C."""
+    child = start(folder, "--steps", "10", "--warmup", "2", "--only", "repeated-work", "--write", "train.py")
     pids = wait_for_starts(folder, 4, child)
     os.killpg(child.pid, signal.SIGINT)
-    _, err = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert err.splitlines()[-1] == "error: Interrupted."
+    assert ended(child, folder) == (130, "error: Interrupted.")
     assert not any(is_alive(pid) for pid in pids)
-    assert leftovers(folder) == (set(), [])
 
 
 def is_alive(pid):
