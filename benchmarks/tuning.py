@@ -3,7 +3,8 @@
     python benchmarks/tuning.py [--only flowers_like] [--turns 6] [--json FILE] [--write-docs]
 
 In: the realistic scripts of `examples/`, and here what the two variants replace in each.  Out: a table of step times and of
-speedups with 95 % intervals: the fixed script against the script as written, against AUTOTUNE everywhere, against the expert.
+speedups with 95 % intervals: the fixed script against the script as written, against AUTOTUNE everywhere, against the expert;
+and which fixes were kept, with what each does to the data.
 
 `advisor fix --write` changes a copy of the example. Then all four run by turns, each in a fresh process without the
 profiler, and are timed over one whole epoch after the first one (which fills caches and is warm-up for all). One run is one
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures there too")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
-    results = {}
+    results: dict[str, Result] = {}
     for example in SCRIPTS:
         if options.only in (None, example.name):
             results[example.name] = measure(example, options.turns, options.allow)
@@ -108,13 +109,24 @@ def main() -> None:
     machine = f"{host.cores:g} cores, {host.cpu_model}, {host.memory_bytes / 2**30:.0f} GiB, TensorFlow {tensorflow_version()}"
     print(f"{machine}; {options.turns} turns, nothing else running")
     if options.json:
-        options.json.write_text(json.dumps({"mean_step_ns": results}, indent=1))
+        figures = {name: {"mean_step_ns": each.times, "kept": each.kept} for name, each in results.items()}
+        options.json.write_text(json.dumps(figures, indent=1))
     if options.write_docs:
-        write_docs(results, f"{machine}; {options.turns} turns.")
+        write_docs(results, f"{machine}; {options.turns} turns; `--allow {options.allow}`.")
 
 
-def measure(example: Example, turns: int, allow: str) -> dict[str, list[float]]:
+@dataclass(frozen=True)
+class Result:
+    """What one example showed."""
+
+    times: dict[str, list[float]]
     """Variant -> mean step time in nanoseconds of each turn."""
+    kept: list[str]
+    """The fixes that were written: the rule, and what it does to the data where that is not `exact`."""
+
+
+def measure(example: Example, turns: int, allow: str) -> Result:
+    """Fix a copy of the example, then run all variants by turns."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "examples"
         shutil.copytree(EXAMPLES, project, ignore=shutil.ignore_patterns("__pycache__"))
@@ -126,7 +138,8 @@ def measure(example: Example, turns: int, allow: str) -> dict[str, list[float]]:
             EXPERT: replaced(written, example.expert),
         }
         command = [sys.executable, "-m", "advisor", "fix", "--write", "--allow", allow, "--budget", "5min", "--json"]
-        subprocess.run([*command, str(Path(folder) / "fix.json"), str(script)], check=True)
+        report = Path(folder) / "fix.json"
+        subprocess.run([*command, str(report), str(script)], check=True)
         texts[FIXED] = script.read_text()
         out = Path(folder) / "run"
         epoch_steps = len(step_times(script, out, ("--epochs", "1"), to_end=True))
@@ -135,7 +148,15 @@ def measure(example: Example, turns: int, allow: str) -> dict[str, list[float]]:
             for name in ORDER[turn % 4 :] + ORDER[: turn % 4]:
                 script.write_text(texts[name])
                 times[name].append(statistics.fmean(time_epoch(script, out, epoch_steps)))
-        return times
+        return Result(times, kept_fixes(json.loads(report.read_text())))
+
+
+def kept_fixes(report: dict[str, Any]) -> list[str]:
+    """The fixes that `advisor fix` has written."""
+    kept = [fix for fix in report["fixes"] if fix["applied"]]
+    return [
+        fix["rule"] if fix["safety_claimed"] == "exact" else f"{fix['rule']} ({fix['safety_claimed']})" for fix in kept
+    ]
 
 
 def replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
@@ -148,7 +169,9 @@ def replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
 
 def time_epoch(script: Path, out: Path, epoch_steps: int) -> list[int]:
     """Steps of the epoch after the first one, nanoseconds; the fill of shuffle buffers counts."""
-    return step_times(script, out, (), warmup=epoch_steps, steps=epoch_steps)[epoch_steps : 2 * epoch_steps]
+    steps = step_times(script, out, (), warmup=epoch_steps, steps=epoch_steps)[epoch_steps : 2 * epoch_steps]
+    assert len(steps) == epoch_steps, f"{len(steps)} of the {epoch_steps} steps of the second epoch were seen"
+    return steps
 
 
 def step_times(script: Path, out: Path, args: tuple[str, ...], **limits: Any) -> list[int]:
@@ -157,33 +180,34 @@ def step_times(script: Path, out: Path, args: tuple[str, ...], **limits: Any) ->
     recording = decode((run / "recording.json").read_bytes(), Recording)
     main_id = next(consumer.id for consumer in recording.consumers if consumer.is_main)
     series = next(series for series in recording.steps if series.consumer_id == main_id)
+    assert not series.first_step, f"only the steps from {series.first_step} on were kept"
     return [end - start for start, end in zip(series.start_ns, series.end_ns, strict=False)]
 
 
 def speedup(times: dict[str, list[float]], over: str) -> Interval | None:
-    """How much faster the fixed script is."""
+    """How much faster the fixed script is; None: too few turns for an interval."""
     return median_interval([other / fixed for other, fixed in zip(times[over], times[FIXED], strict=True)])
 
 
-def row(name: str, times: dict[str, list[float]]) -> str:
+def row(name: str, result: Result) -> str:
     """One line of the table."""
-    cells = [name, *(f"{statistics.median(times[variant]) / 1e6:.2f} ms" for variant in ORDER)]
+    cells = [name, *(f"{statistics.median(result.times[variant]) / 1e6:.2f} ms" for variant in ORDER)]
     for over in (WRITTEN, AUTOTUNE, EXPERT):
-        ratio = speedup(times, over)
+        ratio = speedup(result.times, over)
         cells.append("too few turns" if ratio is None else f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})")
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join([*cells, ', '.join(result.kept) or 'nothing'])} |"
 
 
-def write_docs(results: dict[str, dict[str, list[float]]], machine: str) -> None:
+def write_docs(results: dict[str, Result], machine: str) -> None:
     """Replace the table between its markers."""
     begin, end = "<!-- tuning: begin -->\n", "<!-- tuning: end -->"
     text = DOCS.read_text()
     head, rest = text.split(begin)
     _, tail = rest.split(end)
     lines = [
-        "| script | as written | AUTOTUNE everywhere | expert | fixed | fixed over as written | over AUTOTUNE | over expert |",
-        "|---|---|---|---|---|---|---|---|",
-        *(row(name, times) for name, times in results.items()),
+        "| script | as written | AUTOTUNE everywhere | expert | fixed | over as written | over AUTOTUNE | over expert | kept |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(row(name, result) for name, result in results.items()),
         "",
         f"Mean step of one epoch after the first; medians over the turns. {machine} Nothing else was running.",
         "",
