@@ -7,7 +7,7 @@ import tensorflow as tf
 
 def to_ids(line):
     text = tf.strings.substr(line, 2, 400)
-    return tf.strings.to_hash_bucket_fast(tf.strings.split(text), 5000), tf.strings.to_number(
+    return tf.strings.to_hash_bucket_fast(tf.strings.split(text)[:64], 5000), tf.strings.to_number(
         tf.strings.substr(line, 0, 1)
     )
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
 draw = np.random.default_rng(0)
 features, labels = draw.random((20_000, 256), np.float32), draw.integers(0, 10, 20_000)
 dataset = tf.data.Dataset.from_tensor_slices((features, labels))

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
 series = np.random.default_rng(0).normal(size=(60_000, 8)).astype(np.float32)
 dataset = keras.utils.timeseries_dataset_from_array(series[:-1], series[1:, 0], sequence_length=64, batch_size=128)
 model = keras.Sequential([keras.layers.LSTM(256), keras.layers.Dense(1)])

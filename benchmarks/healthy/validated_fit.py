@@ -4,6 +4,8 @@ import keras
 import sample_data
 import tensorflow as tf
 
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
+
 
 def load(file):
     image = tf.io.decode_jpeg(tf.io.read_file(file), channels=3)
