@@ -30,8 +30,8 @@ class Retracing(Rule):
     `--warmup`.
 
     ## What tf.data already does
-    It traces its own functions once, when a dataset is made. Keras' own steps take any batch size without tracing
-    again.
+    It traces its own functions once, when a dataset is made. Keras makes its own steps with
+    `reduce_retracing=True`: another batch size costs one more tracing.
     """
 
     needs_input_bound: ClassVar[bool] = False
