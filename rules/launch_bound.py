@@ -37,6 +37,7 @@ class LaunchBound(Rule):
     with your own runs on the GPU.
 
     ## When not to
+    When the variable is set already, which a profile's figures do not tell.
     When cores are free: then launches are slow for another reason, see `small-batch`, `no-xla`, `short-steps`.
 
     ## What tf.data already does
