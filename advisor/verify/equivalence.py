@@ -7,7 +7,9 @@ Each side is probed over several epochs (`advisor.verify.probes`).
 1. Before and after, seeded as the script is. Equal, and every epoch the same: `exact`.
 2. A random pipeline: twins of both, which draw the same numbers (`advisor.fixes.replay`). Twins equal: `exact`, if the epochs
    also differ from each other in the same way (a component that is drawn anew each epoch before must be so after) and what the
-   script itself reproduces, because it fixes a seed, comes again bit for bit.
+   script itself reproduces, because it fixes a seed, comes again bit for bit. Where the script's own twin does not come
+   again, because parallel calls draw in no fixed order, a difference like its own, of the same distribution, is no
+   difference: `exact`, and the note says so.
 3. Else the same elements in another order are `reordered`, or `rerandomized` where the order is itself random: it differs when
    the original is made with other seeds. If batches were composed of other elements, their rows are compared.
 4. Else a component may differ only if it is random (it differs from epoch to epoch, or when the original is made with other
@@ -35,6 +37,10 @@ from advisor.verify.probes import WANTED, Probes
 
 _LEVELS = tuple(Safety)
 _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch", "sparse_batch", "rebatch", "bucket_by_sequence_length"})
+OWN_NOISE = (
+    "Parallel calls of the script itself draw their random numbers in no fixed order, so what is random was compared by its "
+    "distribution."
+)
 _DEVIATIONS = 6
 """A count that is random (at most as widely as Poisson's) comes so many standard deviations off less than once in a million."""
 
@@ -111,6 +117,8 @@ class Equivalence:
         has_thawed = probes.is_steady(before) and not probes.is_steady(after)
         if judgement.seen is Safety.CHANGES and not has_thawed and self._is_batched() and self._are_rows_alike(edits):
             return self._told(Safety.REORDERED, "")  # batches of other rows, which are random themselves
+        if judgement.seen is Safety.RERANDOMIZED and self._is_own_noise(twin, after_twin):
+            return self._told(Safety.EXACT, OWN_NOISE)
         return judgement
 
     # -- single tests
@@ -169,6 +177,15 @@ class Equivalence:
             call.arguments.get("seed") is not None or (call.function is not None and call.function.is_seeded)
             for call in self._recorder.calls()
         )
+
+    def _is_own_noise(self, twin: Stream, after: Stream) -> bool:
+        """Whether all that differs is what two runs of the script as it is differ in, though both draw from the same seeds:
+        parallel calls take their random numbers in the order in which they happen to run.
+        """
+        again = self._probes.comparable(self._probes.original(TWIN, run=1))
+        components = range(len(twin.rows[0]) if twin.rows else 0)
+        columns = [(twin.column(i), again.column(i), after.column(i)) for i in components]
+        return all(one != other for one, other, edited in columns if one != edited)
 
     def _held_still(self, before: Stream, after: Stream) -> str:
         """What differs from epoch to epoch before and does not (or less) after."""

@@ -39,6 +39,18 @@ def test_a_shuffle_behind_a_map_gives_the_orders_of_one_before_it(tf, reshuffle)
         assert elements(before) == elements(behind)
 
 
+def test_a_shuffle_behind_a_map_and_a_cache_draws_the_same_under_a_global_seed(tf):
+    def ordered(make):
+        tf.random.set_seed(3)
+        dataset = make(tf.data.Dataset.range(50))
+        return [elements(dataset) for _ in range(3)]
+
+    def double(x):
+        return x * 2
+
+    assert ordered(lambda x: x.shuffle(20).map(double)) == ordered(lambda x: x.map(double).cache().shuffle(20))
+
+
 def test_a_repeat_behind_maps_and_a_cache_gives_the_same_elements(tf):
     def double(x):
         return x * 2

@@ -12,7 +12,7 @@ import pytest
 from advisor.capture.recorder import call_id_of
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
 from advisor.verify.elements import Bounds, collect
-from advisor.verify.equivalence import Equivalence, Judgement
+from advisor.verify.equivalence import OWN_NOISE, Equivalence, Judgement
 from advisor.verify.likeness import kolmogorov_smirnov
 from advisor.verify.probes import OriginalFails
 from tests.recorded import Recorded
@@ -56,6 +56,20 @@ def test_the_parts_of_a_random_pipeline_that_are_not_random_stay_exact(recorded:
 
     dataset = tf.data.Dataset.range(40).map(lambda x: x * 2).shuffle(40).map(noisy).batch(4)
     assert judge(dataset, InsertAfter(recorded.call("map", 0).id, "cache")).seen is Safety.EXACT
+
+
+@pytest.mark.tensorflow
+def test_what_parallel_calls_draw_in_no_fixed_order_is_not_blamed_on_an_edit(recorded: Recorded, judge: Judge) -> None:
+    import tensorflow as tf
+
+    def slowly_noisy(x: Any) -> Any:
+        return noisy(tf.reduce_sum(tf.sort(tf.random.normal([200])) * 0.0) + tf.cast(x, tf.float32))
+
+    dataset = tf.data.Dataset.range(300).map(lambda x: x * 2).map(slowly_noisy, num_parallel_calls=8).batch(2)
+    decoded, drawn = (recorded.call("map", index).id for index in (0, 1))
+    seen = judge(dataset, InsertAfter(decoded, "cache"))
+    assert (seen.seen, seen.note) == (Safety.EXACT, OWN_NOISE)
+    assert judge(dataset, InsertAfter(drawn, "cache")).seen is Safety.CHANGES
 
 
 @pytest.mark.tensorflow
