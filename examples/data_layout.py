@@ -13,8 +13,8 @@ parser.add_argument("--steps", type=int, default=200)
 args = parser.parse_args()
 
 images = tf.random.normal((128, 64, 64, 16))
-dataset = tf.data.Dataset.from_tensor_slices(images).cache().repeat()
-dataset = dataset.batch(32, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+dataset = tf.data.Dataset.from_tensor_slices(images).batch(32, drop_remainder=True)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
 
 kernels = [tf.Variable(tf.random.normal((3, 3, 16, 16), stddev=0.05)) for _ in range(4)]
 

@@ -18,8 +18,8 @@ keras.mixed_precision.set_global_policy("float32")  # <- full-precision
 
 features = tf.random.normal((1024, 1024))
 targets = tf.reduce_mean(features, axis=1, keepdims=True)
-dataset = tf.data.Dataset.from_tensor_slices((features, targets)).cache().repeat()
-dataset = dataset.batch(256, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+dataset = tf.data.Dataset.from_tensor_slices((features, targets)).batch(256, drop_remainder=True)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE)
 
 layers = [keras.layers.Dense(2048, "relu") for _ in range(3)]
 model = keras.Sequential([keras.Input((1024,)), *layers, keras.layers.Dense(1, dtype="float32")])

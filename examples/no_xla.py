@@ -9,12 +9,12 @@ import argparse
 import tensorflow as tf
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--steps", type=int, default=1500)
+parser.add_argument("--steps", type=int, default=5000)
 args = parser.parse_args()
 
 features = tf.random.normal((4096, 64))
-dataset = tf.data.Dataset.from_tensor_slices(features).cache().repeat()
-dataset = dataset.batch(64, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+dataset = tf.data.Dataset.from_tensor_slices(features).batch(64, drop_remainder=True)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
 
 scale = tf.Variable(tf.ones((64,)))
 shift = tf.Variable(tf.zeros((64,)))

@@ -16,8 +16,8 @@ args = parser.parse_args()
 keras.mixed_precision.set_global_policy("mixed_bfloat16")
 features = tf.random.normal((1024, 1001))
 targets = tf.reduce_mean(features, axis=1, keepdims=True)
-dataset = tf.data.Dataset.from_tensor_slices((features, targets)).cache().repeat()
-dataset = dataset.batch(256, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+dataset = tf.data.Dataset.from_tensor_slices((features, targets)).batch(256, drop_remainder=True)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE)
 
 layers = [keras.layers.Dense(1001, "relu") for _ in range(3)]  # <- odd-dimensions
 model = keras.Sequential([keras.Input((1001,)), *layers, keras.layers.Dense(1, dtype="float32")])

@@ -13,8 +13,8 @@ parser.add_argument("--steps", type=int, default=400)
 args = parser.parse_args()
 
 features = tf.random.normal((4096, 64))
-dataset = tf.data.Dataset.from_tensor_slices(features).cache().repeat()
-dataset = dataset.batch(32, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+dataset = tf.data.Dataset.from_tensor_slices(features).batch(32, drop_remainder=True)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
 
 weights = tf.Variable(tf.random.normal((64, 64), stddev=0.1))
 

@@ -10,13 +10,13 @@ import argparse
 import tensorflow as tf
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--steps", type=int, default=1500)
+parser.add_argument("--steps", type=int, default=5000)
 args = parser.parse_args()
 
 series = tf.random.normal((2048, 40, 16))
-dataset = tf.data.Dataset.from_tensor_slices(series).cache().repeat()
+dataset = tf.data.Dataset.from_tensor_slices(series)
 dataset = dataset.batch(8, drop_remainder=True)  # <- small-batch
-dataset = dataset.prefetch(tf.data.AUTOTUNE).take(args.steps)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
 
 into = tf.Variable(tf.random.normal((16, 64), stddev=0.1))
 again = tf.Variable(tf.random.normal((64, 64), stddev=0.1))

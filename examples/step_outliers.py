@@ -11,12 +11,12 @@ import tempfile
 import tensorflow as tf
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--steps", type=int, default=1500)
+parser.add_argument("--steps", type=int, default=5000)
 args = parser.parse_args()
 
 features = tf.random.normal((4096, 256))
-dataset = tf.data.Dataset.from_tensor_slices(features).cache().repeat()
-dataset = dataset.batch(64, drop_remainder=True).prefetch(tf.data.AUTOTUNE).take(args.steps)
+dataset = tf.data.Dataset.from_tensor_slices(features).batch(64, drop_remainder=True)
+dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
 
 weights = tf.Variable(tf.random.normal((256, 256), stddev=0.1))
 table = tf.Variable(tf.random.normal((20_000, 256)))  # an embedding that makes checkpoints large
