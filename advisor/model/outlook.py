@@ -20,9 +20,10 @@ class ServiceDemand:
     iterator_id: str
     visits: float
     """Elements it produces for each one at the root; 0: not counted in the window."""
+    busy_ns: float
+    """For which it holds a thread, without what that thread waits for a core."""
     cpu_ns: float
-    waiting_ns: float
-    """A thread is held, no core is: sleeping, a server's answer, the lock."""
+    """CPU time, with its part of what nobody's thread was seen to use (scheduling, memory): may be more than `busy_ns`."""
     python_ns: float
     """Inside ops that run Python."""
     servers: float
@@ -31,14 +32,14 @@ class ServiceDemand:
     """Iterators of one stage share its threads, so their times add up. 0: the consumer's own thread."""
 
     @property
-    def total_ns(self) -> float:
-        """CPU and waiting."""
-        return self.cpu_ns + self.waiting_ns
+    def waiting_ns(self) -> float:
+        """A thread is held, no core is: sleeping, a server's answer, the lock, a wake-up."""
+        return max(0.0, self.busy_ns - self.cpu_ns)
 
     @property
     def capacity_per_s(self) -> float:
         """Elements at the root per second that it could serve by itself; infinite where it costs nothing."""
-        return self.servers * 1e9 / self.total_ns if self.total_ns > 0 else math.inf
+        return self.servers * 1e9 / self.busy_ns if self.busy_ns > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Demands:
     consumer_ns: float
     """The consumer's own time, without what it waits for a core where that is known."""
     consumer_cpu_ns: float
-    """CPU time that is no iterator's: the consumer's, and what handing elements on costs."""
+    """The consumer's CPU time; of one that computes on an accelerator, what driving that takes."""
     python_share: float
     """Of the iterators' Python time: the part that computes under the lock."""
     core_share: float
@@ -69,7 +69,7 @@ class Demands:
         stages: dict[int, list[tuple[float, str]]] = {}
         for node in self.nodes:
             left = min(cost.get(node.iterator_id, 1.0), work.get(node.iterator_id, 1.0))
-            stages.setdefault(node.stage, []).append((node.total_ns / node.servers * left, node.iterator_id))
+            stages.setdefault(node.stage, []).append((node.busy_ns / node.servers * left, node.iterator_id))
         found = [Limit("consumer", self.consumer_ns + sum(ns for ns, _ in stages.pop(FRONT, ())))]
         found += [Limit("node", sum(ns for ns, _ in parts), max(parts)[1]) for parts in stages.values()]
         if self.cores is not None:
@@ -98,18 +98,22 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
     busy = {it.id: _share(pipeline, it) for it in pipeline.iterators}
     sleeping = {it.id: _python_share_of(pipeline, it) * (1 - computing) for it in pipeline.iterators}
     wanted = {it.id: max(0.0, busy[it.id] - sleeping[it.id]) for it in pipeline.iterators}
-    consumer = 0.0 if analysis.host is not None and analysis.host.accelerators else own_share
+    is_on_device = analysis.host is not None and bool(analysis.host.accelerators)
+    consumer = 0.0 if is_on_device else own_share
     had = use.own if use is not None and analysis.usage is not None else sum(wanted.values()) + consumer
-    # Threads were at work for `asked` and had a core for `had`: the rest of the time they waited, for a core or for something.
+    # Threads were at work for `asked` and had a core for `had`. Where that is less, they waited, for a core or for something else;
+    # where it is more, the rest was used for them unseen (scheduling, memory, the consumer's other threads), by each as it works.
     asked = sum(wanted.values()) + consumer
-    part = min(1.0, had / asked) if asked > 0 else 1.0
-    core_share = 1 - (1 - part) * (_contention(use) if use is not None else 0.0)
+    part = had / asked if asked > 0 else 1.0
+    if is_on_device:  # the rest is what driving the device takes
+        part = min(1.0, part)
+    core_share = 1 - max(0.0, 1 - part) * (_contention(use) if use is not None else 0.0)
     nodes = tuple(
         ServiceDemand(
             it.id,
             (it.elements or 0) / pipeline.num_elements if pipeline.num_elements else 0.0,
+            busy_ns=(sleeping[it.id] + wanted[it.id] * core_share) * step_ns,
             cpu_ns=wanted[it.id] * part * step_ns,
-            waiting_ns=(sleeping[it.id] + wanted[it.id] * max(0.0, core_share - part)) * step_ns,
             python_ns=_python_share_of(pipeline, it) * step_ns,
             servers=stages[it.id][1],
             stage=stages[it.id][0],

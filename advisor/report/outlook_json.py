@@ -28,6 +28,7 @@ def _demand(demand: ServiceDemand) -> Json:
     return {
         "iterator_id": demand.iterator_id,
         "visits": _number(demand.visits),
+        "busy_ns": _number(demand.busy_ns),
         "cpu_ns": _number(demand.cpu_ns),
         "waiting_ns": _number(demand.waiting_ns),
         "python_ns": _number(demand.python_ns),

@@ -26,8 +26,8 @@ def test_demands_are_those_of_one_step_with_their_visits():
     )
     nodes = {it.name: node for it, node in zip(made.analysis.main.iterators, found(made.analysis).nodes, strict=True)}
     assert nodes["TFRecord"].visits == pytest.approx(32)
-    assert nodes["TFRecord"].total_ns == pytest.approx(3.2 * MS)
-    assert nodes["MapAndBatch"].total_ns == pytest.approx(32 * MS)
+    assert nodes["TFRecord"].busy_ns == pytest.approx(3.2 * MS)
+    assert nodes["MapAndBatch"].busy_ns == pytest.approx(32 * MS)
     assert nodes["MapAndBatch"].capacity_per_s == pytest.approx(1000 / 32)
 
 
@@ -48,9 +48,9 @@ def test_waiting_for_a_core_is_no_demand_and_waiting_for_anything_else_is():
     full = found(analysis(*BEHIND, consumer_ms=20, wait_ms=80, cores=0.6, busy_cores=0.6))
     idle = found(analysis(*BEHIND, consumer_ms=20, wait_ms=80, cores=8, busy_cores=0.6))
     assert full.core_share == pytest.approx(0.5)  # threads wanted a core for 1.2 of the time and had one for 0.6
-    assert full.nodes[2].total_ns == pytest.approx(37.5 * MS) and full.nodes[2].waiting_ns == 0
+    assert full.nodes[2].busy_ns == pytest.approx(37.5 * MS) and full.nodes[2].waiting_ns == 0
     assert idle.core_share == 1
-    assert idle.nodes[2].total_ns == pytest.approx(75 * MS)
+    assert idle.nodes[2].busy_ns == pytest.approx(75 * MS)
     assert idle.nodes[2].cpu_ns == pytest.approx(37.5 * MS)
     assert full.consumer_ns < idle.consumer_ns == pytest.approx(20 * MS)
 

@@ -39,7 +39,7 @@ def test_json_holds_demands_limits_and_the_plan(validate):
 
 def test_what_is_not_finite_is_null(validate):
     report = report_of(cores=4)
-    free = [demand for demand in report.outlook.demands if demand.total_ns == 0]
+    free = [demand for demand in report.outlook.demands if demand.busy_ns == 0]
     assert free and all(math.isinf(demand.capacity_per_s) for demand in free)
     data = json.loads(report_to_bytes(report))
     assert [d["capacity_per_s"] for d in data["outlook"]["demands"] if not d["cpu_ns"]] == [None] * len(free)
