@@ -303,7 +303,7 @@ def train_step(batch):
         batch = tf.tanh(batch @ weights)
     return tf.reduce_mean(batch)
 
-for batch in slices(features).cache().repeat(500).batch(64).prefetch(AUTOTUNE):
+for batch in slices(features).batch(64).cache().repeat(500).prefetch(AUTOTUNE):
     total += train_step(batch)
 """),
     NearMiss("full-precision", "The products are in 32 bit, but so small that casts would cost more.", """
@@ -327,7 +327,7 @@ def train_step(batch):
         batch = tf.tanh(batch @ weights @ tf.transpose(weights))
     return tf.reduce_mean(batch)
 
-data = slices(np.random.default_rng(0).random((1000, 64), np.float32)).cache().batch(64).prefetch(AUTOTUNE)
+data = slices(np.random.default_rng(0).random((1000, 64), np.float32)).batch(64).cache().prefetch(AUTOTUNE)
 for epoch in range(500):
     for batch in data:
         train_step(batch)
@@ -357,7 +357,7 @@ def train_step(batch):
         weights.assign(tf.tanh(weights @ weights))
     return tf.reduce_mean(batch)
 
-data = slices(np.zeros((4096, 64), np.float32)).cache().repeat(500).batch(64).prefetch(AUTOTUNE)
+data = slices(np.zeros((4096, 64), np.float32)).batch(64).cache().repeat(500).prefetch(AUTOTUNE)
 with tempfile.TemporaryDirectory() as folder:
     for step, batch in enumerate(data):
         train_step(batch)
