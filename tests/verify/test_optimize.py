@@ -97,14 +97,14 @@ def test_optimize_gives_the_same_elements_faster(tf, validate):
     from advisor.report.json import report_to_bytes
 
     dataset = tf.data.Dataset.from_tensor_slices(tf.ones([32, 192, 192])).map(slow(tf)).batch(4)
-    made = advisor.optimize(dataset, budget="100s")
+    made = advisor.optimize(dataset, budget="100s", only=("repeated-work",))
     assert made is not dataset
     assert elements(made) == elements(dataset)
     data = json.loads(report_to_bytes(made.report))
     validate(data)
     assert data["proof"]["verdict"] == "faster"
     applied = [fix for fix in data["fixes"] if fix["applied"]]
-    assert "repeated-work" in [fix["rule"] for fix in applied]
+    assert [fix["rule"] for fix in applied] == ["repeated-work"]
     assert all(fix["safety_seen"] == "exact" for fix in applied)
     assert data["comparison"]["pipeline"]["low"] > 1
     assert applied[0]["site"]["file"] == __file__

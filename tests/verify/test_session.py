@@ -115,9 +115,7 @@ def test_a_fix_is_measured_judged_and_profiled(script: Callable[[str], Path], no
     assert (path.parent / "notes.txt").read_text() == "['--fast']"
 
 
-def test_a_cache_over_unknown_noise_in_python_is_broken_and_a_missing_gain_is_none(
-    script: Callable[[str], Path],
-) -> None:
+def test_a_cache_over_unknown_noise_in_python_is_broken(script: Callable[[str], Path]) -> None:
     path = script(
         """
         import numpy as np
@@ -134,7 +132,6 @@ def test_a_cache_over_unknown_noise_in_python_is_broken_and_a_missing_gain_is_no
     )
     with session(path, consumed(path, "batch", "tfadv_3")) as proof:
         assert proof.try_fix((), (InsertAfter(MAP, "cache"),), Safety.EXACT).verdict == BROKEN
-        assert proof.try_fix((), (InsertAfter("tfadv_3", "prefetch", (("", 1),)),), Safety.EXACT).verdict != FASTER
 
 
 @pytest.mark.parametrize(
@@ -259,7 +256,7 @@ def test_a_killed_child_is_one_sentence_and_leaves_nothing(script: Callable[[str
     path = script(SLOW_MAP)
 
     def kill(progress: Progress) -> None:
-        if progress.phase == "measuring" and proof._child is not None:
+        if progress.phase == "warming up" and proof._child is not None:
             os.kill(proof._child.pid, signal.SIGKILL)
 
     request = CaptureRequest(out=path.parent / "run", script=path)
