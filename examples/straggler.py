@@ -24,7 +24,7 @@ def train(port, rounds):
     import tensorflow as tf
 
     def prepare(index):
-        signal = tf.random.normal((64, 64)) + tf.cast(index, tf.float32)
+        signal = tf.random.normal((128, 128)) + tf.cast(index, tf.float32)
         for _ in range(rounds):
             signal = tf.sort(signal, axis=0)
         return signal
