@@ -65,7 +65,7 @@ def main() -> int:
     lines = [
         f"{machine_sentence()} {healthy} healthy scripts and {len(cases) - healthy} near misses, one of each rule: "
         f"{len(alarms)} findings{''.join(f'; {alarm}' for alarm in alarms)}.",
-        *([f"Not analysed: {', '.join(failed)}."] if failed else []),
+        *([f"Not analysed, or a rule failed: {', '.join(failed)}."] if failed else []),
     ]
     print("\n".join(["", *lines]))
     if options.only is None:
@@ -115,6 +115,7 @@ def said(report: dict[str, Any] | None, found: list[dict[str, Any]]) -> str:
         return "not analysed"
     wait = report["verdict"]["input_wait_share"]
     titles = [f"{each['rule']}: {each['title']} ({each['because']})" for each in found]
+    titles += [f"{each['rule']} failed: {each['message']}" for each in report["rule_errors"]]
     return f"{'' if wait is None else f'{wait:.0%} wait, '}{'; '.join(titles) or 'silent'}"
 
 
