@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule
 from advisor.testing import batch, fires, pipeline, prefetch, silent, source, waiting_hosts
-from advisor.units import format_ns, format_share
+from advisor.units import format_ns
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Straggler(Rule):
         for host in analysis.hosts.hosts:
             if not host.is_straggler or not host.step_median_ns:
                 continue
-            share = host.excess_wait_ns / host.step_median_ns
+            share = min(1.0, host.excess_wait_ns / host.step_median_ns)
             if share < self.min_step_share:
                 continue
             behind = f", behind {host.bottleneck}" if host.bottleneck else ""
@@ -53,7 +53,7 @@ class Straggler(Rule):
             yield self.finding(
                 f"Look at the input pipeline of {host.hostname}",
                 f"{host.hostname} waits {format_ns(host.wait_per_step_ns or 0)} of a step for its input{behind}: "
-                f"{format_ns(host.excess_wait_ns)} or {format_share(share)} of the step more than the median of "
+                f"{format_ns(host.excess_wait_ns)} more than on the median of "
                 f"{len(analysis.hosts.hosts)} hosts.{together}",
                 evidence=(
                     Evidence("excess_wait", host.excess_wait_ns, "ns"),
