@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -139,7 +140,8 @@ def measure(example: Example, turns: int, allow: str) -> Result:
         }
         command = [sys.executable, "-m", "advisor", "fix", "--write", "--allow", allow, "--budget", "5min", "--json"]
         report = Path(folder) / "fix.json"
-        subprocess.run([*command, str(report), str(script)], check=True)
+        state = {**os.environ, "XDG_STATE_HOME": folder}  # backups of a copy are nobody's
+        subprocess.run([*command, str(report), str(script)], check=True, env=state)
         texts[FIXED] = script.read_text()
         out = Path(folder) / "run"
         epoch_steps = len(step_times(script, out, ("--epochs", "1"), to_end=True))
