@@ -65,7 +65,8 @@ def main() -> None:
     options = parser.parse_args()
     truths = read_truths()
     rows: list[Row] = []
-    for name in sorted(run.name for run in options.runs.iterdir() if run.name in truths):
+    finished = (path.parent.name for path in options.runs.glob("*/recording.json"))
+    for name in sorted(name for name in finished if name in truths):
         try:
             rows += rows_of(read_cases([name])[0], options.runs / name, truths[name].speedups())
         except AdvisorError as error:

@@ -101,7 +101,7 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
     is_on_device = analysis.host is not None and bool(analysis.host.accelerators)
     consumer = 0.0 if is_on_device else own_share
     had = use.own if use is not None and analysis.usage is not None else sum(wanted.values()) + consumer
-    # Threads were at work for `asked` and had a core for `had`. Where that is less, they waited, for a core or for something else;
+    # Threads were at work for `asked` and had a core for `had`. Where that is less, they waited, for a core or for others;
     # where it is more, the rest was used for them unseen (scheduling, memory, the consumer's other threads), by each as it works.
     asked = sum(wanted.values()) + consumer
     part = had / asked if asked > 0 else 1.0

@@ -20,12 +20,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from advisor.model.finding import Effect, Prediction
+from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.demand import UNCHANGED, Demands, demands
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
 until predictions have been laid beside enough measured gains."""
+
+BESIDE_INPUT = 2.0
+"""A consumer that computes on the same cores as the pipeline may be so many times faster without it: processor caches, memory and
+wake-ups are shared too, and nobody has measured them here. An assumption, for the upper end of the range alone."""
 
 
 def predict_speedup(
@@ -58,20 +63,27 @@ def predict_from(
     cost = {it.id: _clamp(cost_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     relief = _relief(found, work)
-    queued, overlapped, likely = _steps(pipeline, cost, blamed, relief)
+    own = 1 - pipeline.wait_share
+    queued, overlapped, likely = _steps(pipeline, cost, blamed, relief, own)
     shortest = _shortest_step(analysis, pipeline, found)
+    # At best the consumer is as much faster as it can be without what is taken away beside it.
+    beside = _beside_input(analysis, found, work)
+    best = min(_steps(pipeline, cost, blamed, relief, own * beside)[:2])
     # Nobody knows how much of the cores other processes will leave: none of theirs, a half, all.
     slow, likely, fast = (
-        min(1.0, max(step, shortest, found.limits(cost, work, others_keep)[0].step_ns / found.step_ns))
-        for step, others_keep in ((max(queued, overlapped), 1.0), (likely, 0.5), (min(queued, overlapped), 0.0))
+        min(1.0, max(step, least, _limit(found.limits(cost, work, others_keep), part) / found.step_ns))
+        for step, least, others_keep, part in (
+            (max(queued, overlapped), shortest, 1.0, 1.0),
+            (likely, shortest, 0.5, 1.0),
+            (best, shortest * beside, 0.0, beside),
+        )
     )
-    ceiling = 1 / max(shortest, 1e-9)
     spread = _spread(pipeline)
-    value = max(1.0, min(1 / likely, ceiling))
+    value = max(1.0, 1 / likely)
     low = (1 + (1 / slow - 1) * (1 - UNCERTAINTY)) / (1 + spread)
-    high = (1 + (1 / fast - 1) * (1 + UNCERTAINTY)) * (1 + spread)
+    high = min((1 + (1 / fast - 1) * (1 + UNCERTAINTY)) * (1 + spread), 1 / max(shortest * beside, 1e-9))
     effects = tuple(Effect(i, cost[i], work[i]) for i in cost if cost[i] < 1 or work[i] < 1)
-    return Prediction(value, min(value, max(1.0, low)), max(value, min(ceiling, high)), effects)
+    return Prediction(value, min(value, max(1.0, low)), max(value, high), effects)
 
 
 def combined_factors(effects: Iterable[Effect]) -> tuple[dict[str, float], dict[str, float]]:
@@ -111,10 +123,13 @@ def asynchronous(pipeline: Pipeline) -> frozenset[str]:
     return frozenset(found)
 
 
-def _steps(pipeline: Pipeline, cost: Mapping[str, float], blamed: float, relief: float) -> tuple[float, float, float]:
+def _steps(
+    pipeline: Pipeline, cost: Mapping[str, float], blamed: float, relief: float, consumer: float
+) -> tuple[float, float, float]:
     """New step time as a share of the old: queued, overlapped, and the likely mix of both.
 
-    `relief`: what the time of everything that stays is multiplied by, because it waits less for a core.
+    `consumer`: its own time, in the same unit. `relief`: what the time of everything that stays is multiplied by, because it
+    waits less for a core.
     """
     wait = pipeline.wait_share
     behind = asynchronous(pipeline)
@@ -127,7 +142,6 @@ def _steps(pipeline: Pipeline, cost: Mapping[str, float], blamed: float, relief:
         else:
             front_before += share
             front_after += share * cost[it.id]
-    consumer = 1 - wait
     queued = relief * (consumer + front_after + back_after)
     if back_before <= 0:
         return queued, queued, queued
@@ -140,6 +154,19 @@ def _relief(found: Demands, work: Mapping[str, float]) -> float:
     before = found.consumer_cpu_ns + found.cpu_ns
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
     return 1 - (1 - found.core_share) * (gone / before if before > 0 else 0.0)
+
+
+def _limit(limits: Iterable[Limit], beside: float) -> float:
+    """The longest step of all limits, the consumer's own made shorter; ns."""
+    return max(each.step_ns * (beside if each.resource == "consumer" else 1.0) for each in limits)
+
+
+def _beside_input(analysis: Analysis, found: Demands, work: Mapping[str, float]) -> float:
+    """What the consumer's own time is at best multiplied by, when this work no longer goes on beside it."""
+    if analysis.verdict.is_ceiling_measured or (analysis.host is not None and analysis.host.accelerators):
+        return 1.0
+    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
+    return 1 - (1 - 1 / BESIDE_INPUT) * (gone / found.cpu_ns if found.cpu_ns > 0 else 0.0)
 
 
 def _shortest_step(analysis: Analysis, pipeline: Pipeline, found: Demands) -> float:

