@@ -85,6 +85,8 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     rules, settings = phases.load(request)
     check_fail_on(fail_on, rules)
     check_rule_names("--only", only, [loaded.id for loaded in rules])
+    if only:  # another rule may want the same change: then it would stand in the report for both
+        rules = [loaded for loaded in rules if loaded.id in only]
     wish = fixing.FixRequest(request, budget, only, pipeline_only)
     if not quiet:
         click.echo(fixing.announcement(wish), err=True)
