@@ -32,6 +32,7 @@ from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepSta
 from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
 from advisor.model.statistics import DeviceFacts, KernelRow, OpRow
 from advisor.predict import (
+    HIGH_WAITING,
     CachePlace,
     CoreUse,
     Obstacle,
@@ -183,6 +184,7 @@ def place(call: Call) -> str:
 
 __all__ = [
     "AUTOTUNE",
+    "HIGH_WAITING",
     "INFINITE_CARDINALITY",
     "Analysis",
     "CachePlace",

@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, is_fed, measured_ns, step_site, steps_seen
+from advisor.rule import (
+    HIGH_WAITING,
+    Analysis,
+    Evidence,
+    Finding,
+    Iter,
+    Note,
+    Rule,
+    is_fed,
+    measured_ns,
+    step_site,
+    steps_seen,
+)
 from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, source
 from advisor.units import format_count, format_share
 
@@ -42,7 +54,7 @@ class EagerStep(Rule):
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding where many eager ops take a part of the step."""
         facts = analysis.device
-        if facts is None or not measured_ns(facts) or not is_fed(analysis):
+        if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
         per_step, share = facts.eager_ops_per_step, facts.eager_step_share
         if per_step is None or share is None or per_step < self.min_ops or share < self.min_step_share:

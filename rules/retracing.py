@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, is_fed, measured_ns, step_site, steps_seen
+from advisor.rule import (
+    HIGH_WAITING,
+    Analysis,
+    Evidence,
+    Finding,
+    Iter,
+    Note,
+    Rule,
+    is_fed,
+    measured_ns,
+    step_site,
+    steps_seen,
+)
 from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, source
 from advisor.units import format_count, format_share
 
@@ -46,7 +58,7 @@ class Retracing(Rule):
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding where tracing takes a part of the window that matters."""
         facts = analysis.device
-        if facts is None or not measured_ns(facts) or not is_fed(analysis):
+        if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
         times = max(facts.num_tracings, facts.num_compilations)
         share = min(1.0, facts.compile_ns / measured_ns(facts))

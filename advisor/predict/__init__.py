@@ -18,6 +18,7 @@ from advisor.predict.caching import (
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
 from advisor.predict.device import (
+    HIGH_WAITING,
     OpWork,
     input_share,
     is_fed,
@@ -51,6 +52,7 @@ from advisor.predict.structure import (
 )
 
 __all__ = [
+    "HIGH_WAITING",
     "CachePlace",
     "CoreUse",
     "Obstacle",
