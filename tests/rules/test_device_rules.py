@@ -19,6 +19,7 @@ from advisor.settings import Settings
 from tests.hosts.made_hosts import RUN, write_hosts
 from tests.trace.made_profile import MadeProfile
 
+OWN = Path(__file__).parents[1] / "data"
 PROFILES = Path(__file__).parents[2] / "../shared/profiles"
 RULES = load_rules([], Settings())
 
@@ -120,3 +121,19 @@ def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, 
     if fires:
         assert f"each of {shards} workers prepares all" in found[0].because
         assert found[0].prediction.value > 1.5
+
+
+def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
+    report = phases.analyze_run(OWN / "short_steps", RULES, Settings())
+    (finding,) = report.findings
+    assert (finding.rule, finding.site.line) == ("short-steps", 11)
+    assert "of that nothing was traced but Python, in 24 steps" in finding.because
+    analysis = replace(report.analysis, keras=report.analysis.keras | {"steps_per_execution": 32})
+    assert not run_rules(analysis, RULES, Settings()).findings
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in OWN.iterdir() if (path / "recording.json").is_file()))
+def test_nothing_on_the_step_is_said_of_our_other_captures(name):
+    report = phases.analyze_run(OWN / name, RULES, Settings())
+    found = {finding.rule for finding in report.findings if finding.call_id is None and finding.iterator_id is None}
+    assert found == ({"short-steps"} if name == "short_steps" else set())
