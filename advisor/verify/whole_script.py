@@ -201,7 +201,7 @@ def _attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
         elements_compared=attempt.trial.elements_compared,
         memory_before_bytes=attempt.trial.memory_before_bytes,
         memory_after_bytes=attempt.trial.memory_after_bytes,
-        note=alone.note or f"Proved by running the whole script{unseen}.",
+        note=alone.note or f"Measured by running the whole script{unseen}.",
         is_replayable=attempt.trial.is_replayable,
     )
     return Attempt(attempt.finding, trial, alone.verdict == FASTER, is_end_to_end=True)

@@ -17,10 +17,10 @@ files = sorted(str(file) for file in sample_data.text_folder().glob("*.txt"))
 dataset = tf.data.TextLineDataset(files, num_parallel_reads=tf.data.AUTOTUNE).take(8_000)
 dataset = dataset.map(to_ids, num_parallel_calls=tf.data.AUTOTUNE)
 dataset = dataset.cache().shuffle(8_000)
-dataset = dataset.padded_batch(64, ([24], []), drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+dataset = dataset.padded_batch(256, ([24], []), drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 model = keras.Sequential(
     [keras.layers.Embedding(5000, 64), keras.layers.Conv1D(256, 5, activation="relu"), keras.layers.GlobalMaxPooling1D(),
      keras.layers.Dense(1)]
 )  # fmt: skip
 model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
-model.fit(dataset, epochs=10, verbose=0)
+model.fit(dataset, epochs=40, verbose=0)
