@@ -44,7 +44,9 @@ def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
     )
 
     def work(elements: int):
-        cache = SimpleNamespace(method="cache", id="new", input=SimpleNamespace(cardinality=lambda: elements))
+        cache = SimpleNamespace(
+            method="cache", id="new", is_inside=False, input=SimpleNamespace(cardinality=lambda: elements)
+        )
         return SimpleNamespace(built=[cache])
 
     assert bench._cache_too_big(work(10)) == ""
