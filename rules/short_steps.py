@@ -37,8 +37,8 @@ class ShortSteps(Rule):
     """Share of the step time in which nothing that is traced ran: Python. Without it a step would be at most 1.18 times
     faster. XProf's line for a high share (`op_stats_to_input_pipeline_analysis.cc`)."""
     max_step_ms: float = 20.0
-    """Milliseconds of a step. At 15 % of more, Python takes over 3 ms between two steps: more than Keras itself took
-    where it was measured (docs/benchmarks.md), so a callback or the script does."""
+    """Milliseconds of a step. At 15 % of more, Python takes over 3 ms between two steps: more than a whole step of the
+    example, 1.1 ms on two cores, so a callback or the script does."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding where one step is done per call and Python takes the time between."""
