@@ -54,8 +54,16 @@ def test_figures_and_nodes_of_two_runs(runs, capsys):
     assert methods["prefetch"]["before"] is None  # new
     assert methods["range"]["before"]["name"] == methods["range"]["after"]["name"] == "Range"
     assert "gone" in err
-    back, _ = compared(capsys, *reversed(runs))
-    assert back["step_time"]["speedup"] == pytest.approx(1 / data["step_time"]["speedup"])
+    assert data["step_time"] is None  # batches of 8 and of 2
+    assert "A step takes 8 elements before and 2 after" in err
+
+
+def test_ratio_is_turned_over_with_the_runs(runs, tmp_path, capsys):
+    pair = [runs[0], str(shutil.copytree(DATA / "mirrored", tmp_path / "mirrored"))]  # batches of 8 both
+    there, _ = compared(capsys, *pair)
+    back, _ = compared(capsys, *reversed(pair))
+    assert there["step_time"]["speedup"] != 1
+    assert back["step_time"]["speedup"] == pytest.approx(1 / there["step_time"]["speedup"])
 
 
 def test_nothing_is_written_beside_the_runs(runs, capsys):
