@@ -43,7 +43,8 @@ class NoXla(Rule):
 
     ## When not to
     When shapes change from batch to batch: each new one is compiled anew (`retracing`). When few long products take
-    the time.
+    the time. On a processor do not expect it: this rule's own example gained nothing on two cores (0.95x, 0.55 to
+    1.14, docs/benchmarks.md), so measure before you keep it.
 
     ## What tf.data already does
     Nothing here. Keras 3 compiles with XLA by itself where there is an accelerator and the model allows it
