@@ -314,10 +314,6 @@ model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(64, "relu"), ke
 model.compile("adam", "mse", steps_per_execution=16)
 model.fit(data.batch(32, drop_remainder=True).prefetch(AUTOTUNE), verbose=0)
 """),
-    NearMiss("no-xla", "Few ops, and large products: no compiler makes those faster.", """
-data = slices(np.zeros((4096, 64), np.float32)).cache().repeat(500)
-train(data.batch(64, drop_remainder=True).prefetch(AUTOTUNE), work=1024)
-"""),
     NearMiss("retracing", "The last batch is smaller: two graphs, each made once.", """
 weights = tf.Variable(tf.random.normal((64, 512)))
 

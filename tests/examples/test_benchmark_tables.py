@@ -11,7 +11,7 @@ from tests.examples.conftest import REPOSITORY
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 DEVICE_SIDE = {
-    "autoshard-data", "data-layout", "launch-bound", "odd-dimensions", "offload", "straggler", "transfer-bound",
+    "autoshard-data", "data-layout", "launch-bound", "no-xla", "odd-dimensions", "offload", "straggler", "transfer-bound",
 }  # fmt: skip
 """Rules on devices and on several machines: their near misses need what a script on one CPU has not."""
 
