@@ -44,7 +44,7 @@ class DataFiles:
                 self._paths |= dict.fromkeys(str(Path(path).absolute()) for path in names if Path(path).is_file())
             for pattern in _texts(bound.get("file_pattern")):
                 found = itertools.islice(glob.iglob(pattern), MAX_FILES - len(self._paths))  # noqa: PTH207
-                self._paths |= dict.fromkeys(str(Path(path).absolute()) for path in found)
+                self._paths |= dict.fromkeys(str(Path(path).absolute()) for path in found if Path(path).is_file())
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -59,7 +59,8 @@ def disk_read_bytes_per_s(paths: Sequence[str]) -> float | None:
     sized: list[tuple[int, str]] = []
     for path in paths:
         with contextlib.suppress(OSError):
-            sized.append((Path(path).stat().st_size, path))
+            if Path(path).is_file():  # a pipe would wait for its writer, and lose what is read from it
+                sized.append((Path(path).stat().st_size, path))
     read, start = 0, time.perf_counter()
     with mmap.mmap(-1, _CHUNK_BYTES) as buffer:  # page-aligned, as O_DIRECT wants it
         for count in itertools.chain.from_iterable(_chunks(path, buffer) for _, path in sorted(sized, reverse=True)):

@@ -33,6 +33,15 @@ def test_files_are_found_in_every_form_that_a_call_takes(files):
     assert sorted(noted(file_pattern=str(Path(files[0]).parent / "*.tfrecord"))) == files
 
 
+def test_a_pipe_is_never_opened(files):
+    """Opening one would wait for a writer for ever; reading from it would take the script's data away."""
+    folder = Path(files[0]).parent
+    os.mkfifo(folder / "pipe.tfrecord")
+    assert sorted(noted(file_pattern=str(folder / "*.tfrecord"))) == files
+    assert noted(filenames=str(folder / "pipe.tfrecord")) == ()
+    assert disk_read_bytes_per_s([str(folder / "pipe.tfrecord")]) is None
+
+
 def test_what_names_no_file_is_left_alone():
     class Odd:
         dtype = property(lambda self: 1 / 0)
