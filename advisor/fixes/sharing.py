@@ -1,7 +1,7 @@
 """Which recorded calls are one and the same call in the source: a loop, or a helper called for training and validation.
 
 In: recorded calls.  Out: the ids that share a span of the user's file, and edits of one of them as edits of all: the text that
-is changed makes all their datasets, so all of them change and all of them are to be judged.
+is changed makes all their datasets, so all of them change and all of them are to be judged, as far as `MAX_JUDGED` goes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import replace
 from advisor.model.finding import Edit, Fix, MoveAfter
 from advisor.model.recording import Call, Site
 
+MAX_JUDGED = 4
+"""A helper called a hundred times makes a hundred datasets of one kind: a few of them tell, and time is the user's."""
 Span = tuple[Site, str, bool] | str
 """A call in the source: its site, its method and whether a library made it; or the id of a call that has no site."""
 
@@ -77,4 +79,8 @@ def sentence_of_sharing(fix: Fix, calls: Mapping[str, Call]) -> str | None:
     count, call = worst
     site = worst[1].site
     name = site.file.replace("\\", "/").rpartition("/")[2]
-    return f"{name}:{site.line} {call.method} makes {count} datasets; the change is judged on all of them."
+    judged = "all" if count <= MAX_JUDGED else str(MAX_JUDGED)
+    return (
+        f"{name}:{site.line} {call.method} makes {count} datasets; the change is judged on {judged} of them, as far as they are "
+        "made before the training begins."
+    )

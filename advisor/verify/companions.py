@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.capture.recorder import Recorder
+from advisor.fixes.sharing import MAX_JUDGED
 from advisor.model.finding import Edit, MoveAfter
 
-MAX_COMPANIONS = 3
-"""A helper called a hundred times makes a hundred datasets of one kind: a few of them tell, and time is the user's."""
+MAX_COMPANIONS = MAX_JUDGED - 1
 
 
 @dataclass(frozen=True, slots=True)

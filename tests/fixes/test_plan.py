@@ -178,7 +178,10 @@ def test_one_line_that_serves_several_datasets_is_told():
     }
     fix = Fix((SetArgument("train", "num_parallel_calls", AUTOTUNE),), Safety.EXACT, True)
     assert edited_ids(spread(fix.edits, calls)) == ("train", "val")
-    assert sentence_of_sharing(fix, calls) == "train.py:3 map makes 2 datasets; the change is judged on all of them."
+    assert sentence_of_sharing(fix, calls) == (
+        "train.py:3 map makes 2 datasets; the change is judged on all of them, as far as they are made before the training "
+        "begins."
+    )
     alone = Fix((InsertAfter("batch", "cache"),), Safety.EXACT, True)
     assert spread(alone.edits, calls) == alone.edits
     assert sentence_of_sharing(alone, calls) is None
