@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 
+_LONGEST_OVERRUN_S = 30.0
+"""A trial that begins just before its deadline takes so long: comparing, filling a small cache, warming up, ten seconds of turns.
+A profile of the pipeline with what is kept takes no longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class FixRequest:
@@ -123,7 +127,8 @@ class _Fixing:
         )  # fmt: skip
         startup_s = _startup_s(report, began_ns)
         whole = WholeScript(request, report.analysis, proposals, startup_s, self._deadline, self._on_progress)
-        deadline = self._deadline - whole.seconds_to_reserve(candidates)
+        reserved_s = whole.seconds_to_reserve(candidates)
+        deadline = self._deadline - reserved_s - (_LONGEST_OVERRUN_S if reserved_s else 0.0)
         loop = self._try_on_dataset(report, proposals, deadline)
         loop, proved = prove_on_script(loop, whole)
         self._runs += whole.runs

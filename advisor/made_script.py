@@ -42,6 +42,8 @@ class Stage:
     """Bytes of an element it produces; None: as its input's."""
     elements: int | None = None
     """Sources: elements of an epoch (UNKNOWN_CARDINALITY: TensorFlow cannot know)."""
+    file_bytes: int | None = None
+    """Sources: bytes of the files that they read."""
     inner: tuple[Stage, ...] = ()
     """Stages in its function (interleave)."""
     options: tuple[tuple[str, Scalar], ...] = ()
@@ -192,6 +194,7 @@ class Script:
             nested_in=nested_in,
             cardinality=elements,
             element_bytes=size or None,
+            file_bytes=stage.file_bytes,
             options=dict(stage.options),
             text=text,
         )

@@ -322,9 +322,12 @@ def waiting_hosts(straggler: str = "", **waits_ms: float) -> HostComparison:
     return HostComparison(hosts, do_step_together=True)
 
 
-def unknown_size(stage: Stage) -> Stage:
-    """The same source, its number of elements unknown to TensorFlow (as with record files)."""
-    return replace(stage, elements=UNKNOWN_CARDINALITY)
+def unknown_size(stage: Stage, file_bytes: int | None = None) -> Stage:
+    """The same source, its number of elements unknown to TensorFlow (as with record files).
+
+    `file_bytes`: the size of its files together, where it is known.
+    """
+    return replace(stage, elements=UNKNOWN_CARDINALITY, file_bytes=file_bytes)
 
 
 def _parallel(calls: int | None) -> tuple[tuple[str, Scalar], ...]:

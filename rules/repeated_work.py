@@ -275,6 +275,17 @@ EXAMPLES = (
         fixed="ds.batch(32).cache()",
     ),
     silent(
+        pipeline(
+            unknown_size(source(bytes=1_000), file_bytes=200 << 30),
+            map_("decode", ms=5, bytes=10_000),
+            batch(32),
+            consumer_ms=5,
+            epochs=2,
+        ),
+        because="files of 200 GiB hold more elements than fit in memory",
+        note="of free memory",
+    ),
+    silent(
         pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=1),
         because="the data is read once",
         note="If the script makes more of them, .cache() behind",

@@ -1,6 +1,7 @@
 """Which files a pipeline reads, and how fast their disk delivers them.
 
-In: the arguments of calls that make datasets; a few paths.  Out: bytes per second, or None where it cannot be measured.
+In: the arguments of calls that make datasets; a few paths.  Out: the bytes that a call's files hold; bytes per second, or None
+where it cannot be measured.
 
 Files are read only, past the page cache (O_DIRECT), so that what is measured is the disk and nothing is pushed out of
 memory; at most `PROBE_BYTES` of them and `PROBE_S` seconds. File systems without such reading (tmpfs, some network ones) are not
@@ -14,8 +15,10 @@ import glob
 import itertools
 import mmap
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,22 @@ _MIN_BYTES = 4 << 20
 MAX_FILES = 64
 _FILE_PARAMETERS = ("filenames", "tensors")
 _MOST_NAMES = 10_000
-"""Tensors of more names are not copied to be looked at."""
+"""No more are looked through: where there are more, each is an element rather than a file of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """The names of files in a call's arguments."""
+
+    mean_bytes: float
+    """Mean size of what some of the names stand for; a name of no file counts as 0."""
+    count: int | None
+    """How many names; None: a pattern, whose names TensorFlow counts."""
+
+    def bytes(self, cardinality: int | None) -> int | None:
+        """Bytes of all files, where the call's dataset has that many elements; None: their number is not known."""
+        count = cardinality if self.count is None else self.count
+        return None if count is None or count < 0 else round(self.mean_bytes * count)
 
 
 class DataFiles:
@@ -36,15 +54,24 @@ class DataFiles:
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
 
-    def note(self, bound: Mapping[str, Any]) -> None:
-        """Look through a call's bound arguments for names of files."""
+    def note(self, bound: Mapping[str, Any]) -> FileNames | None:
+        """Look through a call's bound arguments for names of files; None: it has none."""
+        found = None
         with contextlib.suppress(Exception):  # whatever the script passes: this is for information only
-            for name in _FILE_PARAMETERS:
-                names = itertools.islice(_texts(bound.get(name)), MAX_FILES - len(self._paths))
-                self._paths |= dict.fromkeys(str(Path(path).absolute()) for path in names if Path(path).is_file())
-            for pattern in _texts(bound.get("file_pattern")):
-                found = itertools.islice(glob.iglob(pattern), MAX_FILES - len(self._paths))  # noqa: PTH207
-                self._paths |= dict.fromkeys(str(Path(path).absolute()) for path in found if Path(path).is_file())
+            names = [text for name in _FILE_PARAMETERS for text in _texts(bound.get(name))]
+            patterns = list(_texts(bound.get("file_pattern")))
+            some = [
+                names[index]
+                for index in sorted({len(names) * part // MAX_FILES for part in range(MAX_FILES)} if names else ())
+            ]
+            for pattern in patterns:
+                some += itertools.islice(glob.iglob(pattern), MAX_FILES - len(some))  # noqa: PTH207
+            sizes = {path: size for path in some if (size := _regular_size(path)) is not None}
+            left = MAX_FILES - len(self._paths)
+            self._paths |= dict.fromkeys(itertools.islice((str(Path(path).absolute()) for path in sizes), left))
+            if sizes:
+                found = FileNames(sum(sizes.values()) / len(some), None if patterns else len(names))
+        return found
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -86,6 +113,13 @@ def _chunks(path: str, buffer: mmap.mmap) -> Iterator[int]:
             os.close(file)
 
 
+def _regular_size(path: str) -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        status = os.stat(path)  # noqa: PTH116
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+    return None
+
+
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
     """The texts in an argument: a name, a list or an array of them, nested; symbolic tensors have none."""
     if isinstance(value, (str, os.PathLike)):
@@ -96,10 +130,10 @@ def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
         for item in value.values():
             yield from _texts(item)
     elif isinstance(value, (list, tuple)):
-        for item in value[:MAX_FILES]:
+        for item in value[:_MOST_NAMES]:
             yield from _texts(item)
     elif getattr(getattr(value, "dtype", None), "name", "") == "string" and hasattr(value, "numpy"):
         if (value.shape.num_elements() or 0) <= _MOST_NAMES:  # slicing a tensor would add ops to the script's graphs
             yield from _texts(value.numpy())
     elif type(value).__module__ == "numpy" and value.dtype.kind in "OSU":
-        yield from _texts(value.reshape(-1)[:MAX_FILES].tolist())
+        yield from _texts(value.reshape(-1)[:_MOST_NAMES].tolist())

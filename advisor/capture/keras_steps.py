@@ -5,7 +5,9 @@ In: the imported `keras` or `tf_keras` module.  Out: steps told to the `Monitor`
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import sys
 import time
 from collections.abc import Callable
@@ -34,7 +36,7 @@ class KerasSteps:
             return
         for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
             if name in callbacks.__dict__:
-                setattr(callbacks, name, self._batch_hook(getattr(callbacks, name), self._end_epoch))
+                setattr(callbacks, name, self._batch_hook(getattr(callbacks, name), self._finish_epoch))
         for name, word in _LOOPS.items():
             owner = next((cls for cls in model.__mro__ if name in cls.__dict__), None)
             if owner is not None:
@@ -45,11 +47,14 @@ class KerasSteps:
                     setattr(callbacks, method, self._batch_hook(getattr(callbacks, method), action))
 
     def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        steps_parameter = "steps_per_epoch" if kind == "keras.fit" else "steps"
+
         @functools.wraps(original)
         def loop(model: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             self._end_epoch()  # `fit` validates before it tells its callbacks that the epoch is over
             self._consumption.enter(kind, sys._getframe(1))
             try:
+                self._note_length(steps_parameter, original, model, args, kwargs)
                 self._note(model, kind, args, kwargs)
                 return original(model, *args, **kwargs)
             finally:
@@ -59,20 +64,20 @@ class KerasSteps:
         return loop
 
     @staticmethod
-    def _batch_hook(original: Callable[..., Any], action: Callable[[], None]) -> Callable[..., Any]:
+    def _batch_hook(original: Callable[..., Any], action: Callable[[Any], None]) -> Callable[..., Any]:
         @functools.wraps(original)
         def on_batch(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            action()
+            action(callbacks)
             return original(callbacks, *args, **kwargs)
 
         return on_batch
 
-    def _begin(self) -> None:
+    def _begin(self, _callbacks: Any) -> None:  # noqa: ANN401
         track = self._consumption.current_track()
         if track is not None:
             self._monitor.boundary(track)
 
-    def _end(self) -> None:
+    def _end(self, _callbacks: Any) -> None:  # noqa: ANN401
         track = self._consumption.current_track()
         if track is not None:
             track.batch_end_ns = time.time_ns()
@@ -81,6 +86,28 @@ class KerasSteps:
         track = self._consumption.current_track()
         if track is not None:
             track.end_epoch()
+
+    def _finish_epoch(self, callbacks: Any) -> None:  # noqa: ANN401
+        """Keras says that an epoch is over. A callback may have stopped it in its middle."""
+        track = self._consumption.current_track()
+        if track is not None:
+            was_stopped = bool(getattr(getattr(callbacks, "model", None), "stop_training", False))
+            track.end_epoch(is_whole=track.takes_all and not was_stopped)
+
+    def _note_length(
+        self,
+        parameter: str,
+        loop: Callable[..., Any],
+        model: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Whether an epoch ends with the dataset, or after a number of steps that the script gives."""
+        track = self._consumption.current_track()
+        with contextlib.suppress(TypeError, ValueError):  # the script's own mistake: Keras says so
+            bound = inspect.signature(loop).bind(model, *args, **kwargs).arguments
+            if track is not None:
+                track.takes_all = bound.get(parameter) is None
 
     def _note(self, model: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ANN401
         if kind != "keras.fit" and self.facts:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from advisor.capture.data_files import DataFiles
+from advisor.capture.data_files import DataFiles, FileNames
 from advisor.capture.describe import describe_arguments, describe_options, element_facts
 from advisor.capture.functions import function_facts, function_name, function_site
 from advisor.capture.kept import DATA_SOURCES, NO_SEEDS, KeptCall, KeptCalls, Seeds
@@ -60,6 +60,7 @@ class _Pending:
     nested_in: str | None
     frame: FrameType | None
     seeds: Seeds = NO_SEEDS
+    files: FileNames | None = None
 
 
 Replacing = Callable[[Callable[..., Any], str, tuple[Any, ...], dict[str, Any], bool], Any]
@@ -158,7 +159,7 @@ class Recorder:
         explicit = tuple(name for name in binding.arguments if name != "self")
         binding.apply_defaults()
         bound = dict(binding.arguments)
-        self.data_files.note(bound)
+        files = self.data_files.note(bound)
         frame = sys._getframe(3)
         with self._lock:
             self._number += 1
@@ -184,6 +185,7 @@ class Recorder:
             nested_in=nested_in,
             frame=frame,
             seeds=seeds,
+            files=files,
         )
 
     @staticmethod
@@ -236,6 +238,7 @@ class Recorder:
             cardinality=cardinality,
             element_spec=spec,
             element_bytes=element_bytes,
+            file_bytes=pending.files.bytes(cardinality) if pending.files is not None else None,
             options=describe_options(pending.bound.get("options")) if pending.method == "with_options" else {},
             text=pending.place.text,
         )

@@ -27,6 +27,8 @@ class Track:
         "count",
         "dropped",
         "ends",
+        "epoch_count",
+        "epochs",
         "fetch_ns",
         "first_ns",
         "id",
@@ -40,6 +42,7 @@ class Track:
         "saw_tape",
         "site",
         "starts",
+        "takes_all",
         "waits",
     )
 
@@ -54,6 +57,10 @@ class Track:
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = 0
         """Steps ended."""
+        self.epochs = 0
+        """Epochs over the whole dataset that ended (Keras)."""
+        self.epoch_count = 0
+        """`count` at the end of the last of them."""
         self.dropped = 0
         """Oldest steps that are no longer kept."""
         self.open_since_ns = 0
@@ -63,6 +70,8 @@ class Track:
         """Time inside `next` of the step under way."""
         self.batch_end_ns = 0
         """When the batch of the step under way was over (Keras), for the last step of an epoch."""
+        self.takes_all = False
+        """Its epochs end with the dataset, not after a number of steps (Keras)."""
         self.saw_tape = False
         """A gradient tape was opened during its steps: this loop trains."""
         self.is_traced = False
@@ -74,6 +83,7 @@ class Track:
         """Forget all steps: another watch of the same process begins."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
+        self.epochs = self.epoch_count = 0
         self.is_loop = False
 
     def begin(self, now_ns: int) -> None:
@@ -101,11 +111,14 @@ class Track:
                 del column[:MAX_STEPS]
             self.dropped += MAX_STEPS
 
-    def end_epoch(self) -> None:
-        """Keras: no further batch follows now; the last step ended with its batch."""
+    def end_epoch(self, is_whole: bool = False) -> None:
+        """Keras: no further batch follows now; the last step ended with its batch. `is_whole`: the dataset has no more."""
         if self.batch_end_ns:
             self.end(self.batch_end_ns)
         self.forget()
+        if is_whole and self.count > self.epoch_count:
+            self.epochs += 1
+            self.epoch_count = self.count
 
     def forget(self) -> None:
         """The step under way was none: the dataset had no more elements."""
@@ -145,7 +158,16 @@ class Track:
 
     def consumer(self, is_main: bool) -> Consumer:
         """As recorded."""
-        return Consumer(self.id, self.call_id, self.kind, self.site, self.iterators, is_main)
+        return Consumer(
+            self.id,
+            self.call_id,
+            self.kind,
+            self.site,
+            self.iterators,
+            finished_epochs=self.epochs,
+            finished_steps=self.epoch_count,
+            is_main=is_main,
+        )
 
     def series(self) -> StepSeries:
         """As recorded."""

@@ -100,6 +100,8 @@ class Call:
     element_spec: str = ""
     element_bytes: int | None = None
     """Bytes of one element where the spec's shapes and types fix it."""
+    file_bytes: int | None = None
+    """Bytes of all the files whose names it is given, from the sizes of some of them; None: it is given none."""
     options: dict[str, Scalar] = field(default_factory=dict)
     """For `with_options`: dotted option -> value, only those that the user set (`autotune.enabled`)."""
     text: str = ""
@@ -120,6 +122,10 @@ class Consumer:
     site: Site | None
     iterators: int = 1
     """How many iterators were made there (epochs, usually)."""
+    finished_epochs: int = 0
+    """Keras: epochs over the whole dataset that came to their end."""
+    finished_steps: int = 0
+    """Steps of those."""
     is_main: bool = False
     """The consumer whose steps the window followed."""
 

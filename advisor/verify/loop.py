@@ -144,6 +144,9 @@ def prove_fixes(
                 "The pipeline alone is now so much faster than the training takes elements that more gains nothing."
             )
             break
+        if time.monotonic() >= deadline:
+            stopped = "The budget was used up; whether more is to be gained was not looked at."
+            break
         on_progress(Progress("analysing", text="the pipeline as it is now"))
         try:
             proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))

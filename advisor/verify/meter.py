@@ -25,6 +25,7 @@ from typing import Any
 
 from advisor.capture.machine import memory_bytes
 from advisor.model.outcome import Interval
+from advisor.predict.memory import MEMORY_SHARE
 from advisor.verify.order_statistics import median_interval
 from advisor.verify.trial import FASTER, SAME, SLOWER
 
@@ -102,9 +103,10 @@ class Side:
     def prepare(self, on_progress: Callable[[], None] = lambda: None) -> None:
         """Fill the caches and run until steady. Raises CannotMeasure. `on_progress` is called once in a while."""
         deadline = time.monotonic() + self._plan.fill_s
+        least_free = _least_free_bytes()
         on_progress()
         for cache in self._caches:
-            self._fill(cache, deadline, on_progress)
+            self._fill(cache, deadline, least_free, on_progress)
         start = time.monotonic()
         count = 0
         while (elapsed := time.monotonic() - start) < self._plan.warmup_s or count < 2:
@@ -157,7 +159,7 @@ class Side:
         self._epoch_count += 1
         return 1
 
-    def _fill(self, cache: Any, deadline: float, on_progress: Callable[[], None]) -> None:  # noqa: ANN401
+    def _fill(self, cache: Any, deadline: float, least_free: float, on_progress: Callable[[], None]) -> None:  # noqa: ANN401
         """Read a cache to its end once; the cache belongs to the dataset object, so every iterator finds it filled."""
         if int(cache.cardinality()) == -1:
             raise CannotMeasure(
@@ -166,7 +168,7 @@ class Side:
         for count, _ in enumerate(cache, 1):
             if count % 64 == 0:
                 on_progress()
-            if count % 64 == 0 and not _has_room():
+            if count % 64 == 0 and memory_bytes()[1] < least_free:
                 raise CannotMeasure(
                     f"a cache of the pipeline {self.name} does not fit: after {count} elements memory runs out"
                 )
@@ -279,7 +281,9 @@ def _wait_for_quiet(limit_s: float) -> bool:
     return False
 
 
-def _has_room() -> bool:
-    """Whether at least a tenth of the usable memory is free."""
+def _least_free_bytes() -> float:
+    """What a cache whose size nobody could tell beforehand must leave free: of what is free now, the share that no change may
+    take; of all, a tenth.
+    """
     total, free = memory_bytes()
-    return not total or free > 0.1 * total
+    return max(0.1 * total, (1 - MEMORY_SHARE) * free)

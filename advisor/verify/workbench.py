@@ -6,16 +6,18 @@ In: the recorded calls, and what is to be tried.  Out: `Trial`s; run folders of 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.machine import memory_bytes
 from advisor.capture.recorder import Recorder
-from advisor.fixes.replay import CannotReplay, Replay
+from advisor.fixes.replay import Built, CannotReplay, Replay
 from advisor.fixes.sharing import spread
 from advisor.model.finding import Edit, Safety
+from advisor.model.recording import INFINITE_CARDINALITY
 from advisor.predict.memory import MEMORY_SHARE
 from advisor.units import format_bytes
 from advisor.verify.companions import companions
@@ -32,6 +34,8 @@ COMPARED_S = 3.0
 """... the longest time of the first pass, in seconds: the others take as many elements as that one."""
 COMPANION_ELEMENTS, COMPANION_S = 200, 1.0
 """The same for another dataset that the same text makes: its speed is not at stake."""
+_LEAST_FILL_S, _LEAST_TURNS_S = 5.0, 10.0
+"""However little is left of the budget, a trial that has begun gets so long, s: less would measure nothing."""
 _SAMPLED_ELEMENTS = 32
 _RESERVE = 1.1
 """A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
@@ -63,9 +67,10 @@ class Workbench:
         budget_s: float,
     ) -> Trial:
         """See `ProofSession.try_fix`."""
+        deadline = time.monotonic() + budget_s
         edits, current = self._spread((*current, *candidate)), self._spread(current)
         try:
-            return self._try(edits, current, claimed, predicted_memory_bytes, budget_s)
+            return self._try(edits, current, claimed, predicted_memory_bytes, deadline)
         except CannotReplay as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
         except OriginalFails as error:
@@ -77,7 +82,7 @@ class Workbench:
         current: tuple[Edit, ...],
         claimed: Safety,
         predicted_memory_bytes: int | None,
-        budget_s: float,
+        deadline: float,
     ) -> Trial:
         too_big = _too_big(predicted_memory_bytes)
         if too_big:
@@ -101,7 +106,7 @@ class Workbench:
         too_big = self._cache_too_big(after)
         if too_big:
             return replace(trial, note=too_big)
-        return self._measured(trial, before, after, budget_s)
+        return self._measured(trial, before, after, deadline)
 
     def _spread(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         return spread(edits, {call.id: call for call in self._recorder.calls()}) if self._is_text_edited else edits
@@ -124,8 +129,8 @@ class Workbench:
                 return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, note=note)
         return replace(trial, note=" ".join(_sentence(note) for note in (trial.note, *unseen) if note))
 
-    def _measured(self, trial: Trial, before: Replay, after: Replay, budget_s: float) -> Trial:
-        plan = Plan(budget_s=budget_s, fill_s=max(5.0, min(FILL_S, budget_s)))
+    def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float) -> Trial:
+        plan = Plan(fill_s=max(_LEAST_FILL_S, min(FILL_S, deadline - time.monotonic())))
         sides: list[Side] = []
         peaks: list[int | None] = []
         alone_bytes = 0
@@ -138,6 +143,8 @@ class Workbench:
                 alone_bytes = alone_bytes or memory.start_bytes
                 peak = memory.peak_bytes  # less what the side before holds, as if only this one were there
                 peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
+            # What was spent on comparing and filling caches is spent: what comes after this trial has its own time.
+            plan = replace(plan, budget_s=max(_LEAST_TURNS_S, deadline - time.monotonic()))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
             return _with_memory(replace(trial, note=_sentence(str(error))), peaks)
@@ -182,8 +189,34 @@ class Workbench:
 
 
 def _caches(work: Replay) -> list[Any]:
-    """The caches on the way to the dataset, inputs first; those inside functions cannot be filled beforehand."""
-    return [each.dataset for each in work.built if each.method == "cache" and not each.is_inside]
+    """The caches on the way to the dataset that become full in training too, inputs first.
+
+    Those inside functions cannot be filled beforehand. One that a `take` behind it leaves unfinished is thrown away at the end of
+    every epoch, so it must not be filled either.
+    """
+    repeats = {id(each.dataset) for each in work.built if each.method == "repeat"}
+    cut = {id(dataset) for each in work.built if _is_cutting(each) for dataset in _upstream(each.dataset, repeats)}
+    return [
+        each.dataset
+        for each in work.built
+        if each.method == "cache" and not each.is_inside and id(each.dataset) not in cut
+    ]
+
+
+def _is_cutting(built: Built) -> bool:
+    """Whether it takes fewer elements than there are."""
+    if built.method not in ("take", "take_while") or built.is_inside or built.input is None:
+        return False
+    taken, whole = int(built.dataset.cardinality()), int(built.input.cardinality())
+    return built.method == "take_while" or whole == INFINITE_CARDINALITY or 0 <= taken < whole
+
+
+def _upstream(dataset: Any, repeats: set[int]) -> Iterator[Any]:  # noqa: ANN401
+    """Every dataset that feeds it, up to a repeat: what that reads comes to its end before what is taken does."""
+    for each in dataset._inputs():
+        if id(each) not in repeats:
+            yield each
+            yield from _upstream(each, repeats)
 
 
 def _with_memory(trial: Trial, peaks: list[int | None]) -> Trial:

@@ -1,0 +1,72 @@
+"""A cache is measured as training meets it: full where its epochs come to their end, empty where a `take` cuts each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.verify.meter import CannotMeasure, Plan, Side
+from advisor.verify.workbench import _caches
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture
+def tf():
+    import tensorflow
+
+    return tensorflow
+
+
+@pytest.mark.parametrize(
+    ("cut", "is_filled"),
+    [
+        (lambda ds: ds.take(5), False),
+        (lambda ds: ds.batch(2).take(3), False),
+        (lambda ds: ds.take_while(lambda x: x < 5), False),
+        (lambda ds: ds.take(10), True),
+        (lambda ds: ds.take(99), True),
+        (lambda ds: ds.take(-1), True),
+        (lambda ds: ds.repeat().take(40), True),
+        (lambda ds: ds.batch(2), True),
+    ],
+)
+def test_a_cache_that_a_take_cuts_short_is_not_filled(recorded, tf, cut, is_filled):
+    dataset = cut(tf.data.Dataset.range(10).map(lambda x: x + 1).cache())
+    _, work = recorded.replaying(dataset)
+    assert len(_caches(work)) == is_filled
+
+
+def test_a_cache_behind_the_take_is_filled(recorded, tf):
+    dataset = tf.data.Dataset.range(10).take(5).cache().batch(2)
+    _, work = recorded.replaying(dataset)
+    assert len(_caches(work)) == 1
+
+
+def test_the_work_before_a_cut_cache_goes_on_in_every_epoch(recorded, tf):
+    """As in the training: the elements are made again, however often it has been read."""
+    runs = tf.Variable(0, dtype=tf.int64)
+
+    def count(x):
+        runs.assign_add(1)
+        return x
+
+    cut = tf.data.Dataset.range(10).map(count).cache().take(5)
+    _, work = recorded.replaying(cut)
+    side = Side("as it is", cut, _caches(work), Plan(warmup_s=0.2, turn_s=0.1))
+    side.prepare()
+    before = int(runs)
+    turn = side.turn()
+    assert int(runs) - before >= turn.elements
+
+
+def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, tf, monkeypatch):
+    """4 of 5 bytes that are free at the beginning may be taken, no more."""
+    from advisor.verify import meter
+
+    free = iter([10 << 30, *range(9 << 30, 0, -(1 << 30))])
+    monkeypatch.setattr(meter, "memory_bytes", lambda: (16 << 30, next(free)))
+    endless = tf.data.Dataset.range(10_000).filter(lambda x: x >= 0).cache()
+    _, work = recorded.replaying(endless)
+    side = Side("with the fix", endless, _caches(work), Plan())
+    with pytest.raises(CannotMeasure, match="does not fit: after 576 elements"):
+        side.prepare()
