@@ -23,7 +23,7 @@ from advisor.rule import (
     label,
     parallel_safety,
     place,
-    predict_speedup,
+    predict_parallel,
     python_share,
 )
 from advisor.testing import AUTOTUNE as TUNED
@@ -84,7 +84,7 @@ class CappedParallelism(Rule):
                 because,
                 call=call,
                 iterator=iterator,
-                prediction=predict_speedup(analysis, pipeline, {it.id: number / use.usable for it in inside}),
+                prediction=predict_parallel(analysis, pipeline, inside, number, use.usable),
                 memory_bytes=round(use.usable - number) * (call.element_bytes or 0),
                 fix=fix if is_editable(call) else None,
                 evidence=(

@@ -19,7 +19,7 @@ from advisor.rule import (
     label,
     parallel_fix,
     place,
-    predict_speedup,
+    predict_parallel,
     python_share,
     serial_maps,
 )
@@ -75,7 +75,7 @@ class MapInsideInterleave(Rule):
             f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
             call=call,
             iterator=iterator,
-            prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, use.usable)}),
+            prediction=predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable)),
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
             fix=parallel_fix(calls),
             evidence=(

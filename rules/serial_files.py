@@ -28,7 +28,7 @@ from advisor.rule import (
     iterators_of_call,
     label,
     place,
-    predict_speedup,
+    predict_parallel,
     python_share,
 )
 from advisor.testing import AUTOTUNE as TUNED
@@ -119,7 +119,7 @@ class SerialFiles(Rule):
             f"{format_share(share)} of the wait for input, while {use.sentence}.",
             call=call,
             iterator=inside[0],
-            prediction=predict_speedup(analysis, pipeline, {it.id: 1 / width for it in inside}),
+            prediction=predict_parallel(analysis, pipeline, inside, 1, width),
             memory_bytes=None if size is None else round(2 * width) * size,
             fix=fix,
             evidence=(

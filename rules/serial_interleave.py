@@ -25,7 +25,7 @@ from advisor.rule import (
     nested_calls,
     parallel_safety,
     place,
-    predict_speedup,
+    predict_parallel,
     python_share,
 )
 from advisor.testing import AUTOTUNE as TUNED
@@ -90,7 +90,7 @@ class SerialInterleave(Rule):
                 because,
                 call=call,
                 iterator=iterator,
-                prediction=predict_speedup(analysis, pipeline, {it.id: 1 / width for it in inside}),
+                prediction=predict_parallel(analysis, pipeline, inside, 1, width),
                 memory_bytes=None if iterator.element_bytes is None else 2 * cycle * iterator.element_bytes,
                 fix=self._fix(analysis, call, cycle) if is_editable(call) else None,
                 evidence=(

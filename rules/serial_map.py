@@ -21,7 +21,7 @@ from advisor.rule import (
     label,
     parallel_fix,
     place,
-    predict_speedup,
+    predict_parallel,
     python_share,
     serial_maps,
 )
@@ -94,7 +94,7 @@ class SerialMap(Rule):
             because,
             call=call,
             iterator=iterator,
-            prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, use.usable)}),
+            prediction=predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable)),
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
             fix=parallel_fix(calls),
             evidence=(

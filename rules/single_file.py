@@ -19,7 +19,7 @@ from advisor.rule import (
     is_cached_behind,
     iterators_of_call,
     place,
-    predict_speedup,
+    predict_parallel,
 )
 from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source
 from advisor.units import format_share
@@ -73,7 +73,7 @@ class SingleFile(Rule):
         if not costs or is_cached_behind(analysis, pipeline, call):
             return
         share = sum(it.blame_share for it in costs)
-        prediction = predict_speedup(analysis, pipeline, {it.id: 1 / max(1.0, use.usable) for it in costs})
+        prediction = predict_parallel(analysis, pipeline, costs, 1, max(1.0, use.usable))
         yield self.finding(
             "Split the file into several",
             f"{call.method} at {place(call)} reads one file, in one thread, which causes {format_share(share)} of the wait for "

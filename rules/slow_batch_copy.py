@@ -20,7 +20,7 @@ from advisor.rule import (
     is_editable,
     is_rewrite_forbidden,
     place,
-    predict_speedup,
+    predict_parallel,
 )
 from advisor.testing import AUTOTUNE as TUNED
 from advisor.testing import batch, fires, map_, options, pipeline, shuffle, silent, source
@@ -79,7 +79,7 @@ class SlowBatchCopy(Rule):
                 f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
                 call=call,
                 iterator=iterator,
-                prediction=predict_speedup(analysis, pipeline, {iterator.id: 1 / max(1.0, use.usable)}),
+                prediction=predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable)),
                 memory_bytes=round(use.usable) * bytes_,
                 fix=Fix((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), Safety.EXACT, is_auto=True)
                 if is_editable(call)

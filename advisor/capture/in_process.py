@@ -210,6 +210,7 @@ class ProcessWatch:
             window=None if capture is None else capture.window,
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
+            plain_models=() if capture is None else capture.plain_models,
             keras=here.keras.facts,
             unprofiled=monitor.unprofiled,
             is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,

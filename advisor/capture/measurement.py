@@ -30,6 +30,7 @@ class Capture:
     window: Window
     usage: Usage
     models: tuple[IteratorModel, ...]
+    plain_models: tuple[IteratorModel, ...]
     track: Track | None
     profile_bytes: int
 
@@ -50,6 +51,7 @@ class Measurement:
         self._warmup_steps = self.first_step
         self._plain: tuple[Snapshot, float | None, int] | None = None
         """End of the stretch without the profiler: counters, how long Python's lock was waited for, number of steps."""
+        self._plain_models: tuple[IteratorModel, ...] = ()
         self.unprofiled = ""
         """Why there is no profile of it, in one sentence."""
         self._folder, self._track, self._tracks = folder, track, tracks
@@ -70,6 +72,7 @@ class Measurement:
             end = Snapshot.take()
             self._plain = end, self._probe.stop(), self._track.count - self._warmup_steps
             self.first_step = self._track.count
+            self._plain_models = model_deltas(self._tracks, self._models)
 
     def start_profiler(self) -> None:
         """Begin the profiled stretch."""
@@ -89,7 +92,7 @@ class Measurement:
         window = replace(
             capture.window, plain_start_ns=self._start.time_ns, plain_end_ns=end.time_ns, plain_steps=steps
         )
-        return replace(capture, window=window)
+        return replace(capture, window=window, plain_models=self._plain_models)
 
     def abandon(self) -> None:
         """Give the window up before the profiler was started."""
@@ -122,7 +125,7 @@ class Measurement:
             plain_steps=plain_steps,
         )
         usage = usage_between(self._start, usage_end, gil_wait_share)
-        return Capture(self._folder, window, usage, models, track, profile_bytes(self._folder))
+        return Capture(self._folder, window, usage, models, self._plain_models, track, profile_bytes(self._folder))
 
 
 def _not_started(error: Exception) -> str:

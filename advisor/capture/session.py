@@ -182,6 +182,7 @@ class Session:
             window=None if capture is None else capture.window,
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
+            plain_models=() if capture is None else capture.plain_models,
             keras=self._keras.facts,
             ceiling_step_ns=self._ceiling_steps(),
             unprofiled=self._monitor.unprofiled,

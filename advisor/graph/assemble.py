@@ -14,13 +14,14 @@ import numpy as np
 from advisor.graph.align import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, Walk, collect_states
 from advisor.graph.critical_path import find_bottleneck, mark_paths
+from advisor.graph.models import Models, executed_call
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
 from advisor.graph.timeline import RootCalls, Timeline
 from advisor.model.catalog import is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
-from advisor.model.recording import Call, Consumer, IteratorModel, ModelNode, Recording
+from advisor.model.recording import Call, Consumer, Recording
 from advisor.model.trace import HostTrace
 
 MOST_OPS = 20
@@ -34,8 +35,6 @@ UNSEEN_SHARE = 0.1
 """Steps without producers are left out when they are at least this share of all: fewer change no figure that matters."""
 UNSEEN_WAIT_SHARE = 0.05
 """... and when they waited at least this share of their time, the line between bound and not bound by input."""
-MOST_CALLS_BEHIND = 20
-"""How many calls without an iterator may stand between a consumer and the pipeline's last iterator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +95,8 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         blame = Walk(context.forest, parallelism).attribute(states)
     graph = context.forest.graph(root)
     ids = {index: f"p{number}.{place}" for place, index in enumerate(node.index for node in root.walk())}
-    model = _model_of(context, root)
-    model_nodes = _align_model(root, model) if model else {}
-    iterators = [_iterator(context, graph.nodes[index]["node"], ids, blame, model_nodes.get(index)) for index in ids]
+    models = Models(root, context.recording, context.calls)
+    iterators = [_iterator(context, graph.nodes[index]["node"], ids, blame, models) for index in ids]
     classic = {
         ids[index]: value
         for index, value in context.timeline.slowest_call(root.index).items()
@@ -129,7 +127,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         slowest_calls=slowest_calls(context.timeline, context.forest, root, list(root.walk()), parallelism),
         bottleneck=bottleneck,
         already_done=already_done(iterators),
-        model=model,
+        model=models.window,
         notes=(*notes, *_notes(iterators)),
     )
 
@@ -167,9 +165,7 @@ def _wait_ns(steps: Steps | None, blame: Blame | None) -> int:
     return blame.total_ns if blame else 0
 
 
-def _iterator(
-    context: Context, node: Node, ids: Mapping[int, str], blame: Blame | None, model: ModelNode | None
-) -> Iterator:
+def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame | None, models: Models) -> Iterator:
     sums = context.timeline.sums[node.index]
     calls = calls_of(node, context.calls)
     parameters = dict(node.facts[-1].parameters)
@@ -192,6 +188,7 @@ def _iterator(
         blame_ns=blame_ns,
         blame_share=blame.blame_ns.get(node.index, 0.0) / blame.total_ns if blame and blame.total_ns else 0.0,
         busy_ns=own_ns + sums.produce_ns + sums.function_ns,
+        unprofiled_ns=models.unprofiled_ns(node),
         function_ns=sums.function_ns,
         python_ns=sums.python_ns,
         ops=tuple(OpCost(op, count, total) for op, (count, total) in ops),
@@ -199,7 +196,7 @@ def _iterator(
         is_autotuned=parameters.get("autotune") is True,
         buffer_size=_integer(node, "buffer_limit") or _integer(node, "buffer_size"),
         buffered_elements=sum(fills) / len(fills) if fills else None,
-        element_bytes=_element_bytes(calls, model),
+        element_bytes=models.element_bytes(node, calls),
         elements=sums.num_calls or sums.produced or None,
         parameters=parameters,
         is_async=asynchronous,
@@ -259,12 +256,6 @@ def _integer(node: Node, name: str) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _element_bytes(calls: tuple[Call, ...], model: ModelNode | None) -> int | None:
-    if model is not None and model.num_elements and model.bytes_produced:
-        return model.bytes_produced // model.num_elements
-    return calls[-1].element_bytes if calls else None
-
-
 def _notes(iterators: list[Iterator]) -> tuple[str, ...]:
     notes = []
     for it in iterators:
@@ -287,7 +278,7 @@ def _consumer_of(context: Context, iterators: list[Iterator]) -> Consumer | None
     ids = {call.id for it in iterators for call in it.calls}
     by_call: dict[str | None, Consumer] = {}
     for consumer in context.recording.consumers:
-        executed = _executed_call(context, consumer.call_id, ids)
+        executed = executed_call(context.calls, consumer.call_id, ids)
         if executed not in by_call or consumer.is_main:
             by_call[executed] = consumer
     for it in iterators:
@@ -295,44 +286,3 @@ def _consumer_of(context: Context, iterators: list[Iterator]) -> Consumer | None
             if call.id in by_call:
                 return by_call[call.id]
     return None
-
-
-def _executed_call(context: Context, call_id: str | None, ids: set[str]) -> str | None:
-    """The call itself or the nearest one it was made from that an iterator stands for: options, say, leave none behind."""
-    seen = 0
-    while call_id is not None and call_id not in ids and seen < MOST_CALLS_BEHIND:
-        call = context.calls.get(call_id)
-        call_id = call.inputs[0] if call is not None and len(call.inputs) == 1 else None
-        seen += 1
-    return call_id if call_id in ids else None
-
-
-def _model_of(context: Context, root: Node) -> IteratorModel | None:
-    """tf.data's model of the pipeline's iterator: the one whose consumer took from a call of this pipeline."""
-    if context.recording is None:
-        return None
-    ids = {call.id for node in root.walk() for call in calls_of(node, context.calls)}
-    consumers = {c.id: c.call_id for c in context.recording.consumers}
-    for model in context.recording.models:
-        if _executed_call(context, consumers.get(model.consumer_id), ids) is not None:
-            return model
-    return None
-
-
-def _align_model(root: Node, model: IteratorModel) -> dict[int, ModelNode]:
-    """Walk both trees together, pairing inputs of the same type in order; what has no partner stays without."""
-    nodes = {node.id: node for node in model.nodes}
-    aligned: dict[int, ModelNode] = {}
-    pairs = [(root, nodes.get(model.output))]
-    while pairs:
-        node, partner = pairs.pop()
-        if partner is None or node.index in aligned:
-            continue
-        aligned[node.index] = partner
-        rest = [nodes[i] for i in partner.inputs if i in nodes]
-        for child in node.children:
-            match = next((m for m in rest if m.name == child.type), None)
-            if match is not None:
-                rest.remove(match)
-                pairs.append((child, match))
-    return aligned

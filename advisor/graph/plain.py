@@ -4,8 +4,9 @@ In: the main pipeline as profiled, and the recording.  Out: the same pipeline wi
 and how much longer the profiled steps took.
 
 Python times a whole `next`, with what TensorFlow does around the iterator; how much that is shows in the profiled stretch,
-where both are known, and is taken off. Where Python does not see the wait (Keras fetches inside its step function), the
-share of the profiled steps is kept: only the step time is the plain one.
+where both are known, and is taken off, as much shorter as all of a step is without the profiler. A pipeline that was run
+alone, to prove something, has nothing else in its steps. Where Python does not see the wait (Keras fetches inside its step
+function), the share of the profiled steps is kept: only the step time is the plain one.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     profiled = _between(series, window.start_ns, window.end_ns)
     if len(plain.start_ns) < PLAIN_MIN_STEPS:
         return pipeline, None
-    if series.wait_ns:
-        around_ns = 0
+    if recording.is_pipeline_alone:
+        wait = plain.end_ns - plain.start_ns
+    elif series.wait_ns:
+        around_ns = 0.0
         if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
-            around_ns = max(0, int(np.median(profiled.wait_ns)) - pipeline.steps.wait_median_ns)
-        wait = np.maximum(0, plain.wait_ns - around_ns)
+            longer = np.median(profiled.end_ns - profiled.start_ns) / max(1, np.median(plain.end_ns - plain.start_ns))
+            around_ns = max(0, np.median(profiled.wait_ns) - pipeline.steps.wait_median_ns) / max(1, longer)
+        wait = np.maximum(0, plain.wait_ns - around_ns).astype(np.int64)
     else:
         wait = ((plain.end_ns - plain.start_ns) * pipeline.wait_share).astype(np.int64)
     steps = replace(plain, wait_ns=wait)

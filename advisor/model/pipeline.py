@@ -55,6 +55,9 @@ class Iterator:
     """Its own work on whatever thread: self time that is not waiting, plus its functions' runs. Summed over threads."""
     function_ns: int = 0
     """Time of its functions' executors, summed over threads."""
+    unprofiled_ns: float | None = None
+    """Its own work for an element without the profiler, by tf.data's model; None: not known. The model counts no more of a
+    function than its ops, and nothing of what other threads do for it."""
     python_ns: int = 0
     """The part of it inside ops that run Python."""
     ops: tuple[OpCost, ...] = ()

@@ -281,6 +281,8 @@ class Recording:
     """None: the window never opened."""
     usage: Usage | None = None
     models: tuple[IteratorModel, ...] = ()
+    plain_models: tuple[IteratorModel, ...] = ()
+    """The same over the stretch without the profiler, whose own cost is no part of them."""
     keras: dict[str, Scalar] = field(default_factory=dict)
     """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, where Keras was used."""
     ceiling_step_ns: tuple[int, ...] = ()

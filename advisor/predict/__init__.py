@@ -40,6 +40,7 @@ from advisor.predict.rewrites import (
     serial_maps,
     top_iterator,
 )
+from advisor.predict.spreading import predict_parallel
 from advisor.predict.structure import (
     batch_behind,
     consumed_call,
@@ -88,6 +89,7 @@ __all__ = [
     "overlap_factors",
     "parallel_safety",
     "payoff",
+    "predict_parallel",
     "predict_speedup",
     "python_share",
     "rows_per_step",

@@ -23,6 +23,7 @@ from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.demand import UNCHANGED, Demands, demands
+from advisor.predict.unprofiled import unprofiled
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
@@ -45,6 +46,7 @@ def predict_speedup(
     still has to be done somewhere; missing means 1, because work run in parallel is not less work. A cache or a cheaper
     function sets both.
     """
+    pipeline = unprofiled(pipeline)
     found = demands(analysis, pipeline)
     return None if found is None else predict_from(found, analysis, pipeline, cost_factors, work_factors)
 

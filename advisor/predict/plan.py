@@ -20,6 +20,7 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.demand import Demands, demands
 from advisor.predict.memory import MEMORY_SHARE
 from advisor.predict.operational import combined_factors, predict_from
+from advisor.predict.unprofiled import unprofiled
 from advisor.units import format_bytes, format_many, format_range, format_ratio
 
 MAX_FINDINGS = 8
@@ -45,6 +46,7 @@ def outlook(
 
     `findings`: those of the report. `allowed`: those of them whose fixes are legal, allowed and compatible with each other.
     """
+    pipeline = unprofiled(pipeline)
     found = demands(analysis, pipeline)
     if found is None:
         return None
@@ -90,20 +92,20 @@ def _best(
         _Known.of(each, found, analysis, pipeline) for each in allowed if each.prediction and each.prediction.effects
     ]
     known = sorted(known, key=lambda each: -each.own.value)[:MAX_FINDINGS]
-    predicted: list[tuple[tuple[Finding, ...], Prediction]] = []
+    predicted: list[tuple[tuple[_Known, ...], Prediction]] = []
     for together in _sets(known):
-        chosen = tuple(each.finding for each in together)
-        if not _fits(chosen, room):
+        if not _fits([each.finding for each in together], room):
             continue
         factors = combined_factors(effect for each in together for effect in each.effects)
         prediction = predict_from(found, analysis, pipeline, *factors)
         if prediction is not None and prediction.value >= WORTH_MORE:
-            predicted.append((chosen, _as_sure(prediction, together)))
+            predicted.append((together, _as_sure(prediction, together)))
     if not predicted:
         return None
     most = max(prediction.value for _, prediction in predicted)
-    chosen, prediction = next(each for each in predicted if WORTH_MORE * each[1].value >= most)
-    cost, work = combined_factors(prediction.effects)
+    known_best, prediction = next(each for each in predicted if WORTH_MORE * each[1].value >= most)
+    chosen = [each.finding for each in known_best]
+    cost, work = combined_factors(effect for each in known_best for effect in each.own.effects)
     limit = found.limits(cost, work)[0]
     is_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
     is_host = is_training and limit.resource in ("cpu", "gil") and limit.step_ns > _STILL_WAITING * found.consumer_ns

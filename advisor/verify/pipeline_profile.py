@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.machine import describe_host
+from advisor.capture.measurement import Capture
 from advisor.capture.monitor import Monitor
 from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import Recorder
 from advisor.capture.script import StopScript
-from advisor.capture.tracks import Tracks
+from advisor.capture.tracks import Track, Tracks
 from advisor.capture.window import Limits
 from advisor.fixes.edited_calls import edited_calls
 from advisor.fixes.replay import Replay
 from advisor.model.codec import encode
-from advisor.model.recording import Recording, ScriptExit
+from advisor.model.recording import Recording, ScriptExit, Usage
 from advisor.run_folder import write_whole
 from advisor.verify.meter import CannotMeasure
 
@@ -71,8 +73,9 @@ def profile_pipeline(
         consumers=tuple(each.consumer(True) for each in tracks.all()),
         steps=tuple(each.series() for each in tracks.all()),
         window=capture.window,
-        usage=capture.usage,
+        usage=_over_steps(capture, track),
         models=capture.models,
+        plain_models=capture.plain_models,
         is_pipeline_alone=True,
         warnings=tuple(warnings),
         **facts,
@@ -86,7 +89,7 @@ def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN40
 
     try:
         while True:
-            iterator = iter(dataset)
+            iterator: Any = iter(dataset)
             track.iterators += 1
             track.iterator = weakref.ref(iterator)
             count = 0
@@ -96,6 +99,7 @@ def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN40
                     next(iterator)
                 except StopIteration:
                     track.forget()
+                    iterator = None  # its end, beside another one that is at work already, may take as long as an epoch
                     break
                 count += 1
                 track.fetch_ns += time.time_ns() - start
@@ -103,6 +107,17 @@ def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN40
                 raise CannotMeasure("the edited pipeline gives no elements")
     except StopScript:
         return
+
+
+def _over_steps(capture: Capture, track: Track) -> Usage:
+    """What was used, over the time of the steps alone: what TensorFlow takes to end one epoch and begin the next is none."""
+    window = capture.window
+    steps = sum(
+        end - start
+        for start, end in zip(track.starts, track.ends, strict=True)
+        if window.plain_start_ns <= start and end <= window.plain_end_ns
+    )
+    return replace(capture.usage, wall_ns=steps) if 0 < steps < capture.usage.wall_ns else capture.usage
 
 
 def _give_up(why: str) -> Any:  # noqa: ANN401

@@ -19,6 +19,10 @@ ALL = Settings(allow=("rerandomized", "reordered", "numerics"))
 RULES = load_rules([], ALL)
 NO_PREFETCH = options(experimental_optimization__inject_prefetch=False)
 
+SPREADING = ("serial-map", "capped-parallelism")
+LOST = 0.6
+"""What threads that share work are predicted to lose at most of it (`advisor.predict.spreading`), with 0.1 ms an element."""
+
 CHANGES = {
     "serial-map": lambda ms: (
         (source(), map_("augment", ms=ms, random=True), batch(32)),
@@ -53,8 +57,9 @@ def test_the_predicted_step_is_the_one_that_follows(change, ms, consumer_ms, cor
     found = next((each for each in report.findings if each.rule == rule and each.prediction is not None), None)
     assume(found is not None)
     real = before.main.steps.mean_ns / after.main.steps.mean_ns
-    # What becomes a stage of its own is still added to the thread that it leaves: at most so much is promised too little.
-    assert 0.85 * real <= found.prediction.value <= 1.02 * real
+    # What becomes a stage of its own is still added to the thread that it leaves: at most so much is promised too little. On
+    # this line every thread works all the time, and elements are handed over for nothing.
+    assert (LOST if rule in SPREADING else 0.85) * real <= found.prediction.value <= 1.02 * real
     assert found.prediction.low <= real * 1.02 and real <= found.prediction.high * 1.02
     if report.outlook.plan is not None:
         assert report.outlook.plan.prediction.value >= found.prediction.value * 0.98 or found.fix is None
