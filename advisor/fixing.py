@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 OnProgress = Callable[[Progress], None]
 
 _LONGEST_OVERRUN_S = 30.0
-"""A trial that begins just before its deadline takes so long: comparing, filling a small cache, warming up, ten seconds of turns.
-A profile of the pipeline with what is kept takes no longer."""
+"""A trial that begins just before its deadline takes about so long: comparing, filling a small cache, warming up, six pairs of
+turns. A profile of the pipeline with what is kept takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)

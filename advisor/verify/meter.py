@@ -52,6 +52,8 @@ class Plan:
     """AUTOTUNE looks again after 10 ms, 20 ms, 40 ms ... and has made most of its changes by then."""
     fill_s: float = FILL_S
     budget_s: float = 90.0
+    """No new pair begins after that, once there are `min_turns`."""
+    longest_s: float = 90.0
     """No new pair begins after that."""
 
 
@@ -214,7 +216,8 @@ def measure(
     speedup: Interval | None = None
     with _without_collector():
         while len(pairs) < plan.max_turns:
-            if time.monotonic() - start > plan.budget_s:
+            spent_s = time.monotonic() - start
+            if spent_s > plan.longest_s or (spent_s > plan.budget_s and len(pairs) >= plan.min_turns):
                 break
             if len(pairs) % 2:
                 late, early = after.turn(), before.turn()

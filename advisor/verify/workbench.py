@@ -34,8 +34,9 @@ COMPARED_S = 3.0
 """... the longest time of the first pass, in seconds: the others take as many elements as that one."""
 COMPANION_ELEMENTS, COMPANION_S = 200, 1.0
 """The same for another dataset that the same text makes: its speed is not at stake."""
-_LEAST_FILL_S, _LEAST_TURNS_S = 5.0, 10.0
-"""However little is left of the budget, a trial that has begun gets so long, s: less would measure nothing."""
+_LEAST_FILL_S, _LONGEST_TURNS_S = 5.0, 45.0
+"""However little is left of the budget, a trial that has begun may take so long to fill its caches, and for the fewest turns that
+say anything, s: all that it took until then would be for nothing otherwise."""
 _SAMPLED_ELEMENTS = 32
 _RESERVE = 1.1
 """A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
@@ -144,7 +145,8 @@ class Workbench:
                 peak = memory.peak_bytes  # less what the side before holds, as if only this one were there
                 peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
             # What was spent on comparing and filling caches is spent: what comes after this trial has its own time.
-            plan = replace(plan, budget_s=max(_LEAST_TURNS_S, deadline - time.monotonic()))
+            left_s = deadline - time.monotonic()
+            plan = replace(plan, budget_s=left_s, longest_s=max(_LONGEST_TURNS_S, left_s))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
             return _with_memory(replace(trial, note=_sentence(str(error))), peaks)

@@ -1,0 +1,107 @@
+"""What two threads do of the work of one, and what it costs to hand elements over: the source of `advisor.predict.spreading`.
+
+    python benchmarks/hand_over.py [--seconds 3] [--turns 3]
+
+In: maps of different cost, from an addition to a photograph decoded and resized.  Out: for each its time an element on one
+thread and on two (and what AUTOTUNE makes of it), the CPU time, and the efficiency: how much of two threads' time is work.
+Rewrites that would hide the difference (parallel maps by themselves, map and batch made one) are off. Run it alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import sample_data
+import tensorflow as tf
+
+TEXT = "Lorem ipsum, dolor sit amet; consectetur (adipiscing) elit, sed do " * 3
+BATCH = 8
+"""Small enough that a batch of photographs takes a few milliseconds only."""
+
+
+def add(x: Any) -> Any:
+    """Nothing but the cost of calling a function."""
+    return x + 1
+
+
+def words(x: Any) -> Any:
+    """A line of text, in lower case, cut into words."""
+    text = tf.strings.lower(tf.strings.as_string(x) + TEXT)
+    return tf.size(tf.strings.split(tf.strings.regex_replace(text, "[^a-z0-9_]+", " ")))
+
+
+def matmuls(count: int) -> Callable[[Any], Any]:
+    """So many products of small matrices, one after the other."""
+
+    def function(x: Any) -> Any:
+        y = tf.cast(x % 7, tf.float32) + tf.zeros((64, 64))
+        for _ in range(count):
+            y = tf.matmul(y, y) * 1e-3
+        return tf.reduce_sum(y)
+
+    return function
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--turns", type=int, default=3)
+    options = parser.parse_args()
+    files = sorted(str(file) for file in sample_data.image_folder(480).glob("*/*.jpg"))
+
+    def photo(x: Any) -> Any:
+        image = tf.io.decode_jpeg(tf.io.read_file(tf.gather(files, x % len(files))), channels=3)
+        return tf.image.resize(image, (64, 64), antialias=True) / 255.0
+
+    print("| map | one thread | two | AUTOTUNE | CPU on one | on two | efficiency of two |")
+    print("|---|---|---|---|---|---|---|")
+    cases = {"add": add, "words": words, "2 matmuls": matmuls(2), "8 matmuls": matmuls(8), "40 matmuls": matmuls(40)}
+    for name, function in {**cases, "photo": photo}.items():
+        seen = [
+            [measure(function, calls, options.seconds) for calls in (None, 2, tf.data.AUTOTUNE)]
+            for _ in range(options.turns)
+        ]
+        (one, cpu_one), (two, cpu_two), (auto, _) = (
+            tuple(statistics.median(turn[place][part] for turn in seen) for part in range(2)) for place in range(3)
+        )
+        print(
+            f"| {name} | {one:.1f} us | {two:.1f} us | {auto:.1f} us | {cpu_one:.1f} us | {cpu_two:.1f} us | {one / two / 2:.2f} |",
+            flush=True,
+        )
+
+
+def measure(function: Callable[[Any], Any], calls: int | None, seconds: float) -> tuple[float, float]:
+    """(time, CPU time) of an element, us."""
+    plain = tf.data.Options()
+    plain.experimental_optimization.map_and_batch_fusion = False
+    plain.experimental_optimization.map_parallelization = False
+    dataset = tf.data.Dataset.range(1 << 40).map(function, num_parallel_calls=calls).batch(BATCH).with_options(plain)
+    iterator = iter(dataset)
+    end = time.perf_counter() + seconds / 2  # AUTOTUNE settles meanwhile
+    while time.perf_counter() < end:
+        next(iterator)
+    start, cpu, count = time.perf_counter(), cpu_s(), 0
+    while time.perf_counter() - start < seconds:
+        next(iterator)
+        count += BATCH
+    return (time.perf_counter() - start) / count * 1e6, (cpu_s() - cpu) / count * 1e6
+
+
+def cpu_s() -> float:
+    """CPU time of this process so far, s."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Epochs of Keras are counted where they come to the end of the dataset, and only there; files are sized on the way."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.tensorflow
+
+SCRIPT = """
+    import keras, numpy as np, tensorflow as tf
+    data = tf.data.Dataset.range(40).map(lambda x: (tf.ones((4,)), tf.ones((1,)))).batch(4)
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+
+    class Stops(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.stop_training = self.epoch == 1 and batch == 3
+        def on_epoch_begin(self, epoch, logs=None):
+            self.epoch = epoch
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("fit", "expected"),
+    [
+        ("model.fit(data, epochs=3, verbose=0)", (3, 30)),
+        ("model.fit(data, epochs=3, verbose=0, validation_data=data.take(2))", (3, 30)),
+        ("model.fit(data.repeat(), epochs=3, steps_per_epoch=5, verbose=0)", (0, 0)),
+        ("model.fit(data, epochs=3, verbose=0, callbacks=[Stops()])", (1, 10)),
+    ],
+    ids=["whole", "with validation", "so many steps", "stopped in the middle of the second"],
+)
+def test_finished_epochs(watch, fit, expected):
+    run = watch(textwrap.dedent(SCRIPT) + fit, to_end=True, is_profiled=False)
+    fitting = next(consumer for consumer in run.recording.consumers if consumer.kind == "keras.fit")
+    assert (fitting.finished_epochs, fitting.finished_steps) == expected
+
+
+def test_the_window_ends_an_epoch_for_us_not_for_keras(watch):
+    run = watch(textwrap.dedent(SCRIPT) + "model.fit(data.repeat(500), epochs=3, verbose=0)", steps=5, warmup=12)
+    assert run.main.kind == "keras.fit" and run.main.finished_epochs == 0
+
+
+def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("a line of text\n" * 100)
+    run = watch(
+        """
+        import glob, tensorflow as tf
+        files = sorted(glob.glob("*.txt"))
+        lines = tf.data.TextLineDataset(files)
+        listed = tf.data.Dataset.list_files("*.txt").interleave(tf.data.TextLineDataset)
+        for _ in lines.repeat(10): pass
+        for _ in listed: pass
+        """,
+        to_end=True,
+    )
+    assert run.call("TextLineDataset").file_bytes == 4500
+    assert run.call("list_files").file_bytes == 4500
+    assert run.call("interleave").file_bytes is None
+
+
+def test_the_unprofiled_stretch_has_models_of_its_own(watch):
+    run = watch(
+        """
+        import tensorflow as tf
+        data = tf.data.Dataset.range(1 << 40).map(lambda x: tf.reduce_sum(tf.random.normal((200,)))).shuffle(50).batch(8)
+        for batch in data: pass
+        """
+    )
+    (model,) = run.recording.plain_models
+    counted = {node.name: node for node in model.nodes}
+    window = run.recording.window
+    assert counted["Shuffle"].num_elements == pytest.approx(8 * window.plain_steps, rel=0.2)
+    assert counted["Shuffle"].processing_time_ns > 0
