@@ -67,17 +67,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     cases = {"add": add, "words": words, "2 matmuls": matmuls(2), "8 matmuls": matmuls(8), "40 matmuls": matmuls(40)}
     for name, function in {**cases, "photo": photo}.items():
-        seen = [
-            [measure(function, calls, options.seconds) for calls in (None, 2, tf.data.AUTOTUNE)]
-            for _ in range(options.turns)
-        ]
-        (one, cpu_one), (two, cpu_two), (auto, _) = (
-            tuple(statistics.median(turn[place][part] for turn in seen) for part in range(2)) for place in range(3)
-        )
-        print(
-            f"| {name} | {one:.1f} us | {two:.1f} us | {auto:.1f} us | {cpu_one:.1f} us | {cpu_two:.1f} us | {one / two / 2:.2f} |",
-            flush=True,
-        )
+        seen: dict[int | None, list[tuple[float, float]]] = {None: [], 2: [], tf.data.AUTOTUNE: []}
+        for _ in range(options.turns):
+            for calls, found in seen.items():
+                found.append(measure(function, calls, options.seconds))
+        one, two, auto = (statistics.median(wall for wall, _ in found) for found in seen.values())
+        cpu_one, cpu_two, _ = (statistics.median(cpu for _, cpu in found) for found in seen.values())
+        times = " | ".join(f"{us:.1f} us" for us in (one, two, auto, cpu_one, cpu_two))
+        print(f"| {name} | {times} | {one / two / 2:.2f} |", flush=True)
 
 
 def measure(function: Callable[[Any], Any], calls: int | None, seconds: float) -> tuple[float, float]:

@@ -57,7 +57,7 @@ def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> in
             return (
                 each.cardinality if each.id == call.id else None if ratio is None else round(each.cardinality * ratio)
             )
-    steps, seen = steps_per_epoch(analysis, pipeline), _window_elements(pipeline, call)
+    steps, seen = steps_per_epoch(analysis, pipeline), window_elements(pipeline, call)
     if not seen:
         return None
     if steps and pipeline.num_elements:
@@ -116,11 +116,11 @@ def _windows_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> fl
 
 def _elements(pipeline: Pipeline, call: Call, feeding: Call) -> float | None:
     """Elements behind `call` for each behind `feeding`, as the window saw it."""
-    above, below = _window_elements(pipeline, call), _window_elements(pipeline, feeding)
+    above, below = window_elements(pipeline, call), window_elements(pipeline, feeding)
     return above / below if above and below and below >= _FEW else None
 
 
-def _window_elements(pipeline: Pipeline, call: Call) -> int | None:
+def window_elements(pipeline: Pipeline, call: Call) -> int | None:
     """Elements that came out of `call` in the window; None: unknown."""
     it, fused = iterator_of(pipeline, call), _fused(pipeline, call)
     if it is not None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.predict.memory import window_elements
 from advisor.predict.operational import predict_speedup
 
 EFFICIENCY = (0.65, 0.8, 1.0)
@@ -45,7 +46,8 @@ def _factors(
     pipeline: Pipeline, iterators: Sequence[Iterator], least: float, efficiency: float, hand_over_ns: float
 ) -> dict[str, float]:
     """What the cost of each is multiplied by: never more than 1, for nobody is made to run slower in parallel."""
-    elements = iterators[0].elements or 0
+    call = iterators[0].main_call  # of a map and a batch that were made one, each map is handed over
+    elements = (window_elements(pipeline, call) if call is not None else None) or iterators[0].elements or 0
     profiled_ns = pipeline.span_ns / pipeline.num_elements if pipeline.num_elements else 0.0
     plain = pipeline.steps.mean_ns / profiled_ns if pipeline.steps is not None and profiled_ns else 1.0
     each_ns = sum(it.busy_ns for it in iterators) / elements * plain if elements else 0.0

@@ -30,7 +30,8 @@ def profiled(slowdown: float, shuffle_ns: float | None, function_ns: int = 1):
     total = sum(it.busy_ns for it in iterators)
     iterators = [replace(it, blame_share=it.busy_ns / total) for it in iterators]
     steps = replace(main.steps, mean_ns=round(main.span_ns / main.num_elements))
-    main = replace(main, iterators=tuple(iterators), steps=steps, span_ns=round(main.span_ns * slowdown))
+    main = replace(main, iterators=tuple(iterators), steps=steps)
+    main = replace(main, span_ns=round(main.span_ns * slowdown), wait_ns=round(main.wait_ns * slowdown))
     return replace(analysis, pipelines=(main,)), main
 
 
@@ -68,7 +69,7 @@ def test_nothing_changes_without_a_model_or_without_functions():
 
 def test_a_cache_is_predicted_from_what_remains_unwatched():
     """What a cache leaves is the shuffle: at its profiled cost it would seem to be a third of all."""
-    watched, main = profiled(2.0, None)
+    watched, _ = profiled(2.0, None)
     known, _ = profiled(2.0, 1_000.0)
 
     def gain(analysis):
