@@ -5,8 +5,11 @@ and how much longer the profiled steps took.
 
 Python times a whole `next`, with what TensorFlow does around the iterator; how much that is shows in the profiled stretch,
 where both are known, and is taken off, as much shorter as all of a step is without the profiler. A pipeline that was run
-alone, to prove something, has nothing else in its steps. Where Python does not see the wait (Keras fetches inside its step
-function), the share of the profiled steps is kept: only the step time is the plain one.
+alone, to prove something, has nothing else in its steps.
+
+Where Python does not see the wait (Keras fetches inside its step function), it lies between two bounds: the share of the profiled
+steps, if the profiler makes all of a step longer alike; and what is left of the plain step when the consumer's own time is as in
+the profiled ones, if it makes only the pipeline longer. On small elements the two are far apart; the middle is taken.
 """
 
 from __future__ import annotations
@@ -40,13 +43,23 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
             around_ns = max(0, np.median(profiled.wait_ns) - pipeline.steps.wait_median_ns) / max(1, longer)
         wait = np.maximum(0, plain.wait_ns - around_ns).astype(np.int64)
     else:
-        wait = ((plain.end_ns - plain.start_ns) * pipeline.wait_share).astype(np.int64)
+        wait = ((plain.end_ns - plain.start_ns) * _unseen_share(pipeline, plain, profiled)).astype(np.int64)
     steps = replace(plain, wait_ns=wait)
     share = steps.total_wait_ns / max(1, steps.span_ns)
     overhead = None
     if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
         overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
     return replace(pipeline, steps=describe(steps), wait_ns=round(share * pipeline.span_ns)), overhead
+
+
+def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
+    """Share of the plain steps that the consumer waited, as the profiled ones tell."""
+    share = pipeline.wait_share
+    if len(profiled.start_ns) < PLAIN_MIN_STEPS:
+        return share
+    longer = (profiled.span_ns / len(profiled.start_ns)) / max(1.0, plain.span_ns / len(plain.start_ns))
+    least = max(0.0, 1 - (1 - share) * longer)
+    return (share + min(share, least)) / 2
 
 
 def _main_series(recording: Recording) -> StepSeries | None:

@@ -94,9 +94,23 @@ class Side:
     _QUIET_S = 2.0
     """Buffers may take so long to fill after a turn."""
 
-    def __init__(self, name: str, dataset: Any, caches: list[Any], plan: Plan) -> None:  # noqa: ANN401
-        """`caches`: the dataset objects of its caches, inputs first; filling them there fills them for every iterator."""
+    def __init__(
+        self,
+        name: str,
+        dataset: Any,  # noqa: ANN401
+        caches: list[Any],
+        plan: Plan,
+        is_fill_needed: bool = True,
+    ) -> None:
+        """`caches`: the dataset objects of its caches, inputs first; filling them there fills them for every iterator.
+
+        `is_fill_needed`: whether one that cannot be filled is an obstacle. If not (it is the script's own), the side is measured
+        as its first epoch goes: that is all that training has of it.
+        """
         self.name, self._dataset, self._caches, self._plan = name, dataset, caches, plan
+        self._is_fill_needed = is_fill_needed
+        self._least_free: float | None = None
+        """Bytes of memory that must stay free while a cache grows; None: none does."""
         self._iterator: Any = None
         self._epoch_s: float | None = None
         """Length of an epoch, where one has been seen."""
@@ -107,8 +121,13 @@ class Side:
         deadline = time.monotonic() + self._plan.fill_s
         least_free = _least_free_bytes()
         on_progress()
-        for cache in self._caches:
-            self._fill(cache, deadline, least_free, on_progress)
+        try:
+            for cache in self._caches:
+                self._fill(cache, deadline, least_free, on_progress)
+        except CannotMeasure:
+            if self._is_fill_needed:
+                raise
+            self._least_free = least_free
         start = time.monotonic()
         count = 0
         while (elapsed := time.monotonic() - start) < self._plan.warmup_s or count < 2:
@@ -159,6 +178,9 @@ class Side:
 
             raise CannotMeasure(f"the pipeline {self.name} fails: {one_line(error)}") from error
         self._epoch_count += 1
+        if self._least_free is not None and self._epoch_count % 64 == 0 and memory_bytes()[1] < self._least_free:
+            self._iterator = None
+            raise CannotMeasure(f"a cache of the pipeline {self.name} does not fit: memory runs out")
         return 1
 
     def _fill(self, cache: Any, deadline: float, least_free: float, on_progress: Callable[[], None]) -> None:  # noqa: ANN401

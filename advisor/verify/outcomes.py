@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from advisor import units
 from advisor.fixes.sharing import sentence_of_sharing
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
+from advisor.model.outlook import Outlook
 from advisor.model.proof import Proof, Side
 from advisor.model.recording import Call
 from advisor.verify.end_to_end import EndToEnd, median_of
@@ -129,7 +130,20 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         fixes=tuple(outcome for outcome in outcomes if outcome is not None),
         comparison=comparison_of(loop.total, whole, before, after),
         proof=proof,
+        outlook=_undisproved(report, loop),
     )
+
+
+def _undisproved(report: Report, loop: LoopResult) -> Outlook | None:
+    """The outlook, without its plan where a change of that was tried and gains nothing: what is measured goes before what is
+    predicted.
+    """
+    outlook = report.outlook
+    if outlook is None or outlook.plan is None:
+        return outlook
+    failed = [each.finding for each in loop.attempts if not each.is_kept and each.trial.verdict != REFUSED]
+    is_failed = any(report.findings[place] in failed for place in outlook.plan.findings)
+    return replace(outlook, plan=None) if is_failed else outlook
 
 
 def _mistakes_of_rules(loop: LoopResult) -> list[RuleError]:

@@ -138,7 +138,7 @@ class Workbench:
         try:
             for name, work in (("as it is", before), ("with the fix", after)):
                 with PeakMemory() as memory:
-                    side = Side(name, work.dataset(self._call_id), _caches(work), plan)
+                    side = Side(name, work.dataset(self._call_id), _caches(work), plan, is_fill_needed=work is after)
                     sides.append(side)
                     side.prepare(lambda: self._report("warming up", len(sides), 2))
                 alone_bytes = alone_bytes or memory.start_bytes
@@ -183,7 +183,7 @@ class Workbench:
         from advisor.verify.pipeline_profile import profile_pipeline
 
         work = self._rebuild(self._spread(edits))
-        side = Side("with the fixes", work.dataset(self._call_id), _caches(work), Plan())
+        side = Side("with the fixes", work.dataset(self._call_id), _caches(work), Plan(), is_fill_needed=bool(edits))
         self._report("profiling", 0, None)
         side.prepare(lambda: self._report("warming up", 0, None))
         side.close()

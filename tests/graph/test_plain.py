@@ -67,9 +67,15 @@ def test_a_pipeline_alone_has_nothing_but_waiting():
     assert pipeline.wait_share == 1
 
 
-def test_without_waits_the_profiled_share_is_kept():
+def test_without_waits_the_share_lies_between_what_the_profiler_may_have_done():
+    """80 % of 30 ms under the profiler, 10 ms without: 80 %, if it made all of a step longer alike; 40 % if only the waiting."""
     pipeline, _ = use_plain_steps(PROFILED, recording(10, 30, None, 0))
     assert pipeline.steps is not None and pipeline.steps.median_ns == 10 * MS
+    assert pipeline.wait_share == pytest.approx(0.6, abs=1e-6)
+
+
+def test_without_waits_and_with_a_profiler_that_costs_nothing_the_share_is_kept():
+    pipeline, _ = use_plain_steps(PROFILED, recording(30, 30, None, 0))
     assert pipeline.wait_share == pytest.approx(0.8, abs=1e-6)
 
 

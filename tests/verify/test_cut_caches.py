@@ -70,3 +70,15 @@ def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, t
     side = Side("with the fix", endless, _caches(work), Plan())
     with pytest.raises(CannotMeasure, match="does not fit: after 576 elements"):
         side.prepare()
+
+
+def test_a_cache_of_the_script_that_never_fills_is_measured_as_it_is(recorded, tf):
+    """It is what training has of it; one that a fix adds must be full, or the fix is not tried."""
+    slow = tf.data.Dataset.range(10_000).map(lambda x: tf.reduce_sum(tf.random.normal((400, 400)))).cache()
+    _, work = recorded.replaying(slow)
+    plan = Plan(fill_s=0.3, warmup_s=0.2, turn_s=0.2)
+    with pytest.raises(CannotMeasure, match="was not full after 0 s"):
+        Side("with the fix", slow, _caches(work), plan).prepare()
+    side = Side("as it is", slow, _caches(work), plan, is_fill_needed=False)
+    side.prepare()
+    assert side.turn().elements > 0

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from advisor.engine import load_rules
+from advisor.engine.run import run_rules
 from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
 from advisor.model.outcome import Interval
+from advisor.settings import Settings
+from advisor.testing import batch, map_, pipeline, shuffle, source
 from advisor.verify.end_to_end import EndToEnd, RunSteps
 from advisor.verify.loop import Attempt, LoopResult
-from advisor.verify.outcomes import is_proved, sentence_of
+from advisor.verify.outcomes import ProofFacts, is_proved, report_of, sentence_of
 from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.verify.whole_script import prove_on_script
 
@@ -100,3 +106,16 @@ def test_without_time_to_find_the_culprit_nothing_is_proved() -> None:
     assert not is_proved(proved)
     assert len(result.kept) == 2
     assert runs.notes == []
+
+
+@pytest.mark.parametrize(("trial", "has_plan"), [(ALONE, True), (replace(ALONE, verdict=SAME), False)])
+def test_a_plan_that_was_tried_in_vain_is_not_repeated(trial: Trial, has_plan: bool) -> None:
+    stages = source(bytes=20_000), map_("decode", ms=5, bytes=9_000), shuffle(), batch(32)
+    report = run_rules(pipeline(*stages, consumer_ms=5, epochs=3).analysis, load_rules([], Settings()), Settings())
+    assert report.outlook is not None and report.outlook.plan is not None
+    planned = report.findings[report.outlook.plan.findings[0]]
+    attempt = Attempt(planned, trial, is_kept=trial.verdict == FASTER)
+    loop = LoopResult((attempt,), (planned,) if attempt.is_kept else ())
+    proved = report_of(report, loop, None, ProofFacts())
+    assert proved.outlook is not None and (proved.outlook.plan is not None) == has_plan
+    assert proved.outlook.limits == report.outlook.limits

@@ -1,0 +1,109 @@
+"""The last official tool on the same captures: does TensorBoard's tf.data bottleneck analysis name the right iterator?
+
+    python benchmarks/bottleneck_accuracy.py --runs RUNS
+    python -m venv official && official/bin/pip install tensorboard-plugin-profile==2.19.0
+    python benchmarks/official_tool.py RUNS official/bin/python [--write-docs]
+
+In: run folders that `bottleneck_accuracy.py` kept, `bottlenecks/truth.json`, and a Python that has the last release with the tool
+(`tf_data_bottleneck_analysis^`).  Out: for each script what that tool names, and how often it is right.
+
+The tool knows no source lines. So it is given ours: the iterator that it names is looked up in our graph of the same run, and
+right if the call behind that stands on the line of the bottleneck. Where it finds no bottleneck ("not input bound") that is
+right where there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from bottleneck_accuracy import Case, read_cases, read_truths
+from published import machine_sentence, write_section
+
+from advisor.errors import AdvisorError
+from advisor.graph import analyse
+from advisor.model.codec import decode
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Recording
+from advisor.trace import read_trace
+
+TOOL = "tf_data_bottleneck_analysis"
+_TASK = """
+import json, sys
+from tensorboard_plugin_profile.convert import raw_to_tool_data
+print(raw_to_tool_data.xspace_to_tool_data(sys.argv[2:], sys.argv[1] + "^", {})[0])
+"""
+_BOTTLENECK = re.compile(r"<b>(.*?)</b>.*?</u>: (.*?)<br/>")
+
+
+def main() -> None:
+    """Ask the tool about every run, print, and write the table if told to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("python", type=Path, help="an interpreter with tensorboard-plugin-profile 2.19.0")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
+    options = parser.parse_args()
+    truths = read_truths()
+    rows, right, judged = [], 0, 0
+    for case in read_cases([]):
+        truth = truths[case.name].verdict()
+        named, node = ask(case, options.runs / case.name, options.python)
+        verdict = "unclear" if truth == "unclear" else "yes" if node == truth else "no"
+        judged += verdict != "unclear"
+        right += verdict == "yes"
+        rows.append(f"| {case.name} | {truth} | {named} | {node} | {verdict} |")
+        print(rows[-1], flush=True)
+    summary = f"Named rightly by TensorBoard's {TOOL}: {right} of {judged}."
+    print(summary)
+    if options.write_docs:
+        table = ["| case | bottleneck by intervention | it names | that is | right |", "|---|---|---|---|---|", *rows]
+        write_section("official-tool", [machine_sentence(), summary, "", *table])
+
+
+def ask(case: Case, run: Path, python: Path) -> tuple[str, str]:
+    """(what the tool says, the node of that: `none` for not input-bound)."""
+    profiles = [str(path) for path in sorted(run.glob("plugins/profile/*/*.xplane.pb"))]
+    if not profiles:
+        sys.exit(f"{run} holds no profile; run bottleneck_accuracy.py --runs {run.parent} first.")
+    done = subprocess.run([python, "-c", _TASK, TOOL, *profiles], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"fails: {done.stderr.strip().splitlines()[-1]}", "nothing"
+    tables = json.loads(done.stdout)
+    answer = tables[2]
+    if answer["p"]["is_input_bound"] != "true":
+        return "not input bound", "none"
+    columns = [column["id"] for column in answer["cols"]]
+    rows = [dict(zip(columns, (cell["v"] for cell in row["c"]), strict=True)) for row in answer["rows"]]
+    if not rows:
+        return "nothing", "nothing"
+    worst = max(rows, key=lambda row: row["max_latency"])
+    found = _BOTTLENECK.search(worst["bottleneck"])
+    name, long_name = found.groups() if found else ("?", "")
+    return name, node_of(case, run, name, long_name)
+
+
+def node_of(case: Case, run: Path, name: str, long_name: str) -> str:
+    """The node whose line the call behind that iterator stands on."""
+    try:
+        recording = decode((run / "recording.json").read_bytes(), Recording)
+        analysis: Analysis = analyse(read_trace(run), recording, str(case.script))
+    except AdvisorError as error:
+        return f"? ({error})"
+    plain = re.sub(r"\[\d+\]", "", long_name)
+    iterators = [it for pipeline in analysis.pipelines for it in pipeline.iterators if it.name == name]
+    iterators = [it for it in iterators if re.sub(r"\[\d+\]", "", it.long_name) == plain] or iterators
+    for iterator in iterators:
+        call = iterator.main_call
+        if call is not None and call.site is not None:
+            node = case.node_at(call.site.line, call.site.end_line)
+            if node:
+                return node
+    return "injected or none of the script's"
+
+
+if __name__ == "__main__":
+    main()
