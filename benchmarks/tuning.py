@@ -36,6 +36,8 @@ from advisor.verify.order_statistics import median_interval
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 DOCS = ROOT / "docs" / "benchmarks.md"
+BUDGET = "15min"
+"""Enough to judge on the whole script what the pipeline alone cannot tell, and all changes together."""
 FIXED, WRITTEN, AUTOTUNE, EXPERT = "fixed", "as written", "AUTOTUNE everywhere", "expert"
 ORDER = (WRITTEN, AUTOTUNE, EXPERT, FIXED)
 
@@ -138,7 +140,7 @@ def measure(example: Example, turns: int, allow: str) -> Result:
             AUTOTUNE: replaced(written, example.autotune),
             EXPERT: replaced(written, example.expert),
         }
-        command = [sys.executable, "-m", "advisor", "fix", "--write", "--allow", allow, "--budget", "5min", "--json"]
+        command = [sys.executable, "-m", "advisor", "fix", "--write", "--allow", allow, "--budget", BUDGET, "--json"]
         report = Path(folder) / "fix.json"
         state = {**os.environ, "XDG_STATE_HOME": folder}  # backups of a copy are nobody's
         subprocess.run([*command, str(report), str(script)], check=True, env=state)

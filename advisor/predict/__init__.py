@@ -29,6 +29,7 @@ from advisor.predict.device import (
     step_site,
     steps_seen,
 )
+from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
@@ -91,6 +92,7 @@ __all__ = [
     "payoff",
     "predict_parallel",
     "predict_speedup",
+    "predict_without_start",
     "python_share",
     "rows_per_step",
     "saved_work",

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.fixes.patch import NotPlain, Patch
-from advisor.model.finding import Finding, Fix, InsertAfter, SetOption
+from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.units import NS_PER_S, format_ns
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
@@ -178,7 +178,14 @@ def needs_script(attempt: Attempt) -> bool:
     trial, fix = attempt.trial, attempt.finding.fix
     if trial.verdict == REFUSED:
         return not trial.is_replayable
-    return trial.verdict in (SAME, SLOWER) and fix is not None and only_overlaps(fix)
+    if fix is None or trial.verdict not in (SAME, SLOWER):
+        return False
+    return only_overlaps(fix) or (trial.verdict == SAME and only_reorders_work(fix))
+
+
+def only_reorders_work(fix: Fix) -> bool:
+    """Whether the fix only moves calls to other places: the same is done at another time, which may be while training goes on."""
+    return bool(fix.edits) and all(isinstance(edit, MoveAfter) for edit in fix.edits)
 
 
 def only_overlaps(fix: Fix) -> bool:
