@@ -164,6 +164,10 @@ train(dataset)
 dataset = slices(jpegs()).repeat(50).map(load, num_parallel_calls=AUTOTUNE).batch(16).prefetch(AUTOTUNE)
 train(dataset)
 """),
+    NearMiss("late-shuffle", "The buffer is small beside an epoch, so that it is soon full.", """
+images = slices(jpegs()).repeat(20).map(load, num_parallel_calls=AUTOTUNE).map(noisy)
+train(images.shuffle(64).batch(16).prefetch(AUTOTUNE), epochs=20)
+"""),
     NearMiss("map-inside-interleave", "The map inside is parallel.", """
 def images(start):
     return range_(start, start + 100).map(costly, num_parallel_calls=AUTOTUNE)

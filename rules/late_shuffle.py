@@ -181,7 +181,7 @@ EXAMPLES = (
             map_("augment", ms=0.5, random=True, calls=AUTOTUNE),
             shuffle(2_000),
             batch(32),
-            consumer_ms=14,
+            consumer_ms=24,
             cores=2,
         ),
         fixed="ds = ds.shuffle(2000)\nds = ds.map(scale)\nds = ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)\n",

@@ -86,6 +86,20 @@ def test_element_wise_functions_give_the_same_on_batches(tf):
         assert a.tobytes() == b.tobytes()
 
 
+def test_a_map_without_chance_behind_a_shuffle_gives_the_same_elements(tf):
+    """`late-shuffle`: the shuffle draws the same order of what the map has not yet seen."""
+
+    def epochs(dataset):
+        return [[int(x) for x in dataset] for _ in range(3)]
+
+    for seed in (None, 5):
+        tf.random.set_seed(1)
+        before = epochs(tf.data.Dataset.range(50).map(lambda x: x * x).shuffle(20, seed=seed))
+        tf.random.set_seed(1)
+        after = epochs(tf.data.Dataset.range(50).shuffle(20, seed=seed).map(lambda x: x * x))
+        assert before == after and before[0] != before[1]
+
+
 def test_a_filter_before_a_map_that_it_does_not_depend_on_keeps_the_same_elements(tf):
     pairs = tf.data.Dataset.from_tensor_slices((list(range(20)), [i % 3 for i in range(20)]))
 
