@@ -43,7 +43,17 @@ def test_a_handler_of_the_programs_own_is_left_alone(tmp_path):
     assert ended(tmp_path, "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))") == (7, "", "")
 
 
-def test_the_next_signals_do_not_disturb_and_the_default_comes_back():
+@pytest.fixture
+def default_handlers():
+    """As in a program that `nohup` did not start."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_the_next_signals_do_not_disturb_and_the_default_comes_back(default_handlers):
     with pytest.raises(Terminated) as raised, raising_when_terminated():
         try:
             signal.raise_signal(signal.SIGTERM)

@@ -49,7 +49,10 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     overhead = None
     if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
         overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
-    return replace(pipeline, steps=describe(steps), wait_ns=round(share * pipeline.span_ns)), overhead
+    wait_ns = round(share * pipeline.span_ns)
+    blamed = wait_ns / pipeline.wait_ns if pipeline.wait_ns else 1.0  # the blame of all iterators stays the whole wait
+    iterators = tuple(replace(it, blame_ns=round(it.blame_ns * blamed)) for it in pipeline.iterators)
+    return replace(pipeline, steps=describe(steps), wait_ns=wait_ns, iterators=iterators), overhead
 
 
 def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
