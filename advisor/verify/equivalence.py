@@ -100,15 +100,16 @@ class Equivalence:
     def _judge_random(self, edits: tuple[Edit, ...], before: Stream, after: Stream) -> Judgement:
         """Steps 2 to 4 of the module's text."""
         probes = self._probes
-        if len(after.rows) != len(before.rows):
-            return self._counts(before, after)
-        held = self._held_still(before, after)
+        is_counted_otherwise = len(after.rows) != len(before.rows)
+        held = "" if is_counted_otherwise else self._held_still(before, after)
         if held:
             return self._told(Safety.CHANGES, held)
         twin = probes.comparable(probes.original(TWIN))
         after_twin = probes.comparable(probes.collect(probes.dataset(edits, TWIN)[0], TWIN))
         if twin.rows == after_twin.rows and self._is_reproduced(before, after):
             return self._told(Safety.EXACT, "")
+        if is_counted_otherwise:
+            return self._counts(before, after)
         other = probes.comparable(probes.original(OTHER))
         order = self._order(edits, before, twin, after_twin, other)
         if order is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ class Workbench:
         too_big = self._cache_too_big(after)
         if too_big:
             return replace(trial, note=too_big)
-        return self._measured(trial, before, after, deadline)
+        return self._measured(trial, before, after, deadline, predicted_memory_bytes or 0)
 
     def _spread(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         return spread(edits, {call.id: call for call in self._recorder.calls()}) if self._is_text_edited else edits
@@ -130,13 +130,14 @@ class Workbench:
                 return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, note=note)
         return replace(trial, note=" ".join(_sentence(note) for note in (trial.note, *unseen) if note))
 
-    def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float) -> Trial:
+    def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
         plan = Plan(fill_s=max(_LEAST_FILL_S, min(FILL_S, deadline - time.monotonic())))
         sides: list[Side] = []
         peaks: list[int | None] = []
         alone_bytes = 0
         try:
             for name, work in (("as it is", before), ("with the fix", after)):
+                _check_room(peaks, alone_bytes, predicted_bytes)
                 with PeakMemory() as memory:
                     side = Side(name, work.dataset(self._call_id), _caches(work), plan, is_fill_needed=work is after)
                     sides.append(side)
@@ -219,6 +220,18 @@ def _upstream(dataset: Any, repeats: set[int]) -> Iterator[Any]:  # noqa: ANN401
         if id(each) not in repeats:
             yield each
             yield from _upstream(each, repeats)
+
+
+def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: int) -> None:
+    """Raise CannotMeasure where the second side would not fit beside the first: it has the same buffers and what its fix adds."""
+    if not peaks or peaks[0] is None:
+        return
+    needed, free = max(0, peaks[0] - alone_bytes) + predicted_bytes, memory_bytes()[1]
+    if free and needed > MEMORY_SHARE * free:
+        raise CannotMeasure(
+            f"not measured: beside the pipeline as it is, the one with the fix would take about {format_bytes(needed)}, and of "
+            f"the {format_bytes(free)} of memory that are left only {MEMORY_SHARE:.0%} may be used"
+        )
 
 
 def _with_memory(trial: Trial, peaks: list[int | None]) -> Trial:

@@ -18,6 +18,9 @@ from tests.recorded import install
 from tests.verify.random_pipelines import Script, build, chain_of, illegal, legal, scripts
 
 pytestmark = pytest.mark.tensorflow
+BOUNDS = Bounds(200, 10.0)
+"""A tenth of the elements that a trial compares. With fewer, figures of two distributions may be as different as this allows by
+chance, and what is random could be changed unseen."""
 _ALL = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 ordinary = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=_ALL)
 thorough = settings(max_examples=2000, deadline=None, suppress_health_check=_ALL)
@@ -40,7 +43,7 @@ def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
                 return
             claim = data.draw(st.sampled_from(choices), label="edits")
             event(type(claim.edits[0]).__name__)
-            judge = Equivalence(recorded.recorder, call_id, Bounds(60, 10.0), Path(files))
+            judge = Equivalence(recorded.recorder, call_id, BOUNDS, Path(files))
             judgement = judge.judge(claim.edits)
             if is_legal:
                 assert judgement.holds(claim.safety), (claim, judgement)

@@ -52,3 +52,13 @@ def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
     assert bench._cache_too_big(work(10)) == ""
     assert bench._cache_too_big(work(-2)) == ""
     assert "Not tried" in bench._cache_too_big(work(10_000))  # 32 KiB each: 344 MiB with what a cache takes beside them
+
+
+def test_the_second_side_must_fit_beside_the_first(monkeypatch):
+    """Its buffers are as large as those of the first, and what the fix adds comes on top."""
+    monkeypatch.setattr(workbench, "memory_bytes", lambda: (2 << 30, 500 << 20))
+    workbench._check_room([], 0, 1 << 30)  # nothing is known yet: the prediction was looked at before
+    workbench._check_room([None], 0, 1 << 30)
+    workbench._check_room([1000 << 20], 900 << 20, 300 << 20)
+    with pytest.raises(workbench.CannotMeasure, match="would take about 450 MiB"):
+        workbench._check_room([1000 << 20], 900 << 20, 350 << 20)
