@@ -94,12 +94,13 @@ class Probes:
     def _probe(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
         """Several passes over the dataset in one.
 
-        A pass over a complete one asks for one element more than there are, and so sees the end: only then does a `repeat` in
-        it make, for nothing, one more iterator of its input, which draws a seed (`shuffle`). Whoever reads ahead sees the end
-        in any case. Twins are kept from being fused to ShuffleAndRepeat, which draws no such seed, so that it does not matter
-        whether an edit parts a shuffle from its repeat.
+        A pass over a complete one sees its end: only then does a `repeat` in it make, for nothing, one more iterator of its
+        input, which draws a seed (`shuffle`). Whoever reads ahead sees the end in any case. It is not cut at the length of the
+        first pass, for where that is random, whoever reads ahead would draw numbers beyond the cut. Twins are kept from being
+        fused to ShuffleAndRepeat, which draws no such seed, so that it does not matter whether an edit parts a shuffle from
+        its repeat.
         """
-        probe = dataset.take(self.length + self.is_complete).repeat(self.epochs)
+        probe = (dataset if self.is_complete else dataset.take(self.length)).repeat(self.epochs)
         if seeding == AS_RECORDED:
             return probe
         import tensorflow as tf
