@@ -36,11 +36,12 @@ def main() -> None:
     """Run all, print, and write the table if told to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limits", type=int, nargs="+", default=[1500, 3000], metavar="MIB")
+    parser.add_argument("--only", action="append", choices=SCRIPTS, help="may be repeated")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     lines = [machine_sentence(), "", *COLUMNS.splitlines()]
     print(COLUMNS)
-    for name in SCRIPTS:
+    for name in options.only or SCRIPTS:
         for limit in options.limits:
             lines.append(row(name, limit))
             print(lines[-1], flush=True)

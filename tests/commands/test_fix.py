@@ -172,7 +172,7 @@ def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, vali
     validate(report)
     verdicts = {each["title"]: each for each in report["proof"]["fixes"]}
     outcomes = dict(zip(verdicts, report["fixes"], strict=True))
-    assert outcomes["Prefetch one"]["verdict"] == "same"
+    assert outcomes["Prefetch one"]["verdict"] in ("same", "slower")  # on a busy machine; never faster
     assert outcomes["Skip one"]["verdict"] == "broken"
     assert outcomes["Skip one"]["safety_seen"] != "exact"
     (mistake,) = report["rule_errors"]
