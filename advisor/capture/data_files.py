@@ -60,7 +60,8 @@ class DataFiles:
         with contextlib.suppress(Exception):  # whatever the script passes: this is for information only
             names = [text for name in _FILE_PARAMETERS for text in _texts(bound.get(name))]
             patterns = list(_texts(bound.get("file_pattern")))
-            some = names[:: -(-len(names) // MAX_FILES) or 1]  # evenly: their sizes stand for those of all
+            places = {len(names) * part // MAX_FILES for part in range(MAX_FILES)} if names else set()
+            some = [names[place] for place in sorted(places)]  # evenly spread: their sizes stand for those of all
             for pattern in patterns:
                 some += itertools.islice(glob.iglob(pattern), MAX_FILES - len(some))  # noqa: PTH207
             sizes = {path: size for path in some if (size := _regular_size(path)) is not None}
