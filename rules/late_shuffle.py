@@ -92,7 +92,7 @@ class LateShuffle(Rule):
             return
         steps = count * pipeline.num_elements / iterator.elements
         held = min(size, count)
-        fill_ns, epoch_ns = held * each_ns, steps * step_ns(pipeline)
+        fill_ns, epoch_ns = held * each_ns, steps * pipeline.step_ns
         if epoch_ns <= 0 or fill_ns < self.min_fill_share * epoch_ns:
             return
         names = " and ".join(label(each) for each in reversed(maps))
@@ -131,21 +131,8 @@ def maps_before(analysis: Analysis, call: Call) -> tuple[Call, ...]:
 
 def element_ns(pipeline: Pipeline, call: Call) -> float:
     """What a map keeps its consumer waiting for an element: its work over the threads that share it."""
-    costs = iterators_of_call(pipeline, call)
-    return sum(
-        it.busy_ns / max(1, it.parallelism or 1) / it.elements * slowdown(pipeline) for it in costs if it.elements
-    )
-
-
-def slowdown(pipeline: Pipeline) -> float:
-    """Time of a step without the profiler over that with it."""
-    return step_ns(pipeline) * pipeline.num_elements / pipeline.span_ns if pipeline.span_ns else 1.0
-
-
-def step_ns(pipeline: Pipeline) -> float:
-    """Time of a step without the profiler, where it was measured without."""
-    mean = pipeline.steps.mean_ns if pipeline.steps is not None else 0
-    return mean or pipeline.span_ns / pipeline.num_elements
+    costs = [it for it in iterators_of_call(pipeline, call) if it.elements]
+    return sum(it.busy_ns / max(1, it.parallelism or 1) / it.elements for it in costs) * pipeline.plain_over_profiled
 
 
 def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:

@@ -126,7 +126,7 @@ class RepeatedWorkOnDisk(Rule):
         it = next((it for it in pipeline.iterators if any(c.id == candidate.call.id for c in it.calls)), None)
         if it is None or not it.elements or not pipeline.num_elements or not candidate.element_bytes:
             return candidate.prediction
-        step_s = pipeline.span_ns / pipeline.num_elements / 1e9
+        step_s = pipeline.step_ns / 1e9
         is_fused = it.calls[-1].id != candidate.call.id
         size = it.calls[-1].arguments.get("batch_size") if is_fused else 1
         per_step = it.elements * (size if isinstance(size, int) else 1) / pipeline.num_elements

@@ -186,9 +186,23 @@ class Pipeline:
     @property
     def elements_per_s(self) -> float:
         """Elements per second at the root (one a step); 0 where nothing was measured."""
-        if self.steps is not None and self.steps.mean_ns:
-            return 1e9 / self.steps.mean_ns
-        return self.num_elements / self.span_ns * 1e9 if self.span_ns else 0.0
+        return 1e9 / self.step_ns if self.step_ns else 0.0
+
+    @property
+    def step_ns(self) -> float:
+        """Time of a step, ns: without the profiler where it was measured without; 0 where nothing was measured."""
+        plain = self.steps.mean_ns if self.steps is not None else 0
+        return float(plain) or self.profiled_step_ns
+
+    @property
+    def profiled_step_ns(self) -> float:
+        """Time of a step under the profiler, ns; 0 where nothing was measured."""
+        return self.span_ns / self.num_elements if self.num_elements else 0.0
+
+    @property
+    def plain_over_profiled(self) -> float:
+        """Time of a step without the profiler over that with it; 1 where one of them was not measured."""
+        return self.step_ns / self.profiled_step_ns if self.profiled_step_ns else 1.0
 
     @property
     def wait_share(self) -> float:

@@ -89,8 +89,7 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
     """The demands of `pipeline`; None where no steps were measured."""
     if pipeline.span_ns <= 0 or not pipeline.iterators:
         return None
-    mean_ns = pipeline.steps.mean_ns if pipeline.steps is not None else 0
-    step_ns = float(mean_ns or pipeline.span_ns / max(1, pipeline.num_elements))
+    step_ns = pipeline.step_ns or float(pipeline.span_ns)
     use = core_use(analysis, pipeline)
     stages = _stages(pipeline, use.usable if use is not None else 1.0)
     computing = _computing_share(analysis, pipeline)

@@ -48,8 +48,6 @@ def _factors(
     """What the cost of each is multiplied by: never more than 1, for nobody is made to run slower in parallel."""
     call = iterators[0].main_call  # of a map and a batch that were made one, each map is handed over
     elements = (window_elements(pipeline, call) if call is not None else None) or iterators[0].elements or 0
-    profiled_ns = pipeline.span_ns / pipeline.num_elements if pipeline.num_elements else 0.0
-    plain = pipeline.steps.mean_ns / profiled_ns if pipeline.steps is not None and profiled_ns else 1.0
-    each_ns = sum(it.busy_ns for it in iterators) / elements * plain if elements else 0.0
+    each_ns = sum(it.busy_ns for it in iterators) / elements * pipeline.plain_over_profiled if elements else 0.0
     factor = least / efficiency + (hand_over_ns / each_ns if each_ns > 0 else 0.0)
     return {it.id: min(1.0, max(least, factor)) for it in iterators}

@@ -24,8 +24,7 @@ def unprofiled(pipeline: Pipeline) -> Pipeline:
     working = [it for it in pipeline.iterators if it.function_ns > 0 and it.blame_share > 0]
     if steps is None or steps.mean_ns <= 0 or pipeline.num_elements <= 0 or not working:
         return pipeline
-    step_ns = pipeline.span_ns / pipeline.num_elements
-    kept = {it.id: _kept_share(it, pipeline.num_elements, steps.mean_ns / step_ns) for it in pipeline.iterators}
+    kept = {it.id: _kept_share(it, pipeline.plain_over_profiled) for it in pipeline.iterators}
     if all(share == 1 for share in kept.values()):
         return pipeline
     freed_blame = sum(it.blame_share * (1 - kept[it.id]) for it in pipeline.iterators)
@@ -45,7 +44,7 @@ def unprofiled(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, iterators=tuple(changed(it) for it in pipeline.iterators))
 
 
-def _kept_share(it: Iterator, num_elements: int, plain_over_profiled: float) -> float:
+def _kept_share(it: Iterator, plain_over_profiled: float) -> float:
     """What is left of an iterator's cost without the profiler, 0 to 1. Its profiled cost is taken to shrink with the step."""
     if it.function_ns > 0 or it.is_async or it.unprofiled_ns is None or it.busy_ns <= 0 or not it.elements:
         return 1.0

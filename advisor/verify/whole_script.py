@@ -6,7 +6,7 @@ In: the analysis of the script as it is, the changes, what is left of the budget
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -60,6 +60,7 @@ class WholeScript:
         self._request = replace(request, seconds=seconds)
         self.runs = 0
         self.notes: list[str] = []
+        self.method_of = {call.id: call.method for call in analysis.calls}
 
     def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
         """The script with `base` against the script with `candidate`; None, with a note, if that cannot be done."""
@@ -140,7 +141,7 @@ def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, 
     """
     whole: EndToEnd | None = None
     for number, attempt in enumerate(loop.attempts):
-        if not needs_script(attempt):
+        if not needs_script(attempt, script.method_of):
             continue
         alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
         if alone is None or alone.verdict == REFUSED:
@@ -171,21 +172,25 @@ def _without_culprit(
     return loop, whole
 
 
-def needs_script(attempt: Attempt) -> bool:
+def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
     """Whether only the whole script can tell: the dataset cannot be rebuilt with the fix, or all that it gives is work at the
     same time as the training's, of which the pipeline alone has none.
+
+    `method_of`: the method of each recorded call, by its id.
     """
     trial, fix = attempt.trial, attempt.finding.fix
     if trial.verdict == REFUSED:
         return not trial.is_replayable
     if fix is None or trial.verdict not in (SAME, SLOWER):
         return False
-    return only_overlaps(fix) or (trial.verdict == SAME and only_reorders_work(fix))
+    return only_overlaps(fix) or (trial.verdict == SAME and only_leaves_a_buffer(fix, method_of))
 
 
-def only_reorders_work(fix: Fix) -> bool:
-    """Whether the fix only moves calls to other places: the same is done at another time, which may be while training goes on."""
-    return bool(fix.edits) and all(isinstance(edit, MoveAfter) for edit in fix.edits)
+def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:
+    """Whether the fix only moves calls behind a shuffle: what was done before the first element is then done beside training."""
+    return bool(fix.edits) and all(
+        isinstance(edit, MoveAfter) and method_of.get(edit.after_id) == "shuffle" for edit in fix.edits
+    )
 
 
 def only_overlaps(fix: Fix) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.finding import Code, Finding, Fix, InsertAfter, Safety, SetArgument, SetOption
+from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
 from advisor.model.outcome import Interval
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.verify.compare import compare_reports
@@ -111,7 +111,11 @@ PREFETCH = InsertAfter("c1", "prefetch", (("", Code("tf.data.AUTOTUNE")),))
         (tried(SAME, SetArgument("c1", "num_parallel_calls", 4)), False),
         (tried(SAME, PREFETCH, InsertAfter("c1", "cache")), False),
         (tried(SAME, SetOption("c1", "autotune.ram_budget", None)), False),
+        (tried(SAME, MoveAfter("map", "shuffle")), True),
+        (tried(SLOWER, MoveAfter("map", "shuffle")), False),
+        (tried(SAME, MoveAfter("filter", "source")), False),
+        (tried(SAME, MoveAfter("map", "shuffle"), MoveAfter("filter", "source")), False),
     ],
 )
 def test_what_only_overlaps_with_the_training_is_left_to_the_whole_script(attempt, expected):
-    assert needs_script(attempt) is expected
+    assert needs_script(attempt, {"c1": "map", "shuffle": "shuffle", "source": "range"}) is expected
