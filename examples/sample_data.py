@@ -2,7 +2,7 @@
 
 In: the photographs in the wheels of scikit-image and scikit-learn, and the source text of Python's standard library.
 Out: a folder below the user's cache (`platformdirs`, `tfdata-advisor/examples`) or below `data_dir`: varied JPEGs in a folder
-per class, text files with one labelled paragraph a line, or TFRecord files of raw images.
+per class, text files with one labelled paragraph a line, or files and TFRecord files of raw images.
 
 A folder is written under another name and moved into place when it is complete, so an interrupted run leaves nothing behind
 and two runs at once do no harm. The same arguments always make the same bytes.
@@ -154,6 +154,20 @@ def raw_image_records(
         cache_folder(data_dir) / f"raw-images-{files}x{images}-{side}{f'-{compression.lower()}' if compression else ''}"
     )
     return sorted(str(file) for file in make_once(folder, make).glob("*.tfrecord"))
+
+
+def raw_image_files(count: int, side: int, data_dir: str | os.PathLike[str] | None = None) -> list[str]:
+    """`count` files of one square image each: uint8, three channels, `side` pixels wide, not encoded."""
+
+    def make(folder: Path) -> None:
+        draw = np.random.default_rng(0)
+        for number in range(count):
+            (folder / f"{number:04d}.raw").write_bytes(
+                draw.integers(0, 256, side * side * 3).astype(np.uint8).tobytes()
+            )
+
+    folder = make_once(cache_folder(data_dir) / f"raw-files-{count}-{side}", make)
+    return sorted(str(file) for file in folder.glob("*.raw"))
 
 
 def paragraphs() -> Iterator[tuple[int, str]]:

@@ -91,6 +91,8 @@ class Side:
     """A turn goes on until it has seen so many, four times its length at most."""
     _SHORT_EPOCH_S = 3.0
     """Epochs up to that long are measured whole."""
+    _LOOK_S = 0.2
+    """How often the free memory is read, which takes half a millisecond."""
     _QUIET_S = 2.0
     """Buffers may take so long to fill after a turn."""
 
@@ -101,20 +103,23 @@ class Side:
         caches: list[Any],
         plan: Plan,
         is_fill_needed: bool = True,
+        fits: bool = True,
     ) -> None:
         """`caches`: the dataset objects of its caches, inputs first; filling them there fills them for every iterator.
 
-        `is_fill_needed`: whether one that cannot be filled is an obstacle. If not (it is the script's own), the side is measured
-        as its first epoch goes: that is all that training has of it.
+        `is_fill_needed`: whether one that cannot be filled is an obstacle. If not (the caches are the script's own), the side is
+        measured as its first epoch goes, which is all that training has of it; where memory runs out, the epoch begins anew.
+        `fits`: no time goes into filling caches that are known not to.
         """
         self.name, self._dataset, self._caches, self._plan = name, dataset, caches, plan
-        self._is_fill_needed = is_fill_needed
+        self._is_fill_needed, self._fits = is_fill_needed, fits
         self._least_free: float | None = None
         """Bytes of memory that must stay free while a cache grows; None: none does."""
         self._iterator: Any = None
         self._epoch_s: float | None = None
         """Length of an epoch, where one has been seen."""
         self._rate = 0.0
+        self._next_look_s = 0.0
 
     def prepare(self, on_progress: Callable[[], None] = lambda: None) -> None:
         """Fill the caches and run until steady. Raises CannotMeasure. `on_progress` is called once in a while."""
@@ -122,6 +127,8 @@ class Side:
         least_free = _least_free_bytes()
         on_progress()
         try:
+            if not self._fits:
+                raise CannotMeasure(f"the caches of the pipeline {self.name} do not fit")
             for cache in self._caches:
                 self._fill(cache, deadline, least_free, on_progress)
         except CannotMeasure:
@@ -178,10 +185,20 @@ class Side:
 
             raise CannotMeasure(f"the pipeline {self.name} fails: {one_line(error)}") from error
         self._epoch_count += 1
-        if self._least_free is not None and self._epoch_count % 64 == 0 and memory_bytes()[1] < self._least_free:
-            self._iterator = None
-            raise CannotMeasure(f"a cache of the pipeline {self.name} does not fit: memory runs out")
+        if self._least_free is not None:
+            self._look_at_memory(self._least_free)
         return 1
+
+    def _look_at_memory(self, least_free: float) -> None:
+        """Begin the epoch anew before a cache that nobody can fill takes what must stay free."""
+        now = time.monotonic()
+        if now < self._next_look_s:
+            return
+        self._next_look_s = now + self._LOOK_S
+        if memory_bytes()[1] < least_free:
+            self._iterator = None  # and what it had put into the cache goes with it
+            if memory_bytes()[1] < least_free:
+                raise CannotMeasure(f"the pipeline {self.name} takes more memory than there is")
 
     def _fill(self, cache: Any, deadline: float, least_free: float, on_progress: Callable[[], None]) -> None:  # noqa: ANN401
         """Read a cache to its end once; the cache belongs to the dataset object, so every iterator finds it filled."""

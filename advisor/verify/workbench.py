@@ -139,7 +139,7 @@ class Workbench:
             for name, work in (("as it is", before), ("with the fix", after)):
                 _check_room(peaks, alone_bytes, predicted_bytes)
                 with PeakMemory() as memory:
-                    side = Side(name, work.dataset(self._call_id), _caches(work), plan, is_fill_needed=work is after)
+                    side = self._side(name, work, plan, is_edited=work is after)
                     sides.append(side)
                     side.prepare(lambda: self._report("warming up", len(sides), 2))
                 alone_bytes = alone_bytes or memory.start_bytes
@@ -156,6 +156,12 @@ class Workbench:
                 side.close()
         return _with_memory(_with_measurement(trial, result), peaks)
 
+    def _side(self, name: str, work: Replay, plan: Plan, is_edited: bool) -> Side:
+        """A side, whose caches are filled. The script's own need not be, and are not where they would not fit."""
+        caches = _caches(work)
+        fits = is_edited or not _too_big(_bytes_held(caches))
+        return Side(name, work.dataset(self._call_id), caches, plan, is_fill_needed=is_edited, fits=fits)
+
     def _rebuild(self, edits: tuple[Edit, ...]) -> Replay:
         self._number += 1
         files = self._files / f"side{self._number}"
@@ -167,24 +173,15 @@ class Workbench:
 
     def _cache_too_big(self, work: Replay) -> str:
         """Why the new caches do not fit together, from their own elements; empty if they do or nobody can know."""
-        needed = 0
-        for built in work.built:
-            is_new = built.method == "cache" and self._recorder.call(built.id) is None
-            if not is_new or built.input is None or built.is_inside:
-                continue
-            count = int(built.input.cardinality())
-            if count < 0:
-                continue
-            sample = collect(built.input, Bounds(_SAMPLED_ELEMENTS, 5.0))
-            needed += int(sample.size_bytes / max(1, len(sample.rows)) * count * _RESERVE)
-        return _too_big(needed)
+        new = [each for each in work.built if each.method == "cache" and self._recorder.call(each.id) is None]
+        return _too_big(_bytes_held([each.dataset for each in new if not each.is_inside]))
 
     def profile(self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]]) -> None:
         """See `ProofSession.profile`. Raises CannotReplay, CannotMeasure."""
         from advisor.verify.pipeline_profile import profile_pipeline
 
         work = self._rebuild(self._spread(edits))
-        side = Side("with the fixes", work.dataset(self._call_id), _caches(work), Plan(), is_fill_needed=bool(edits))
+        side = self._side("with the fixes", work, Plan(), is_edited=bool(edits))
         self._report("profiling", 0, None)
         side.prepare(lambda: self._report("warming up", 0, None))
         side.close()
@@ -204,6 +201,24 @@ def _caches(work: Replay) -> list[Any]:
         for each in work.built
         if each.method == "cache" and not each.is_inside and id(each.dataset) not in cut
     ]
+
+
+def _bytes_held(caches: Sequence[Any]) -> int:
+    """Bytes of memory that these caches take once full, by a sample of their elements; those of unknown size are not counted."""
+    held = 0
+    for cache in caches:
+        count, inputs = int(cache.cardinality()), cache._inputs()
+        if count < 0 or not inputs or _is_on_disk(cache):
+            continue
+        sample = collect(inputs[0], Bounds(_SAMPLED_ELEMENTS, 5.0))
+        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * _RESERVE)
+    return held
+
+
+def _is_on_disk(cache: Any) -> bool:  # noqa: ANN401
+    """Whether a cache writes files. TensorFlow keeps the name in a private field; without it, memory is assumed."""
+    name = getattr(cache, "_filename", None)
+    return name is not None and bool(name.numpy())
 
 
 def _is_cutting(built: Built) -> bool:

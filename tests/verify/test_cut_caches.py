@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain, cycle
+
 import pytest
 
+from advisor.capture.recorder import call_id_of
+from advisor.model.finding import Remove, Safety
 from advisor.verify.meter import CannotMeasure, Plan, Side
-from advisor.verify.workbench import _caches
+from advisor.verify.workbench import Workbench, _caches
 
 pytestmark = pytest.mark.tensorflow
 
@@ -70,6 +74,30 @@ def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, t
     side = Side("with the fix", endless, _caches(work), Plan())
     with pytest.raises(CannotMeasure, match="does not fit: after 576 elements"):
         side.prepare()
+
+
+def test_a_cache_of_the_script_that_would_not_fit_is_not_filled(recorded, tf, tmp_path):
+    """A terabyte: what it takes is known from some elements, and no time goes into filling it."""
+    dataset = tf.data.Dataset.range(1_000_000).map(lambda x: tf.zeros((512, 512)) + tf.cast(x, tf.float32)).cache()
+    bench = Workbench(recorded.recorder, call_id_of(dataset), tmp_path, lambda phase, done, total: None)
+    trial = bench.try_fix((), (Remove(call_id_of(dataset)),), Safety.EXACT, None, budget_s=1.0)
+    assert trial.speedup is not None, trial.note
+    assert trial.memory_before_bytes < 4 << 30
+
+
+def test_where_memory_runs_out_the_first_epoch_begins_anew(recorded, tf, monkeypatch):
+    from advisor.verify import meter
+
+    free = chain([10 << 30], cycle([1 << 30, 9 << 30]))
+    monkeypatch.setattr(meter, "memory_bytes", lambda: (16 << 30, next(free)))
+    monkeypatch.setattr(Side, "_LOOK_S", 0.0)
+    dataset = tf.data.Dataset.range(10_000).cache()
+    side = Side("as it is", dataset, [], Plan(warmup_s=0.1, turn_s=0.1), is_fill_needed=False, fits=False)
+    side.prepare()
+    assert side._iterator is None or side._epoch_count < int(dataset.cardinality()) / 10
+    monkeypatch.setattr(meter, "memory_bytes", lambda: (16 << 30, 1 << 30))
+    with pytest.raises(CannotMeasure, match="takes more memory than there is"):
+        side.turn()
 
 
 def test_a_cache_of_the_script_that_never_fills_is_measured_as_it_is(recorded, tf):

@@ -43,15 +43,15 @@ def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
         workbench, "collect", lambda dataset, bounds: SimpleNamespace(size_bytes=1 << 20, rows=[0] * 32)
     )
 
-    def work(elements: int):
-        cache = SimpleNamespace(
-            method="cache", id="new", is_inside=False, input=SimpleNamespace(cardinality=lambda: elements)
-        )
-        return SimpleNamespace(built=[cache])
+    def work(elements: int, filename: str = ""):
+        name = SimpleNamespace(numpy=lambda: filename.encode())
+        cache = SimpleNamespace(cardinality=lambda: elements, _inputs=lambda: [None], _filename=name)
+        return SimpleNamespace(built=[SimpleNamespace(method="cache", id="new", is_inside=False, dataset=cache)])
 
     assert bench._cache_too_big(work(10)) == ""
     assert bench._cache_too_big(work(-2)) == ""
     assert "Not tried" in bench._cache_too_big(work(10_000))  # 32 KiB each: 344 MiB with what a cache takes beside them
+    assert bench._cache_too_big(work(10_000, "on-disk")) == ""
 
 
 def test_the_second_side_must_fit_beside_the_first(monkeypatch):
