@@ -101,7 +101,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
     auto = [row for row in rows if row.is_auto and row.predicted is not None and row.predicted[0] > PROMISE]
     proved = [row for row in auto if row.verdict == "faster"]
     scripts = len({row.script for row in rows})
-    own = [row for row in rows if row.script == row.rule.replace("-", "_") and row.predicted is not None]
+    own = [row for row in rows if row.script == row.rule.replace("-", "_")]
     lines = [f"{len(rows)} fixes of {scripts} scripts.", "", "| | |", "|---|---|"]
     if errors:
         lines += [
