@@ -32,6 +32,7 @@ from worth import REALISTIC, Row, rule_table, summary
 
 from advisor.capture.request import CaptureRequest
 from advisor.engine import LoadedRule, load_rules
+from advisor.engine.pages import kinds_of
 from advisor.errors import AdvisorError
 from advisor.fixes.project import project_root
 from advisor.model.finding import Safety
@@ -82,8 +83,8 @@ def main() -> None:
 
 
 def fixing(rules: list[LoadedRule]) -> list[str]:
-    """Ids of the rules that change something: one of their examples says what the script holds after the fix."""
-    return [rule.id for rule in rules if any(each.fixed is not None for each in rule.examples)]
+    """Ids of the rules that apply something, as the findings on their own examples say."""
+    return [rule.id for rule in rules if any(kind.startswith(("auto", "ask")) for kind in kinds_of(rule))]
 
 
 def chosen(only: list[str] | None, rules: list[LoadedRule]) -> list[str]:

@@ -43,7 +43,7 @@ class CacheAfterShuffle(Rule):
 
     ## What the fix does
     The shuffle moves behind the cache, where it shuffles anew in every epoch. The elements stay the same, in another order. It
-    makes nothing faster, so it is applied only when asked for.
+    makes nothing faster, so there is nothing to prove, and it is shown but never applied.
 
     ## When not to
     When one order for all epochs is wanted: say so with `reshuffle_each_iteration=False`, then the rule is silent.
@@ -77,7 +77,7 @@ class CacheAfterShuffle(Rule):
                 f"The cache at {place(call)} keeps the order that {shuffles[0].method} at {place(shuffles[0])} gave the first "
                 "epoch, and nothing behind it shuffles: every later epoch has the same order.",
                 call=call,
-                fix=Fix(edits, Safety.RERANDOMIZED, is_auto=False) if edits and is_written else None,
+                fix=Fix(edits, Safety.RERANDOMIZED, is_auto=False, is_provable=False) if edits and is_written else None,
                 evidence=(Evidence("shuffles", len(shuffles), "calls"),),
             )
 

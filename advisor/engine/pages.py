@@ -48,7 +48,7 @@ def write_document(rules: Sequence[LoadedRule]) -> str:
     parts = [_INTRODUCTION, "| rule | says | its fix |\n|---|---|---|"]
     for loaded in rules:
         summary = " ".join(loaded.page.summary.split())
-        parts.append(f"| [{loaded.id}](#{loaded.id}) | {summary} | {'; '.join(_fixes(loaded))} |")
+        parts.append(f"| [{loaded.id}](#{loaded.id}) | {summary} | {'; '.join(kinds_of(loaded))} |")
     parts += ["\n" + "\n".join(_page(loaded)) for loaded in rules]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -69,14 +69,14 @@ def _page(loaded: LoadedRule) -> Iterator[str]:
         yield "### Silent when\n\n" + "\n".join(f"* {because}" for because in dict.fromkeys(silent)) + "\n"
 
 
-def _fixes(loaded: LoadedRule) -> list[str]:
-    """How the findings of the examples are applied."""
+def kinds_of(loaded: LoadedRule) -> list[str]:
+    """How the findings of the examples are applied: `auto, exact`, `ask, reordered`, `tell`; `a verdict` for none."""
     found: dict[str, None] = {}
     for example in loaded.examples:
         if example.is_finding and (finding := _finding(loaded, example)) is not None:
             fix = finding.fix
-            kind = "tell" if fix is None else f"{'auto' if fix.is_auto else 'ask'}, {fix.safety}"
-            found[kind] = None
+            is_told = fix is None or not fix.is_provable
+            found["tell" if is_told or fix is None else f"{'auto' if fix.is_auto else 'ask'}, {fix.safety}"] = None
     return sorted(found) or ["a verdict"]
 
 

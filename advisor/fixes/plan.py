@@ -18,6 +18,7 @@ from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, Re
 from advisor.model.recording import Call, Recording
 
 _NEVER = "It would change the data, which is never done for you."
+_UNPROVABLE = "It makes nothing faster, so nothing can prove it; make the change yourself if it is what you want."
 _SAFETY = {
     Safety.RERANDOMIZED: "Random numbers would differ from those of this seeded script; --allow rerandomized tries it.",
     Safety.REORDERED: "The elements would come in another order; --allow reordered tries it.",
@@ -126,6 +127,8 @@ def _reason_against(
         return "Advice only: there is no change of a call that would do it."
     if fix.safety is Safety.CHANGES:
         return _NEVER
+    if not fix.is_provable:
+        return _UNPROVABLE
     is_allowed = fix.safety in allow
     is_harmless = fix.safety is Safety.EXACT or (fix.safety is Safety.RERANDOMIZED and not is_seeded)
     if not is_allowed and not is_harmless:

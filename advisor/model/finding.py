@@ -93,6 +93,9 @@ class Fix:
     safety: Safety
     is_auto: bool
     """Applied without being asked for (its safety permitting)."""
+    is_provable: bool = True
+    """False: it makes nothing faster, it saves memory or restores what was meant. The change of the text is shown, never applied,
+    for what is applied is proved to be faster."""
 
 
 @dataclass(frozen=True, slots=True)

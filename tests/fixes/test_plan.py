@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -91,6 +92,14 @@ def test_only_names_rules_and_asks_for_what_is_not_done_unasked():
     plan = make_plan([asked, PARALLEL], CALLS, only={"asked"})
     assert [each.rule for each in plan.findings] == ["asked"]
     assert reasons(plan)["serial-map"] == "Not asked for: --only names asked."
+
+
+def test_what_makes_nothing_faster_is_shown_and_never_applied():
+    made = finding("told", InsertAfter("map", "cache"), is_auto=False)
+    told = replace(made, fix=replace(made.fix, is_provable=False))
+    for options in ({}, {"only": {"told"}, "allow": set(Safety)}):
+        plan = make_plan([told], CALLS, **options)
+        assert plan.findings == () and "make the change yourself" in reasons(plan)["told"]
 
 
 def test_advice_and_library_calls_cannot_be_written():
