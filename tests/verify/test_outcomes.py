@@ -77,6 +77,7 @@ class Runs:
 
     def __init__(self, **results: EndToEnd | None) -> None:
         self.results, self.notes, self.measured = results, [], []
+        self.method_of: dict[str, str] = {}
 
     def measure(self, base, candidate, title):
         names = "_".join(each.rule for each in candidate)
