@@ -32,7 +32,7 @@ from advisor.capture.recorder import Recorder
 from advisor.fixes.replay import AS_RECORDED, OTHER, TWIN, Built
 from advisor.model.finding import Edit, Safety
 from advisor.verify.elements import Bounds, Stream
-from advisor.verify.likeness import common_share, is_same_distribution, variation
+from advisor.verify.likeness import common_share, has_moved, is_same_distribution, variation
 from advisor.verify.probes import WANTED, Probes
 
 _LEVELS = tuple(Safety)
@@ -221,8 +221,8 @@ class Equivalence:
         old, new, drawn = (stream for stream in rows if stream is not None)
         if len(old.rows) == len(drawn.rows) != len(new.rows):
             return self._told(Safety.CHANGES, f"the batches hold {len(new.rows)} rows instead of {len(old.rows)}")
-        if old.rows == new.rows and not self._probes.is_steady(before):
-            return None  # the twins differed, and now nothing does: who draws which number is a race, and no matter of order
+        if not self._probes.is_steady(before) and not has_moved(old.rows, new.rows):
+            return None  # the twins differ in little or nothing now: who draws which number is a race, and no matter of order
         if old.counted() != new.counted():
             if self._probes.is_complete and old.counted() == drawn.counted():
                 return self._told(Safety.CHANGES, "the batches hold other rows, although rows are not random")

@@ -28,6 +28,16 @@ def common_share(one: Counter[Row], two: Counter[Row]) -> float:
     return (one & two).total() / max(1, one.total())
 
 
+def has_moved(one: Sequence[Row], two: Sequence[Row]) -> bool:
+    """Whether more of what both hold stands at other places in `two` than at the same: another order, not some other elements.
+
+    Parallel calls that take their random numbers in the order in which they happen to run now and then give two elements each
+    other's. All others stay where they were; where elements are like each other, the two may even seem to have changed places.
+    """
+    in_place = sum(old == new for old, new in zip(one, two, strict=False))
+    return (Counter(one) & Counter(two)).total() - in_place > in_place
+
+
 def is_same_distribution(one: Stream, two: Stream, new: Stream, component: int) -> bool:
     """Two-sample Kolmogorov-Smirnov tests on each figure of a component: those of `new` against the original's.
 
