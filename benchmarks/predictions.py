@@ -42,7 +42,7 @@ from advisor.verify.proposals import Proposals
 from advisor.verify.session import ProofSession
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-OVERLAPPING = ("missing-prefetch", "misplaced-prefetch", "late-shuffle", "oversized-prefetch")
+OVERLAPPING = ("missing-prefetch", "misplaced-prefetch", "late-shuffle")
 """Rules whose fix changes what pipeline and training do at the same time: the pipeline alone gains nothing by it."""
 WHOLE_SCRIPT = tuple(rule_id.replace("-", "_") for rule_id in OVERLAPPING)
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}

@@ -13,7 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=20)
 args = parser.parse_args()
 
-files = sample_data.raw_image_records(8, 60, side=256)
+files = sample_data.raw_image_records(2, 240, side=256)
 
 
 def decode(record):

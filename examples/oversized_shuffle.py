@@ -1,7 +1,8 @@
-"""oversized-shuffle: the shuffle's buffer holds decoded images, gigabytes of them.
+"""oversized-shuffle: the shuffle's buffer holds images as floats, gigabytes of them.
 
-Before the first step of an epoch the buffer is filled, and the memory is gone for as long as training runs. The marked call
-belongs before the map, where it holds file names.
+Before the first step the buffer is filled, and the memory is gone for as long as training runs. Each image is written to memory
+that no cache of the processor holds, and read from there again. The marked call belongs before the map, where it holds file
+names. `--images` copies of some files stand for a large data set.
 """
 
 import argparse
@@ -10,18 +11,18 @@ import sample_data
 import tensorflow as tf
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--images", type=int, default=40_000)
+parser.add_argument("--images", type=int, default=400_000)
 parser.add_argument("--buffer-size", type=int, default=10_000)
-parser.add_argument("--steps", type=int, default=400)
+parser.add_argument("--steps", type=int, default=3000)
 args = parser.parse_args()
 
 
 def load(file):
-    image = tf.io.decode_jpeg(tf.io.read_file(file), channels=3)
-    return tf.image.resize(image, (224, 224)) / 255.0
+    image = tf.reshape(tf.io.decode_raw(tf.io.read_file(file), tf.uint8), (256, 256, 3))
+    return tf.cast(image, tf.float32) / 255.0
 
 
-files = sorted(str(file) for file in sample_data.image_folder(480).glob("*/*.jpg"))
+files = sample_data.raw_image_files(240, side=256)
 files = (files * (args.images // len(files) + 1))[: args.images]
 dataset = tf.data.Dataset.from_tensor_slices(files)
 dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)
@@ -29,12 +30,12 @@ dataset = dataset.shuffle(args.buffer_size)  # <- oversized-shuffle
 dataset = dataset.batch(16)
 dataset = dataset.prefetch(tf.data.AUTOTUNE)
 
-weights = tf.Variable(tf.random.normal((56 * 56 * 3, 32), stddev=0.01))
+weights = tf.Variable(tf.random.normal((32 * 32 * 3, 16), stddev=0.01))
 
 
 @tf.function
 def train_step(images):
-    pixels = tf.reshape(images[:, ::4, ::4], (-1, 56 * 56 * 3))
+    pixels = tf.reshape(images[:, ::8, ::8], (-1, 32 * 32 * 3))
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(tf.square(pixels @ weights - 1.0))
     weights.assign_sub(0.001 * tape.gradient(loss, weights))

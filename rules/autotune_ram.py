@@ -38,8 +38,8 @@ class AutotuneRam(Rule):
     ## What the fix does
     It removes the line that sets the budget, so that tf.data takes a half of the memory it finds. Elements and order stay the
     same. Where the script sets none (in a container tf.data may find the machine's memory, not the container's), the rule advises
-    to set `options.autotune.ram_budget` to a half of the container's. No gain is predicted: what is gained is that the run comes
-    to its end.
+    to set `options.autotune.ram_budget` to a half of the container's. What is gained is that the run comes to its end, which
+    is no speed that could be proved: the change is shown and never applied.
 
     ## When not to
     When the elements are small: then no buffer will ever come near the budget. The rule speaks only where the script sets the
@@ -80,7 +80,7 @@ class AutotuneRam(Rule):
             f"tf.data's RAM budget of {format_bytes(bytes_)}{where} is more than the {format_bytes(host.memory_bytes)} that the "
             "process may use, so nothing stops its buffers from taking all of it.",
             call=call,
-            fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=True)
+            fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=False, is_provable=False)
             if call is not None and is_editable(call)
             else None,
             evidence=(

@@ -35,8 +35,8 @@ class CpuBudgetMismatch(Rule):
     ## What the fix does
     It removes the line that sets the budget, so that tf.data looks at the machine. Elements and order stay the same. Where the
     script sets none (in a container with a CPU quota tf.data counts the machine's cores, which it may not use), the rule advises
-    to set `options.autotune.cpu_budget` to the cores of the quota. How much it gains cannot be said before it is tried, so no
-    gain is predicted.
+    to set `options.autotune.cpu_budget` to the cores of the quota. Nothing was faster by it where it was measured (two cores,
+    budget 128: docs/decisions/0010), only smaller, so the change is shown and never applied.
 
     ## When not to
     When most parallel calls wait for something outside (a server, a network disk): then more of them than cores are right.
@@ -70,7 +70,7 @@ class CpuBudgetMismatch(Rule):
             f"tf.data's budget of {budget:g} cores{where} is {budget / host.cores:.1f} times the {host.cores:g} cores "
             f"that the process may use; it runs up to {most} parallel calls of one transformation.",
             call=call,
-            fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=True)
+            fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=False, is_provable=False)
             if call is not None and is_editable(call)
             else None,
             evidence=(

@@ -35,7 +35,7 @@ class OversizedPrefetch(Rule):
 
     ## What the fix does
     `prefetch(tf.data.AUTOTUNE)`: tf.data chooses a number and keeps its buffers within its RAM budget. Elements and order
-    stay the same. No gain is predicted: what is gained is memory.
+    stay the same. What is gained is memory and nothing that could be proved as speed, so the change is shown and never applied.
 
     ## When not to
     When the source stalls for long and the buffer is there to bridge it.
@@ -76,7 +76,9 @@ class OversizedPrefetch(Rule):
                 "One or two are enough to overlap.",
                 call=call,
                 iterator=iterator,
-                fix=Fix((SetArgument(call.id, "buffer_size", AUTOTUNE),), Safety.EXACT, is_auto=True)
+                fix=Fix(
+                    (SetArgument(call.id, "buffer_size", AUTOTUNE),), Safety.EXACT, is_auto=False, is_provable=False
+                )
                 if is_editable(call)
                 else None,
                 evidence=(

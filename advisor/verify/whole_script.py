@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.fixes.patch import NotPlain, Patch
-from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, SetArgument, SetOption
+from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.units import NS_PER_S, format_ns
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
@@ -183,7 +183,7 @@ def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
         return not trial.is_replayable
     if fix is None or trial.verdict not in (SAME, SLOWER):
         return False
-    return only_overlaps(fix, method_of) or (trial.verdict == SAME and only_leaves_a_buffer(fix, method_of))
+    return only_overlaps(fix) or (trial.verdict == SAME and only_leaves_a_buffer(fix, method_of))
 
 
 def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:
@@ -193,17 +193,13 @@ def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:
     )
 
 
-def only_overlaps(fix: Fix, method_of: Mapping[str, str]) -> bool:
-    """Whether the fix adds a prefetch or changes how much one holds, itself or through tf.data, and nothing else."""
-
-    def is_prefetch(edit: Edit) -> bool:
-        if isinstance(edit, SetArgument):
-            return edit.name == "buffer_size" and method_of.get(edit.call_id) == "prefetch"
-        if isinstance(edit, SetOption):
-            return edit.option in INJECTING_OPTIONS or edit.option == "autotune.ram_budget"
-        return isinstance(edit, InsertAfter) and edit.method == "prefetch"
-
-    return bool(fix.edits) and all(is_prefetch(edit) for edit in fix.edits)
+def only_overlaps(fix: Fix) -> bool:
+    """Whether the fix adds a buffer at the end, or lets tf.data add one, and nothing else."""
+    return bool(fix.edits) and all(
+        (isinstance(edit, InsertAfter) and edit.method == "prefetch")
+        or (isinstance(edit, SetOption) and edit.option in INJECTING_OPTIONS)
+        for edit in fix.edits
+    )
 
 
 def _attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
