@@ -194,8 +194,12 @@ def fuses_otherwise(claim: Claim, chain: list[Call]) -> bool:
     return fused([call.method for call in chain]) != fused(edited_methods(claim.edits[0], chain))
 
 
-def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int]) -> list[Claim]:
-    """Edits that no level allows; `counts`: elements of an epoch behind each call of the chain."""
+def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int], compared: int) -> list[Claim]:
+    """Edits that no level allows; `counts`: elements of an epoch behind each call of the chain.
+
+    `compared`: elements that are looked at. What is cut off behind them nobody can see, where TensorFlow does not know how many
+    there are; a judgement says so (`is_complete`).
+    """
     found = []
     for place, call in enumerate(chain):
         draws = any(bool(c.function and c.function.random_ops) for c in chain[place:])
@@ -207,7 +211,7 @@ def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int]) -
         if draws or (call.method == "shuffle" and counts[call.id] > 2):
             found.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
         if not any(c.method in ("filter", "shuffle", "repeat") for c in chain[:place]):
-            found.append(Claim((InsertAfter(call.id, "take", (("", counts[call.id] - 1),)),), Safety.EXACT))
+            found.append(Claim((InsertAfter(call.id, "take", (("", min(counts[call.id], compared) - 1),)),), Safety.EXACT))
             found.append(Claim((InsertAfter(call.id, "skip", (("", 1),)),), Safety.EXACT))
         if (
             call.method == "map"

@@ -23,7 +23,7 @@ BOUNDS = Bounds(200, 10.0)
 chance, and what is random could be changed unseen."""
 _ALL = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 ordinary = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=_ALL)
-thorough = settings(max_examples=2000, deadline=None, suppress_health_check=_ALL)
+thorough = settings(max_examples=1000, deadline=None, suppress_health_check=_ALL)
 
 
 def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
@@ -37,7 +37,10 @@ def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
             calls = {call.id: call for call in recorded.recorder.calls()}
             chain = chain_of(calls, call_id)
             recorded.recorder.is_open = False
-            choices = legal(calls, chain, script.seed) if is_legal else illegal(calls, chain, counts(recorded, chain))
+            if is_legal:
+                choices = legal(calls, chain, script.seed)
+            else:
+                choices = illegal(calls, chain, counts(recorded, chain), BOUNDS.elements)
             if not choices:
                 event("nothing to edit")
                 return
