@@ -4,7 +4,8 @@
 
 In: the scripts of `examples/`: one for each rule that has a fix, and the realistic ones.  Out: one row per rule and a summary
 of all fixes: errors of the predictions, gains that were predicted and measured as losses, precision. Each script's results are
-kept as JSON (`--cache`), so a run that was interrupted goes on with `--keep`.
+kept as JSON (`--cache`), and its profile beside them, so a run that was interrupted goes on with `--keep`; what was measured then
+stays, and what the model says is asked again.
 
 The proof is that of `advisor fix --pipeline-only`: the script is held at its first element, its pipeline is profiled and
 analysed, and fixes are compared and measured by turns. Unlike there each is tried alone on the script as written, for it is
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,10 +69,15 @@ def main() -> None:
     names = chosen(options.only, rules)
     rows: list[Row] = []
     for name in names:
-        kept = options.cache / f"{name}.json"
+        kept, run = options.cache / f"{name}.json", options.cache / "runs" / name
         if not (options.keep and kept.exists()):
-            write_json(kept, measure(EXAMPLES / f"{name}.py", rules, options.every_fix or name in REALISTIC))
+            shutil.rmtree(run, ignore_errors=True)
+            write_json(kept, measure(EXAMPLES / f"{name}.py", rules, options.every_fix or name in REALISTIC, run))
         result = json.loads(kept.read_text(encoding="utf-8"))
+        if options.keep and not run.exists() and any(not row.get("is_whole_script") for row in result["rows"]):
+            profile_again(EXAMPLES / f"{name}.py", run)
+        if run.exists():
+            predict_again(result["rows"], run, rules)
         print(f"{name} ({result['seconds']:.0f} s)", *result["left_out"], sep="\n  left out: ", flush=True)
         for row in (Row(**each) for each in result["rows"]):
             print(f"  {row}", flush=True)
@@ -104,8 +111,25 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
     part.replace(path)
 
 
-def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool) -> dict[str, Any]:
-    """The fixes of one script: `{"seconds", "left_out", "rows"}`."""
+def predict_again(rows: list[dict[str, Any]], run: Path, rules: list[LoadedRule]) -> None:
+    """Put what the model says now of the kept profile in the place of what it said when the gain was measured."""
+    report = analyze_run(run, rules, Settings())
+    now = {(finding.rule, finding.title): ratio(finding.prediction) for finding in report.findings}
+    for row in rows:
+        if not row.get("is_whole_script") and (row["rule"], row["title"]) in now:
+            row["predicted"] = now[row["rule"], row["title"]]
+
+
+def profile_again(script: Path, run: Path) -> None:
+    """A profile of a script whose gains were measured before, for `predict_again`."""
+    with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
+        request = CaptureRequest(Path(folder) / "run", script)
+        with ProofSession(request, None, EXAMPLE_S, lambda progress: None) as session:
+            shutil.copytree(session.profile(()), run)
+
+
+def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool, run: Path) -> dict[str, Any]:
+    """The fixes of one script: `{"seconds", "left_out", "rows"}`. `run`: where the profile of the pipeline alone is put."""
     start = time.monotonic()
     own = script.stem.replace("_", "-")
     rows: list[dict[str, Any]] = []
@@ -115,7 +139,7 @@ def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool) -> dict[
             rows, left_out = prove_whole_script(script)
         if script.stem not in WHOLE_SCRIPT or has_every_fix:
             is_tried = {rule.id: rule.id not in OVERLAPPING and (has_every_fix or rule.id == own) for rule in rules}
-            more, why = prove_pipeline(script, [rule.id for rule in rules if is_tried[rule.id]], rules)
+            more, why = prove_pipeline(script, [rule.id for rule in rules if is_tried[rule.id]], rules, run)
             rows, left_out = [*rows, *more], [*left_out, *why]
     except AdvisorError as error:
         left_out.append(str(error))
@@ -123,7 +147,7 @@ def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool) -> dict[
 
 
 def prove_pipeline(
-    script: Path, tried: Collection[str], rules: list[LoadedRule]
+    script: Path, tried: Collection[str], rules: list[LoadedRule], run: Path
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The fixes of the rules `tried` that may be written, each alone, on the pipeline alone; and why others were not tried."""
     budget_s = REALISTIC_S if script.stem in REALISTIC else EXAMPLE_S
@@ -131,7 +155,8 @@ def prove_pipeline(
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
         request = CaptureRequest(Path(folder) / "run", script)
         with ProofSession(request, None, budget_s, lambda progress: None) as session:
-            report = analyze_run(session.profile(()), rules, Settings())
+            shutil.copytree(session.profile(()), run)
+            report = analyze_run(run, rules, Settings())
             calls = {call.id: call for call in report.analysis.calls}
             proposals = Proposals(calls, project_root(script), ALLOWED)
             for finding in report.findings:
