@@ -5,7 +5,7 @@ In: joined threads.  Out: `NodeSums`, one per node. All times are nanoseconds, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,10 @@ DONE_CALLBACK = "ExecutorDoneCallback"
 """Hands a function's results on: real work for MapAndBatch (it copies them into the batch), but after Python ops mostly a
 wait for the lock that releasing NumPy buffers needs [measured: as long as the next call of the Python function]."""
 
+UNUSUAL = 10
+"""A call that takes so many times the median one did something else: its thread had lost its core, or an epoch began. [Measured
+with two parallel maps on two cores: a shuffle's calls take 1.1 us in the median, 2.2 in the 90th percentile, 196 in the mean.]"""
+
 
 @dataclass(eq=False)
 class NodeSums:
@@ -25,6 +29,8 @@ class NodeSums:
 
     latency_ns: int = 0
     self_ns: int = 0
+    calls_ns: list[Ints] = field(default_factory=list)
+    """Self time of each call."""
     waiting_ns: int = 0
     """The part of self time spent inside synchronous function runs, whose work is in `function_ns`."""
     produce_ns: int = 0
@@ -40,6 +46,13 @@ class NodeSums:
     produced_to_ns: int = 0
     ops: dict[str, list[int]] = field(default_factory=dict)
     """Op type -> [count, total_ns]."""
+
+    def usual_self_ns(self) -> int:
+        """Self time, were no call longer than `UNUSUAL` times the median one."""
+        if not self.calls_ns:
+            return 0
+        calls = np.concatenate(self.calls_ns)
+        return int(np.minimum(calls, UNUSUAL * np.median(calls)).sum())
 
 
 def sum_up(nested: Sequence[NestedThread], count: int, labels: Sequence[str]) -> list[NodeSums]:
@@ -77,6 +90,8 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
             sums[index].num_calls += int(calls[index])
             sums[index].latency_ns += int(latency[index])
             sums[index].self_ns += int(self_time[index])
+        for index, values in _split(owner[iterators], np.maximum(own[iterators], 0)):
+            sums[index].calls_ns.append(values)
         _add_function_waits(part, scope, duration, sums)
     else:
         own = duration
@@ -105,6 +120,13 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     for index, value, _ in zip(*_grouped(owner[done], np.maximum(own_run[done], 0)), strict=True):
         sums[index].done_ns += value
     _add_ops(part, duration, sums, labels)
+
+
+def _split(owner: Rows, values: Ints) -> Iterator[tuple[int, Ints]]:
+    """(owner, its values) of each."""
+    order = np.argsort(owner, kind="stable")
+    distinct, first = np.unique(owner[order], return_index=True)
+    yield from zip(distinct.tolist(), np.split(values[order], first[1:]), strict=True)
 
 
 def _grouped(owner: Rows, values: Ints) -> tuple[list[int], list[int], list[int]]:

@@ -55,6 +55,9 @@ class Iterator:
     """Its own work on whatever thread: self time that is not waiting, plus its functions' runs. Summed over threads."""
     function_ns: int = 0
     """Time of its functions' executors, summed over threads."""
+    usual_ns: int | None = None
+    """Self time without what is far longer than its usual calls (of one that lost its core, or began an epoch); None:
+    asynchronous, so that its calls are not its work."""
     unprofiled_ns: float | None = None
     """Its own work for an element without the profiler, by tf.data's model; None: not known. The model counts no more of a
     function than its ops, and nothing of what other threads do for it."""

@@ -16,6 +16,8 @@ from advisor.predict.memory import cache_bytes, element_bytes, steps_per_epoch
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
+COPIED_BYTES_PER_NS = 4.0
+"""How fast elements are copied into a batch. [Measured: eight images of 48 KiB in 70 us beside two busy cores.]"""
 _STORES = ("cache", "snapshot")
 _POINTLESS = ("cache", "snapshot", "prefetch", "repeat", "with_options", "shuffle")
 """Behind these a cache holds the same elements as before them, more often, or in a frozen order."""
@@ -214,5 +216,13 @@ def _shares(pipeline: Pipeline, ids: Collection[str]) -> dict[str, float]:
 
 
 def _function_share(iterator: Iterator) -> float:
-    """Of a map fused with what follows it: the share of its work that is the function's."""
-    return min(1.0, iterator.function_ns / iterator.busy_ns) if iterator.busy_ns > 0 else 0.0
+    """Of a map fused with what follows it: the share of its work that goes with the map. What stays is copying the elements into
+    a batch; calling the function goes too.
+    """
+    if iterator.busy_ns <= 0:
+        return 0.0
+    function = min(1.0, iterator.function_ns / iterator.busy_ns)
+    if not iterator.element_bytes or not iterator.elements:
+        return function
+    copying_ns = iterator.elements * iterator.element_bytes / COPIED_BYTES_PER_NS
+    return max(function, 1 - copying_ns / iterator.busy_ns)

@@ -23,11 +23,17 @@ from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.demand import UNCHANGED, Demands, demands
+from advisor.predict.memory import steps_per_epoch
 from advisor.predict.unprofiled import unprofiled
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
 until predictions have been laid beside enough measured gains."""
+
+UNCROWDED = (1.0, 0.5, 0.35)
+"""What it costs to copy and pass on elements that are there already, over what it costs beside functions that keep the cores,
+their caches and the memory busy: worst, likely, best. [Measured: six caches behind nearly all of a pipeline's work left 0.50 to
+0.68 of what the profiles said of the rest; benchmarks/predictions.py.]"""
 
 BESIDE_INPUT = 2.0
 """A consumer that computes on the same cores as the pipeline may be so many times faster without it: processor caches, memory and
@@ -66,19 +72,23 @@ def predict_from(
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     relief = _relief(found, work)
     own = 1 - pipeline.wait_share
-    queued, overlapped, likely = _steps(pipeline, cost, blamed, relief, own)
-    shortest = _shortest_step(analysis, pipeline, found)
+    rests = [_rest(pipeline, cost, work, factor) for factor in _uncrowded(found, work)]
     # At best the consumer is as much faster as it can be without what is taken away beside it.
     beside = _beside_input(analysis, found, work)
-    best = min(_steps(pipeline, cost, blamed, relief, own * beside)[:2])
+    steps = (
+        max(_steps(pipeline, rests[0][0], blamed, relief, own)[:2]),
+        _steps(pipeline, rests[1][0], blamed, relief, own)[2],
+        min(_steps(pipeline, rests[2][0], blamed, relief, own * beside)[:2]),
+    )
+    shortest = _shortest_step(analysis, pipeline, found)
+    start = _epoch_start(analysis, pipeline, found)
     # Nobody knows how much of the cores other processes will leave: none of theirs, a half, all.
     slow, likely, fast = (
-        min(1.0, max(step, least, _limit(found.limits(cost, work, others_keep), part) / found.step_ns))
-        for step, least, others_keep, part in (
-            (max(queued, overlapped), shortest, 1.0, 1.0),
-            (likely, shortest, 0.5, 1.0),
-            (best, shortest * beside, 0.0, beside),
+        min(
+            1.0,
+            (max(step, shortest * part, _limit(found.limits(*rest, keep), part) / found.step_ns) + start) / (1 + start),
         )
+        for step, rest, keep, part in zip(steps, rests, (1.0, 0.5, 0.0), (1.0, 1.0, beside), strict=True)
     )
     spread = _spread(pipeline)
     value = max(1.0, 1 / likely)
@@ -151,6 +161,26 @@ def _steps(
     return queued, overlapped, (front_before * queued + back_before * overlapped) / wait
 
 
+def _uncrowded(found: Demands, work: Mapping[str, float]) -> tuple[float, float, float]:
+    """What the cost of passing elements on is multiplied by when this work is no longer done beside it: worst, likely, best."""
+    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
+    share = gone / found.cpu_ns if found.cpu_ns > 0 else 0.0
+    worst, likely, best = (1 - (1 - factor) * share for factor in UNCROWDED)
+    return worst, likely, best
+
+
+def _rest(
+    pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float], factor: float
+) -> tuple[dict[str, float], dict[str, float]]:
+    """(cost, work) factors, with those of what only passes elements on, or has no function left to run, made smaller."""
+    passing = {it.id for it in pipeline.iterators if work[it.id] * it.busy_ns <= it.busy_ns - it.function_ns}
+
+    def changed(factors: Mapping[str, float]) -> dict[str, float]:
+        return {i: f * (factor if i in passing else 1.0) for i, f in factors.items()}
+
+    return changed(cost), changed(work)
+
+
 def _relief(found: Demands, work: Mapping[str, float]) -> float:
     """What the times of all that stays are multiplied by, when work that competes with it for cores goes away."""
     before = found.consumer_cpu_ns + found.cpu_ns
@@ -176,11 +206,26 @@ def _shortest_step(analysis: Analysis, pipeline: Pipeline, found: Demands) -> fl
     verdict = analysis.verdict
     if pipeline.is_main and verdict.is_ceiling_measured and verdict.max_speedup:
         return min(1.0, 1 / verdict.max_speedup)
-    return max(min(1.0, found.consumer_ns / found.step_ns), 1 / _MOST)
+    alone_ns = NEXT_NS if analysis.recording is not None and analysis.recording.is_pipeline_alone else 0.0
+    return max(min(1.0, max(found.consumer_ns, alone_ns) / found.step_ns), 1 / _MOST)
 
 
+NEXT_NS = 100_000.0
+"""Least time of a step where nothing is done with what a pipeline gives: Python's `next`, and waking the thread that fetches
+ahead.
+[Measured: a cache of batches behind which nothing is left to do gives one in 0.13 ms, one before a small batch in 0.1 ms.]"""
+EPOCH_START_NS = 1_500_000.0
+"""Making an iterator and its threads, which no change spares. [Measured between the epochs of pipelines alone: 0.3 to 2 ms.]"""
 _MOST = 1000.0
 """No prediction beyond this: a step of which 99.9 % was waiting says nothing of what the rest takes by itself."""
+
+
+def _epoch_start(analysis: Analysis, pipeline: Pipeline, found: Demands) -> float:
+    """What beginning an epoch adds to each of its steps, as a share of the step now; counted where a pipeline alone is read epoch
+    after epoch."""
+    is_alone = analysis.recording is not None and analysis.recording.is_pipeline_alone
+    steps = steps_per_epoch(analysis, pipeline) if is_alone else None
+    return EPOCH_START_NS / steps / found.step_ns if steps else 0.0
 
 
 def _spread(pipeline: Pipeline) -> float:

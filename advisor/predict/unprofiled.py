@@ -1,21 +1,33 @@
-"""A pipeline with the costs of its iterators as they are when nobody profiles.
+"""A pipeline with the costs of its iterators as they are when nobody profiles and no thread has to wait for a core.
 
-In: a `Pipeline` as profiled.  Out: the same one, with `busy_ns` and `blame_share` freed of what the profiler adds.
+In: a `Pipeline` as profiled.  Out: the same one, with `busy_ns` and `blame_share` freed of what the profiler and full cores add.
 
 The profiler writes an event for every element that an iterator hands on. That doubles the cost of one that does little else
 (`shuffle`, a file's reader), and it is what such an iterator is then found to cost. tf.data's own model times them all the time,
 for a few nanoseconds, so in the stretch without the profiler it says what they cost by themselves. Of functions it counts only
 the ops, and nothing of what other threads do; there the profile is what there is.
 
-So iterators that only pass elements on, in the thread that asks for them, get the model's cost where that is less. Their step is
-as long as it was measured: what they do not cost is added to the functions of the same pipeline, as those share it now.
+Where functions keep all cores busy, a thread that only passes an element on loses its core now and then, for as long as a
+function takes. That shows in few calls, each a hundred times as long as the others, and is no work of the iterator.
+
+So iterators that only pass elements on, in the thread that asks for them, get the model's cost or that of their usual calls where
+that is less. Their step is as long as it was measured: what they do not cost is added to the functions of the same pipeline, as
+those share it now.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from advisor.model.catalog import BATCHES, SHUFFLES, base_type
 from advisor.model.pipeline import Iterator, Pipeline
+
+PASSING_ON = (
+    SHUFFLES
+    | BATCHES
+    | {"MemoryCache", "MemoryCacheImpl", "FiniteTake", "FiniteSkip", "FiniteRepeat", "ForeverRepeat", "Shard", "Zip"}
+)
+"""Types each of whose calls does much the same. (A reader's does not: one call in a hundred reads the next block.)"""
 
 
 def unprofiled(pipeline: Pipeline) -> Pipeline:
@@ -46,7 +58,10 @@ def unprofiled(pipeline: Pipeline) -> Pipeline:
 
 def _kept_share(it: Iterator, plain_over_profiled: float) -> float:
     """What is left of an iterator's cost without the profiler, 0 to 1. Its profiled cost is taken to shrink with the step."""
-    if it.function_ns > 0 or it.is_async or it.unprofiled_ns is None or it.busy_ns <= 0 or not it.elements:
+    if it.function_ns > 0 or it.is_async or it.busy_ns <= 0 or not it.elements:
         return 1.0
-    plain_ns = it.busy_ns / it.elements * plain_over_profiled
-    return min(1.0, it.unprofiled_ns / plain_ns)
+    usual = it.usual_ns / it.busy_ns if it.usual_ns is not None and base_type(it.name) in PASSING_ON else 1.0
+    model = 1.0
+    if it.unprofiled_ns is not None:
+        model = it.unprofiled_ns / (it.busy_ns / it.elements * plain_over_profiled)
+    return min(1.0, usual, model)

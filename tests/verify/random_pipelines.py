@@ -211,7 +211,9 @@ def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int], c
         if draws or (call.method == "shuffle" and counts[call.id] > 2):
             found.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
         if not any(c.method in ("filter", "shuffle", "repeat") for c in chain[:place]):
-            found.append(Claim((InsertAfter(call.id, "take", (("", min(counts[call.id], compared) - 1),)),), Safety.EXACT))
+            found.append(
+                Claim((InsertAfter(call.id, "take", (("", min(counts[call.id], compared) - 1),)),), Safety.EXACT)
+            )
             found.append(Claim((InsertAfter(call.id, "skip", (("", 1),)),), Safety.EXACT))
         if (
             call.method == "map"
