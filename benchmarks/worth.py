@@ -8,6 +8,7 @@ gain was predicted and measured; others (less memory, another order) are in the 
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ PROMISE = 1.05
 """Precision is of the findings marked auto that promise more."""
 CLEAR_PROMISE = 1.10
 """What promises more may not measure as a loss."""
+MOST_OF_IT = 10
+"""Gains of so much leave a tenth of the step or less: what is predicted then is that rest."""
 LEVELS = ("exact", "rerandomized", "reordered", "numerics", "changes")
 
 
@@ -107,6 +110,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         lines += [
             f"| predicted against measured speedup, median error | {statistics.median(errors):.0%} of {len(errors)} fixes |",
             f"| 90th percentile | {percentile(errors, 0.9):.0%} |",
+            *(error_line(rows, low, high) for low, high in itertools.pairwise((0, MOST_OF_IT, math.inf))),
             f"| measured inside the predicted range | {sum(is_inside(row) for row in rows)} of {len(errors)} |",
         ]  # fmt: skip
     lines += [
@@ -119,6 +123,20 @@ def summary(rows: Sequence[Row]) -> list[str]:
         f"{named([row for row in rows if not row.is_as_claimed])} |",
     ]
     return lines
+
+
+def error_line(rows: Sequence[Row], low: float, high: float) -> str:
+    """The errors of fixes with a measured gain between the two."""
+    errors = sorted(
+        abs(row.error)
+        for row in rows
+        if row.error is not None and row.measured is not None and low <= row.measured[0] < high
+    )
+    what = f"measured gain under {high:g}x" if math.isfinite(high) else f"measured gain of {low:g}x and more"
+    if not errors:
+        return f"| {what} | none |"
+    figures = f"{statistics.median(errors):.0%}, {percentile(errors, 0.9):.0%} of {len(errors)}"
+    return f"| {what}: median error, 90th percentile | {figures} |"
 
 
 def is_inside(row: Row) -> bool:

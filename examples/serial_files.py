@@ -1,7 +1,7 @@
 """serial-files: many files are read one after the other, by one thread.
 
 `TFRecordDataset` opens the next file when the last one ends, and one core inflates them all. The marked call lacks
-`num_parallel_reads=tf.data.AUTOTUNE`.
+`num_parallel_reads`.
 """
 
 import argparse

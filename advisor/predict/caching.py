@@ -222,7 +222,9 @@ def _function_share(iterator: Iterator) -> float:
     if iterator.busy_ns <= 0:
         return 0.0
     function = min(1.0, iterator.function_ns / iterator.busy_ns)
-    if not iterator.element_bytes or not iterator.elements:
+    each, size = iterator.calls[0].element_bytes, iterator.calls[-1].arguments.get("batch_size")
+    bytes_ = iterator.element_bytes or (each * size if each and isinstance(size, int) else None)
+    if not bytes_ or not iterator.elements:
         return function
-    copying_ns = iterator.elements * iterator.element_bytes / COPIED_BYTES_PER_NS
+    copying_ns = iterator.elements * bytes_ / COPIED_BYTES_PER_NS
     return max(function, 1 - copying_ns / iterator.busy_ns)

@@ -173,7 +173,11 @@ def _rest(
     pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float], factor: float
 ) -> tuple[dict[str, float], dict[str, float]]:
     """(cost, work) factors, with those of what only passes elements on, or has no function left to run, made smaller."""
-    passing = {it.id for it in pipeline.iterators if work[it.id] * it.busy_ns <= it.busy_ns - it.function_ns}
+    passing = {
+        it.id
+        for it in pipeline.iterators
+        if (work[it.id] * it.busy_ns <= it.busy_ns - it.function_ns if it.function_ns else work[it.id] == 1)
+    }
 
     def changed(factors: Mapping[str, float]) -> dict[str, float]:
         return {i: f * (factor if i in passing else 1.0) for i, f in factors.items()}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
-from advisor.model.recording import Accelerator, Host, Usage
+from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
 from advisor.predict.operational import BESIDE_INPUT
@@ -258,3 +258,51 @@ def test_no_change_is_no_gain(made):
     found = predict(made, {})
     assert (found.value, found.low) == (pytest.approx(1.0), pytest.approx(1.0))
     assert isinstance(made.main, Pipeline)
+
+
+def alone(made: Analysis, steps_per_epoch: int | None = None) -> Analysis:
+    """The same pipeline without its training, read in epochs of so many steps."""
+    consumer = Consumer("c0", None, "for", None, iterators=2 if steps_per_epoch else 1, is_main=True)
+    times = tuple(range(steps_per_epoch or 0))
+    recording = Recording(
+        "train.py",
+        made.host,
+        ScriptExit("stopped"),
+        steps=(StepSeries("c0", times),),
+        is_pipeline_alone=True,
+    )
+    pipelines = tuple(dataclasses.replace(each, consumer=consumer) for each in made.pipelines)
+    return dataclasses.replace(made, recording=recording, pipelines=pipelines)
+
+
+def cached(map_ms: float, batch_ms: float, cost: float = 0.0) -> tuple[Analysis, dict[str, float]]:
+    """A pipeline alone whose maps would no longer run."""
+    whole = map_ms + batch_ms
+    made = analysis(
+        iterator(0, "Root", None, 0),
+        iterator(1, "Prefetch", 0, 0),
+        iterator(2, "BatchV2", 1, batch_ms / whole, batch_ms),
+        iterator(3, "Map", 2, map_ms / whole, map_ms, function_ns=round(map_ms * MS * STEPS)),
+        consumer_ms=0,
+        wait_ms=whole,
+    )
+    return made, {"p0.3": cost}
+
+
+def test_what_stays_costs_half_when_all_work_beside_it_goes():
+    made, gone = cached(map_ms=99, batch_ms=1)
+    found = predict(made, gone, gone)
+    assert found.value == pytest.approx(200, rel=0.02)
+    assert found.low < 100 * 0.71 and found.high > 250
+
+
+def test_what_stays_costs_the_same_when_work_is_only_spread():
+    made, spread = cached(map_ms=99, batch_ms=1, cost=0.5)
+    assert predict(made, spread).value == pytest.approx(100 / 50.5, rel=0.01)
+
+
+def test_a_pipeline_alone_is_no_faster_than_python_takes_and_epochs_begin():
+    made, gone = cached(map_ms=99.999, batch_ms=0.001)
+    assert predict(alone(made), gone, gone).value == pytest.approx(100 / 0.1, rel=0.01)
+    epochs = predict(alone(made, steps_per_epoch=10), gone, gone).value
+    assert epochs == pytest.approx((100 + 0.15) / (0.1 + 0.15), rel=0.01)

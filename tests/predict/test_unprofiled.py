@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,3 +78,30 @@ def test_a_cache_is_predicted_from_what_remains_unwatched():
         return places["map"].prediction.value
 
     assert gain(known) > 3 * gain(watched)
+
+
+def test_a_few_calls_that_lost_their_core_are_no_work():
+    """All that a shuffle, a batch or a cache does in a call is the same each time; a reader's next block is not."""
+    _, main = profiled(2.0, None)
+
+    def with_usual(name, share):
+        changed = [replace(it, usual_ns=round(it.busy_ns * share)) if it.name == name else it for it in main.iterators]
+        return replace(main, iterators=tuple(changed))
+
+    rare = with_usual("Shuffle", 0.1)
+    assert by_name(unprofiled(rare), "Shuffle").busy_ns == pytest.approx(
+        0.1 * by_name(main, "Shuffle").busy_ns, rel=0.01
+    )
+    assert by_name(unprofiled(rare), "Map").busy_ns > by_name(main, "Map").busy_ns
+    source_name = main.iterators[-1].name
+    assert unprofiled(with_usual(source_name, 0.1)) is not None
+    assert by_name(unprofiled(with_usual(source_name, 0.1)), source_name).busy_ns == by_name(main, source_name).busy_ns
+
+
+def test_usual_calls():
+    from advisor.graph.sums import NodeSums
+
+    calls = [1_000] * 98 + [2_000, 196_000]
+    sums = NodeSums(calls_ns=[np.array(calls[:50]), np.array(calls[50:])])
+    assert sums.usual_self_ns() == 98 * 1_000 + 2_000 + 10_000
+    assert NodeSums().usual_self_ns() == 0
