@@ -66,7 +66,8 @@ class SerialFiles(Rule):
 
     autotuned_cores: float = 4.0
     """Usable cores from which on tf.data is left to choose how many files to read at once. On two cores `AUTOTUNE` reads one at a
-    time and gains nothing [measured: GZIP files, 3.23 ms a batch without, 3.33 with AUTOTUNE, 2.31 with 2]; between was not tried."""
+    time and gains nothing [measured: GZIP files, 3.23 ms a batch without, 3.33 with AUTOTUNE, 2.31 with 2]; between was not
+    tried."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """A finding for each reader of several files that the consumer waits for."""
