@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from advisor.model.catalog import FILE_SOURCES, base_type
 from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
@@ -176,7 +177,8 @@ def _rest(
     passing = {
         it.id
         for it in pipeline.iterators
-        if (work[it.id] * it.busy_ns <= it.busy_ns - it.function_ns if it.function_ns else work[it.id] == 1)
+        if base_type(it.name) not in FILE_SOURCES
+        and (work[it.id] * it.busy_ns <= it.busy_ns - it.function_ns if it.function_ns else work[it.id] == 1)
     }
 
     def changed(factors: Mapping[str, float]) -> dict[str, float]:

@@ -65,7 +65,7 @@ BEHIND = (
     iterator(0, "Root", None, 0.0),
     iterator(1, "Prefetch", 0, 0.0),
     iterator(2, "Map", 1, 0.75, 75),
-    iterator(3, "Range", 2, 0.25, 25),
+    iterator(3, "TFRecord", 2, 0.25, 25),
 )
 """Behind a prefetch: 100 ms of production hide 20 ms of consumer."""
 
@@ -285,6 +285,7 @@ def cached(map_ms: float, batch_ms: float, cost: float = 0.0) -> tuple[Analysis,
         iterator(3, "Map", 2, map_ms / whole, map_ms, function_ns=round(map_ms * MS * STEPS)),
         consumer_ms=0,
         wait_ms=whole,
+        busy_cores=1,
     )
     return made, {"p0.3": cost}
 
