@@ -11,7 +11,7 @@ import tensorflow as tf
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=2)
-parser.add_argument("--images", type=int, default=40_000)
+parser.add_argument("--images", type=int, default=24_000)
 parser.add_argument("--steps", type=int, default=1500)
 args = parser.parse_args()
 
