@@ -57,10 +57,6 @@ class Measurement:
         self._folder, self._track, self._tracks = folder, track, tracks
         self._profiler = profiler
         self._models: dict[str, Any] = model_nodes(tracks)
-        self._ended_models: dict[str, IteratorModel] = {}
-        """Of the iterators that came to their end in the stretch without the profiler, the one that gave most, by consumer."""
-        if track is not None:
-            track.on_epoch_end = self._keep_models
         self._probe = LockProbe()
         self._probe.start()
         self._start = self._profiled = Snapshot.take()
@@ -76,24 +72,7 @@ class Measurement:
             end = Snapshot.take()
             self._plain = end, self._probe.stop(), self._track.count - self._warmup_steps
             self.first_step = self._track.count
-            self._plain_models = self._fullest_models()
-
-    def _keep_models(self) -> None:
-        """An epoch ended, and its iterator goes with all that its model has counted."""
-        if self._plain is None:
-            self._ended_models = {model.consumer_id: model for model in self._fullest_models()}
-
-    def _forget_epochs(self) -> None:
-        if self._track is not None:
-            self._track.on_epoch_end = None
-
-    def _fullest_models(self) -> tuple[IteratorModel, ...]:
-        """The models now, or those of an earlier epoch of the stretch that counted more."""
-        found = dict(self._ended_models)
-        for model in model_deltas(self._tracks, self._models):
-            if model.consumer_id not in found or model.elements > found[model.consumer_id].elements:
-                found[model.consumer_id] = model
-        return tuple(found.values())
+            self._plain_models = model_deltas(self._tracks, self._models)
 
     def start_profiler(self) -> None:
         """Begin the profiled stretch."""
@@ -117,12 +96,10 @@ class Measurement:
 
     def abandon(self) -> None:
         """Give the window up before the profiler was started."""
-        self._forget_epochs()
         self._probe.stop()
 
     def close(self, closed_by: str, on_saving: Callable[[int], None]) -> Capture:
         """End the session and write what it saw; `on_saving` is told the number of steps first."""
-        self._forget_epochs()
         end = Snapshot.take()
         gil_wait_share = self._probe.stop()
         usage_end, plain_steps = end, 0

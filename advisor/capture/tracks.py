@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import weakref
 from array import array
-from collections.abc import Callable
 from typing import Any
 
 from advisor.model.recording import Consumer, Site, StepSeries
@@ -39,7 +38,6 @@ class Track:
         "iterators",
         "kind",
         "library",
-        "on_epoch_end",
         "open_since_ns",
         "saw_tape",
         "site",
@@ -68,8 +66,6 @@ class Track:
         self.open_since_ns = 0
         """Beginning of the step under way; 0: none."""
         self.first_ns = 0
-        self.on_epoch_end: Callable[[], None] | None = None
-        """Called when the dataset has no more elements, while its iterator is still there."""
         self.fetch_ns = 0
         """Time inside `next` of the step under way."""
         self.batch_end_ns = 0
@@ -127,8 +123,6 @@ class Track:
     def forget(self) -> None:
         """The step under way was none: the dataset had no more elements."""
         self.open_since_ns = 0
-        if self.on_epoch_end is not None:
-            self.on_epoch_end()
 
     def durations(self, first: int) -> list[int]:
         """Times of the steps from that one on, as far as they are kept, ns."""

@@ -218,11 +218,6 @@ class IteratorModel:
     is_delta: bool = True
     """True: counts are those of the window; False: since the iterator was made."""
 
-    @property
-    def elements(self) -> int:
-        """How many elements its root gave."""
-        return next((node.num_elements for node in self.nodes if node.id == self.output), 0)
-
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:

@@ -63,21 +63,6 @@ def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
     assert run.call("interleave").file_bytes is None
 
 
-def test_of_short_epochs_the_model_of_a_whole_one_is_kept(watch):
-    """The iterator that happens to be there when the stretch ends may have given nothing yet."""
-    run = watch(
-        """
-        import tensorflow as tf
-        data = tf.data.Dataset.range(800).map(lambda x: tf.reduce_sum(tf.random.normal((200,)))).shuffle(50).batch(8)
-        for _ in range(100_000):
-            for batch in data: pass
-        """
-    )
-    (model,) = run.recording.plain_models
-    assert model.elements == 100
-    assert next(node for node in model.nodes if node.name == "Shuffle").num_elements == 800
-
-
 def test_the_unprofiled_stretch_has_models_of_its_own(watch):
     run = watch(
         """
