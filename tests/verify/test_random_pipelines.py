@@ -51,7 +51,7 @@ def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
             if is_legal:
                 assert judgement.holds(claim.safety), (claim, judgement)
             else:
-                # Of a part of a pass nobody can tell what is cut off or left out from another order; the claim is broken all the same.
+                # Of a part of a pass nobody can tell what is left out from another order; the claim is broken all the same.
                 mildest = Safety.NUMERICS if judgement.is_complete else claim.safety
                 assert not judgement.holds(mildest), (claim, judgement)
         finally:
