@@ -36,7 +36,7 @@ class CpuBudgetMismatch(Rule):
     It removes the line that sets the budget, so that tf.data looks at the machine. Elements and order stay the same. Where the
     script sets none (in a container with a CPU quota tf.data counts the machine's cores, which it may not use), the rule advises
     to set `options.autotune.cpu_budget` to the cores of the quota. Nothing was faster by it where it was measured (two cores,
-    budget 128: docs/decisions/0010), only smaller, so the change is shown and never applied.
+    budget 128: docs/decisions/0010), so the change is shown and never applied.
 
     ## When not to
     When most parallel calls wait for something outside (a server, a network disk): then more of them than cores are right.
