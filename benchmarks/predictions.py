@@ -50,7 +50,7 @@ WHOLE_SCRIPT = tuple(rule_id.replace("-", "_") for rule_id in OVERLAPPING)
 LONG_TO_FILL = ("repeated_work_on_disk",)
 """Examples whose cache takes most of a minute to fill."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
-REALISTIC_S, EXAMPLE_S = 300.0, 60.0
+REALISTIC_S, EXAMPLE_S = 300.0, 120.0
 """Budget of a proof session. Starting the script and profiling it take some 20 s; the turns of a trial get what is left of it,
 10 s at least, so that those of a rule's example end as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"
