@@ -259,6 +259,7 @@ def _analysis(
         Site(FILE, len(script.lines) - 1, 1, len(script.lines), 1),
         iterators=machine.epochs,
         is_main=True,
+        releases=machine.releases,
     )
     worst = max(iterators, key=lambda it: it.blame_share)
     made = Pipeline(

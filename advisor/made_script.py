@@ -82,6 +82,8 @@ class Machine:
     """What the profile says of the root iterator (`cpu_budget`, ...)."""
     is_finished: bool = False
     """The script came to its end, so that all its epochs were seen."""
+    releases: tuple[tuple[int, int], ...] = ()
+    """As in `Consumer`."""
 
 
 _FIRST_PARAMETER = {

@@ -12,13 +12,14 @@ contradict itself. `fires` and `silent` say what a rule must make of it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from advisor.made_device import MadeDevice, MadeOp
-from advisor.made_run import MadePipeline, measure
+from advisor.made_run import MS, MadePipeline, measure
 from advisor.made_script import Machine, Stage
 from advisor.model.hosts import HostComparison, HostSummary
 from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
@@ -248,6 +249,8 @@ def pipeline(
     disk_gib: float | None = None,
     epochs: int = 1,
     is_finished: bool = False,
+    pauses_ms: Sequence[float] = (),
+    epoch_ms: float = 1000.0,
     device: MadeDevice | None = None,
     keras: Mapping[str, Scalar] | None = None,
     hosts: HostComparison | None = None,
@@ -256,10 +259,11 @@ def pipeline(
 ) -> MadePipeline:
     """The run of a script made of `stages`, source first.
 
-    `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores that
-    others than the pipeline and its consumer take. `epochs`: how often the script reads the data. `is_finished`: it was seen to
-    its end. `device`: its device side (`gpu(...)`, `cpu(...)`). `keras`: what the recorder saw of the model. `hosts`: the other
-    hosts of the run. `has_bfloat16`: whether the processor multiplies such numbers itself. `root`: what the profile says of the
+    `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores that others than the
+    pipeline and its consumer take. `epochs`: how often the script reads the data. `is_finished`: it was seen to its end.
+    `pauses_ms`: how long the script waited until TensorFlow let go of the iterator, at the end of each epoch of `epoch_ms`.
+    `device`: its device side (`gpu(...)`, `cpu(...)`). `keras`: what the recorder saw of the model. `hosts`: the other hosts
+    of the run. `has_bfloat16`: whether the processor multiplies such numbers itself. `root`: what the profile says of the
     root iterator (`cpu_budget=64`).
     """
     machine = Machine(
@@ -271,6 +275,7 @@ def pipeline(
         disk_bytes=None if disk_gib is None else int(disk_gib * (1 << 30)),
         root=tuple(root.items()),
         is_finished=is_finished,
+        releases=_releases(pauses_ms, epoch_ms),
     )
     made = measure(stages, machine)
     analysis = replace(made.analysis, keras=dict(keras or {}), hosts=hosts)
@@ -280,6 +285,12 @@ def pipeline(
         statistics = device.statistics(analysis.verdict.steps.mean_ns)
         analysis = replace(analysis, statistics=statistics, device=statistics.device)
     return replace(made, analysis=analysis)
+
+
+def _releases(pauses_ms: Sequence[float], epoch_ms: float) -> tuple[tuple[int, int], ...]:
+    """One epoch after the other, each with its pause: (its end, the pause), ns."""
+    ends = itertools.accumulate(round((epoch_ms + each) * MS) for each in pauses_ms)
+    return tuple((end, round(each * MS)) for end, each in zip(ends, pauses_ms, strict=True))
 
 
 def gpu(compute_capability: float = 7.5, half: float = 0.8, **shares: Any) -> MadeDevice:  # noqa: ANN401

@@ -345,6 +345,10 @@ model.fit(data.batch(256, drop_remainder=True).prefetch(AUTOTUNE), verbose=0)
 data = slices(np.zeros((512, 64), np.float32)).cache().repeat(500)
 train(data.batch(4, drop_remainder=True).prefetch(AUTOTUNE), work=512)
 """),
+    NearMiss("epoch-pauses", "Epochs are short, and one iterator goes through all of them.", """
+data = slices(np.zeros((4096, 64), np.float32)).shuffle(1024).batch(64).repeat(500).prefetch(AUTOTUNE)
+train(data)
+"""),
     NearMiss("step-outliers", "A checkpoint now and then, so small that it costs nothing.", """
 import tempfile
 

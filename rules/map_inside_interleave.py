@@ -37,8 +37,9 @@ class MapInsideInterleave(Rule):
     one element at a time for each input that is open, and a `flat_map` has one open.
 
     ## What the fix does
-    `num_parallel_calls=tf.data.AUTOTUNE` on the inner map: the elements come in the same order. Or, by hand, the map moves behind
-    the `interleave`, where tf.data makes it parallel by itself and tunes one map instead of one per input.
+    `num_parallel_calls=tf.data.AUTOTUNE` on the inner map: the elements come in the same order. Or, by hand, the map moves
+    behind the `interleave`, where tf.data makes it parallel by itself and tunes one map instead of one per input. Where the
+    predicted range begins at 1.0 the fix is tried only when asked for.
 
     ## When not to
     When the cores are busy already, or when the function runs Python and holds Python's lock (`python-lock`). A function that
@@ -67,6 +68,7 @@ class MapInsideInterleave(Rule):
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, calls: tuple[Call, ...], use: CoreUse
     ) -> Finding:
         call = calls[0]
+        prediction = predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable))
         outer = next((each for each in analysis.calls if each.id == call.nested_in), None)
         inside = f" inside {outer.method} at {place(outer)}" if outer else ""
         return self.finding(
@@ -75,9 +77,9 @@ class MapInsideInterleave(Rule):
             f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
             call=call,
             iterator=iterator,
-            prediction=predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable)),
+            prediction=prediction,
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
-            fix=parallel_fix(calls),
+            fix=parallel_fix(calls, prediction),
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("free_cores", use.free, "cores"),

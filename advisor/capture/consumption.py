@@ -19,6 +19,7 @@ from types import FrameType, ModuleType
 from typing import Any, Protocol
 
 from advisor.capture.recorder import call_id_of
+from advisor.capture.releases import watch_release
 from advisor.capture.sites import GET_ITER, SiteFinder
 from advisor.capture.tracks import Track, Tracks
 from advisor.capture.watchdog import LongCall
@@ -191,6 +192,7 @@ class Consumption:
         track.iterators += 1
         track.iterator = weakref.ref(iterator)
         iterator.__dict__[_TRACK] = track
+        watch_release(iterator, track.released)
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns

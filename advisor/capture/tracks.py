@@ -13,6 +13,8 @@ from advisor.model.recording import Consumer, Site, StepSeries
 
 MAX_STEPS = 50_000
 """The last so many steps of a consumer are kept at least (1.2 MB), twice as many at most."""
+MAX_RELEASES = 1000
+"""So many ends of iterators are kept, the first ones."""
 
 TRAINING_KINDS = frozenset({"keras.fit"})
 SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
@@ -39,6 +41,8 @@ class Track:
         "kind",
         "library",
         "open_since_ns",
+        "released_at",
+        "releases",
         "saw_tape",
         "site",
         "starts",
@@ -55,6 +59,10 @@ class Track:
         self.iterators = 0
         self.iterator: weakref.ref[Any] | None = None
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
+        self.releases: list[tuple[int, int]] = []
+        """(when TensorFlow had let go of an iterator, how long that took)."""
+        self.released_at = 0
+        """`count` at the last of them."""
         self.count = 0
         """Steps ended."""
         self.epochs = 0
@@ -84,6 +92,7 @@ class Track:
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
         self.epochs = self.epoch_count = 0
+        self.releases = []
         self.is_loop = False
 
     def begin(self, now_ns: int) -> None:
@@ -119,6 +128,14 @@ class Track:
         if is_whole and self.count > self.epoch_count:
             self.epochs += 1
             self.epoch_count = self.count
+
+    def released(self, now_ns: int, took_ns: int) -> None:
+        """TensorFlow has let go of one of its iterators. (Keras makes two for an epoch: together they are one pause.)"""
+        if self.releases and self.released_at == self.count:
+            self.releases[-1] = (now_ns, self.releases[-1][1] + took_ns)
+        elif len(self.releases) < MAX_RELEASES:
+            self.releases.append((now_ns, took_ns))
+        self.released_at = self.count
 
     def forget(self) -> None:
         """The step under way was none: the dataset had no more elements."""
@@ -167,6 +184,7 @@ class Track:
             finished_epochs=self.epochs,
             finished_steps=self.epoch_count,
             is_main=is_main,
+            releases=tuple(self.releases),
         )
 
     def series(self) -> StepSeries:

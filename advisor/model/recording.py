@@ -128,6 +128,9 @@ class Consumer:
     """Steps of those."""
     is_main: bool = False
     """The consumer whose steps the window followed."""
+    releases: tuple[tuple[int, int], ...] = ()
+    """Of its iterators that went away between two steps (at the end of an epoch, usually): Unix time at which TensorFlow had let
+    go of them, and how long the script waited for that, ns."""
 
 
 @dataclass(frozen=True, slots=True)

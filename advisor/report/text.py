@@ -162,6 +162,7 @@ def _effect(finding: Finding) -> str:
         safety = "Advice only."
     else:
         safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
+        safety += "" if finding.fix.is_provable else " `advisor fix` leaves it to you: it makes no step faster."
     memory = ""
     if finding.memory_bytes is not None and finding.memory_bytes >= MIN_BYTES:
         memory = f" Memory: {units.format_bytes(finding.memory_bytes)} more."

@@ -41,6 +41,31 @@ def test_a_for_loop_with_its_wait(watch):
     assert 5e6 < statistics.median(run.steps.wait_ns) < statistics.median(durations(run.steps))
 
 
+LOOP = """
+for epoch in range(1000):
+    for batch in ds:
+        time.sleep(0.001)
+"""
+FIT = """
+import keras
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(ds.map(lambda x: (x[:, 0], x[:, 0, :1])), epochs=1000, verbose=0)
+"""
+
+
+@pytest.mark.parametrize("consume", [LOOP, FIT])
+def test_the_wait_for_an_iterator_to_go_away_lies_between_two_epochs(watch, consume):
+    run = watch(PIPE.replace("10**6", "40") + consume, steps=60, warmup=10)
+    releases, steps = run.main.releases, run.steps
+    assert len(releases) >= 4
+    assert list(releases) == sorted(releases)
+    between = [(end, start) for end, start in zip(steps.end_ns, steps.start_ns[1:], strict=False) if start > end]
+    for now_ns, took_ns in releases[1:-1]:
+        assert took_ns > 0
+        assert any(end - 1e6 <= now_ns - took_ns and now_ns <= start + 1e6 for end, start in between)
+
+
 def test_next_and_get_next(watch):
     run = watch(
         PIPE
