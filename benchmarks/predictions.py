@@ -117,12 +117,13 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
 
 
 def predict_again(rows: list[dict[str, Any]], run: Path, rules: list[LoadedRule]) -> None:
-    """Put what the model says now of the kept profile in the place of what it said when the gain was measured."""
+    """Put what model and rules say now of the kept profile in the place of what they said when the gain was measured."""
     report = analyze_run(run, rules, Settings())
-    now = {(finding.rule, finding.title): ratio(finding.prediction) for finding in report.findings}
+    now = {(finding.rule, finding.title): finding for finding in report.findings}
     for row in rows:
-        if not row.get("is_whole_script") and (row["rule"], row["title"]) in now:
-            row["predicted"] = now[row["rule"], row["title"]]
+        finding = now.get((row["rule"], row["title"]))
+        if finding is not None and finding.fix is not None and not row.get("is_whole_script"):
+            row |= {"predicted": ratio(finding.prediction), "is_auto": finding.fix.is_auto}
 
 
 def profile_again(script: Path, run: Path) -> None:

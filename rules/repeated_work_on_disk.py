@@ -122,7 +122,9 @@ class RepeatedWorkOnDisk(Rule):
         return measured or self.disk_bytes_per_s
 
     def _from_disk(self, analysis: Analysis, pipeline: Pipeline, candidate: CachePlace) -> Prediction:
-        """The prediction, if the elements must come from the disk: no step is shorter than its elements take to read."""
+        """The prediction, if the elements must come from the disk: no step is shorter than its elements take to read, unless the
+        system still has them in memory, which is the upper end of the range.
+        """
         it = next((it for it in pipeline.iterators if any(c.id == candidate.call.id for c in it.calls)), None)
         if it is None or not it.elements or not pipeline.num_elements or not candidate.element_bytes:
             return candidate.prediction
@@ -132,7 +134,7 @@ class RepeatedWorkOnDisk(Rule):
         per_step = it.elements * (size if isinstance(size, int) else 1) / pipeline.num_elements
         most = max(1.0, step_s / (per_step * candidate.element_bytes / self._rate(analysis)))
         p = candidate.prediction
-        return replace(p, value=min(p.value, most), low=min(p.low, most), high=min(p.high, most))
+        return replace(p, value=min(p.value, most), low=min(p.low, most))
 
 
 def smallest_of_best(places: Sequence[CachePlace]) -> CachePlace | None:
