@@ -36,7 +36,7 @@ fast: $(STAMP)
 	$(BIN)/pytest -m "not tensorflow and not slow"
 
 tensorflow: $(STAMP)
-	$(BIN)/pytest -m "tensorflow and not slow"
+	$(BIN)/pytest -m "tensorflow and not slow" --durations=25
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
