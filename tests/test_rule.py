@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from advisor.engine import load_rules, run_rules
 from advisor.fixes.source import rewrite
-from advisor.model.finding import InsertAfter, Safety
+from advisor.model.finding import InsertAfter, Prediction, Safety
 from advisor.model.recording import Site
 from advisor.rule import is_editable, last_editable_call, parallel_fix, takes_link
 from advisor.settings import Settings
@@ -66,13 +66,17 @@ def test_the_last_call_that_takes_a_link_is_the_consumers():
     assert last_editable_call(analysis, analysis.main).method == "prefetch"
 
 
+GAIN = Prediction(1.5, 1.2, 1.8)
+
+
 def test_parallel_maps_claim_the_most_harmful_of_what_each_does():
     made = pipeline(
         source(), map_("decode", ms=1), map_("augment", ms=1, random=True), map_("tokenize", ms=1, python=True), consumer_ms=1
     )  # fmt: skip
     decode, augment, tokenize = made.analysis.calls[1:4]
-    assert parallel_fix((decode,)).safety is Safety.EXACT
-    assert parallel_fix((decode, augment)).safety is Safety.RERANDOMIZED
-    assert parallel_fix((decode, augment)).is_auto
-    assert not parallel_fix((decode, tokenize)).is_auto
-    assert parallel_fix((decode, replace(augment, library="keras"))) is None
+    assert parallel_fix((decode,), GAIN).safety is Safety.EXACT
+    assert parallel_fix((decode, augment), GAIN).safety is Safety.RERANDOMIZED
+    assert parallel_fix((decode, augment), GAIN).is_auto
+    assert not parallel_fix((decode, tokenize), GAIN).is_auto
+    assert not parallel_fix((decode,), replace(GAIN, low=1.0)).is_auto  # it may gain nothing
+    assert parallel_fix((decode, replace(augment, library="keras")), GAIN) is None
