@@ -20,11 +20,12 @@ class EpochPauses(Rule):
     AUTOTUNE looks at a pipeline in a thread of its own: 10 ms after the iterator was made, then after 20 more, 40, 80 and so
     on. An iterator that goes away tells that thread and waits until it has ended. TensorFlow wakes the thread before it sets
     the mark that the thread looks for, so the thread may go back to sleep until its next look: the pause can be as long as
-    the epoch was. On two cores that was seen about every other time (`docs/measuring.md`), at the end of a loop `for batch in
-    dataset` or at the beginning of Keras' next epoch. No step shows it.
+    the epoch was. On two cores that was seen about every other time with a parallel map in the pipeline, once in ten times
+    without one (`docs/measuring.md`), at the end of a loop `for batch in dataset` or at the beginning of Keras' next epoch.
+    No step shows it.
 
     ## What the fix does
-    One iterator over all epochs. Keras: `fit(dataset.repeat(), steps_per_epoch=len(dataset))`. A loop:
+    One iterator over all epochs. Keras: `fit(dataset.repeat(), steps_per_epoch=...)` with the batches of an epoch. A loop:
     `dataset.repeat(epochs)`, and the step number says where an epoch ends. A `shuffle` in front shuffles anew each time as
     before, and the next epoch's first elements are made while the last one's steps run. It is advice only: it changes the
     loop.

@@ -91,7 +91,7 @@ class Track:
         """Forget all steps: another watch of the same process begins."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
-        self.epochs = self.epoch_count = 0
+        self.epochs = self.epoch_count = self.released_at = 0
         self.releases = []
         self.is_loop = False
 
@@ -135,7 +135,7 @@ class Track:
             self.releases[-1] = (now_ns, self.releases[-1][1] + took_ns)
         elif len(self.releases) < MAX_RELEASES:
             self.releases.append((now_ns, took_ns))
-        self.released_at = self.count
+            self.released_at = self.count
 
     def forget(self) -> None:
         """The step under way was none: the dataset had no more elements."""

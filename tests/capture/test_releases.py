@@ -6,6 +6,7 @@ import gc
 import time
 
 from advisor.capture.releases import watch_release
+from advisor.capture.tracks import MAX_RELEASES, Track
 
 SLOW_S = 0.05
 
@@ -49,3 +50,24 @@ def test_one_in_a_cycle_is_collected_all_the_same():
     gc.collect()
     assert len(told) <= 1
     assert not [each for each in gc.get_objects() if isinstance(each, Iterator)]
+
+
+def test_two_iterators_between_two_steps_are_one_pause():
+    track = Track("c0", "keras.fit", None, None)
+    for step in range(3):
+        track.begin(step * 10 + 1)
+        track.end(step * 10 + 5)
+        track.released(step * 10 + 6, 1)
+        track.released(step * 10 + 9, 2)
+    assert track.releases == [(9, 3), (19, 3), (29, 3)]
+
+
+def test_what_is_over_the_limit_changes_nothing_kept():
+    track = Track("c0", "for", None, None)
+    for step in range(MAX_RELEASES + 5):
+        track.begin(step * 10 + 1)
+        track.end(step * 10 + 5)
+        track.released(step * 10 + 6, 1)
+        track.released(step * 10 + 9, 1)
+    assert len(track.releases) == MAX_RELEASES
+    assert track.releases[-1] == (MAX_RELEASES * 10 - 1, 2)

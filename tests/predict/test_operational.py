@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
-from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
+from advisor.model.recording import Accelerator, Call, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
 from advisor.predict.operational import BESIDE_INPUT
@@ -303,7 +303,23 @@ def test_what_stays_costs_the_same_when_work_is_only_spread():
 
 
 def test_a_pipeline_alone_is_no_faster_than_python_takes_and_epochs_begin():
-    made, gone = cached(map_ms=99.999, batch_ms=0.001)
-    assert predict(alone(made), gone, gone).value == pytest.approx(100 / 0.1, rel=0.01)
+    made, gone = cached(map_ms=9.999, batch_ms=0.001)
+    assert predict(alone(made), gone, gone).value == pytest.approx(10 / 0.09, rel=0.01)
     epochs = predict(alone(made, steps_per_epoch=10), gone, gone).value
-    assert epochs == pytest.approx((100 + 0.15) / (0.1 + 0.15), rel=0.01)
+    assert epochs == pytest.approx((10 + 0.15) / (0.09 + 0.15), rel=0.01)
+
+
+def test_each_further_component_costs_a_pipeline_alone_its_share_of_a_next():
+    made, gone = cached(map_ms=9.999, batch_ms=0.001)
+    made = alone(made)
+    call = Call("call", "batch", None, element_spec="(TensorSpec(a), RaggedTensorSpec(b), TensorSpec(c))")
+    consumer = dataclasses.replace(made.main.consumer, call_id="call")
+    pipelines = (dataclasses.replace(made.main, consumer=consumer),)
+    made = dataclasses.replace(made, calls=(call,), pipelines=pipelines)
+    assert predict(made, gone, gone).value == pytest.approx(10 / (0.09 + 2 * 0.0055), rel=0.01)
+
+
+def test_what_a_change_adds_to_each_step_is_no_shorter_step():
+    made, gone = cached(map_ms=9.999, batch_ms=0.001)
+    found = predict_speedup(made, made.main, gone, gone, added_ns=1.0 * MS)
+    assert found.value == pytest.approx(10.0, rel=0.01)
