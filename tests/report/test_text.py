@@ -39,6 +39,17 @@ def test_finding_says_what_gain_where_why_and_how():
     assert "advisor explain serial-map" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("is_provable", [True, False])
+def test_finding_says_that_a_fix_which_nothing_can_prove_is_left_to_the_reader(is_provable):
+    report = slow_report()
+    findings = tuple(
+        dataclasses.replace(each, fix=each.fix and dataclasses.replace(each.fix, is_provable=is_provable))
+        for each in report.findings
+    )
+    text = " ".join(printed(dataclasses.replace(report, findings=findings)).split())
+    assert ("leaves it to you" in text) is not is_provable
+
+
 def test_healthy_is_short():
     report = dataclasses.replace(healthy_report(), run_folder="/tmp/run")
     lines = printed(report).splitlines()
