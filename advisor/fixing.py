@@ -32,6 +32,7 @@ from advisor.model.outcome import Report
 from advisor.model.recording import Call
 from advisor.predict.structure import consumed_call
 from advisor.run_folder import new_run_folder
+from advisor.verify.carried_state import with_state_of
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series
 from advisor.verify.loop import Attempt, LoopResult, is_enough, prove_fixes
 from advisor.verify.outcomes import ProofFacts, is_proved, report_of
@@ -199,7 +200,7 @@ class _Fixing:
             report,
             {call.id: call for call in report.analysis.calls},
             proposals.propose,
-            lambda path: phases.analyze_run(path, self._rules, self._settings),
+            lambda path: phases.analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
             deadline,
             self._on_progress,
             (lambda trial: False) if self._wish.is_pipeline_only else partial(is_enough, report.analysis),

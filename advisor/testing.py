@@ -23,6 +23,7 @@ from advisor.made_run import MS, MadePipeline, measure
 from advisor.made_script import Machine, Stage
 from advisor.model.hosts import HostComparison, HostSummary
 from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
+from advisor.model.state import CapturedResource
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 
@@ -101,6 +102,7 @@ def map_(
     python: bool = False,
     sleeps: bool = False,
     captured: Sequence[str] = (),
+    effects: Sequence[str] = (),
     ops: Sequence[str] = (),
     op_share: float = 1.0,
     op_shares: Mapping[str, float] = _NOTHING,
@@ -115,20 +117,27 @@ def map_(
 ) -> Stage:
     """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful.
 
-    `sleeps`: it waits for something outside (a server) and uses no core. `op_share`: share of its time inside its ops;
-    `op_shares`: of which ops. `elementwise`, `fixed` (ops that depend on no random number), `flow`, `unchanged`: what the graph
-    of the function shows, as `FunctionFacts` has it. `idle_share`: share of its parallel calls that stand idle because a slow
-    element holds up those behind it, of which `waiting` are finished on average.
+    `captured`: types of the resources that it reads (`HashTableV2`: a static table, `VarHandleOp`, `MutableHashTableV2`), each
+    named `state`. `effects`: types of other stateful ops in it. `sleeps`: it waits for something outside (a server) and uses no
+    core. `op_share`: share of its time inside its ops; `op_shares`: of which ops. `elementwise`, `fixed` (ops that depend on no
+    random number), `flow`, `unchanged`: what the graph of the function shows, as `FunctionFacts` has it. `idle_share`: share of
+    its parallel calls that stand idle because a slow element holds up those behind it, of which `waiting` are finished on
+    average.
     """
     ops = (*ops, *op_shares, *fixed)
+    state_of = {"HashTableV2": ("static table", "LookupTableFindV2"), "VarHandleOp": ("variable", "ReadVariableOp")}
+    resources = [state_of.get(each, ("mutable table", "LookupTableFindV2")) for each in captured]
+    stateful_ops = [op for _, op in resources] + ["UnknownStatefulOp"] * stateful + list(effects)
     facts = FunctionFacts(
         name=name,
         site=None,
-        is_stateful=random or python or stateful or bool(captured),
+        is_stateful=random or python or bool(stateful_ops),
         random_ops=("RandomUniform",) if random else (),
         python_ops=("EagerPyFunc",) if python else (),
         ops=dict.fromkeys((*ops, *(("RandomUniform",) if random else ()), *(("EagerPyFunc",) if python else ())), 1),
         captured=tuple(captured),
+        resources=tuple(CapturedResource(kind, "state") for kind, _ in resources),
+        stateful_ops=(*stateful_ops, *(("RandomUniform",) if random else ()), *(("EagerPyFunc",) if python else ())),
         is_elementwise=elementwise,
         flow=tuple(flow),
         fixed_ops=dict.fromkeys(fixed, 1),
@@ -153,7 +162,7 @@ def map_(
 
 def filter_(name: str, ms: float, keep: float = 0.5, reads: Sequence[int] | None = None) -> Stage:
     """`filter(name)`; `ms` per element that passes, of which there are `keep` of 1. `reads`: the components it looks at."""
-    facts = FunctionFacts(name, None, False, used_inputs=None if reads is None else tuple(reads))
+    facts = FunctionFacts(name, None, False, stateful_ops=(), used_inputs=None if reads is None else tuple(reads))
     counts = (("passed", round(1000 * keep)), ("filtered", round(1000 * (1 - keep))))
     return Stage("filter", "Filter", ms, facts, positional=(name,), consumes=1 / keep, parameters=counts)
 

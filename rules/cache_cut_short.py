@@ -16,6 +16,7 @@ from advisor.rule import (
     Pipeline,
     Rule,
     Safety,
+    cache_assumptions,
     cache_bytes,
     cache_obstacles,
     calls_behind,
@@ -83,7 +84,12 @@ class CacheCutShort(Rule):
                 call=call,
                 prediction=predict_speedup(analysis, pipeline, left, left),
                 memory_bytes=cache_bytes(analysis, pipeline, cut),
-                fix=Fix((MoveAfter(call.id, cut.id),), Safety.EXACT, is_auto=True)
+                fix=Fix(
+                    (MoveAfter(call.id, cut.id),),
+                    Safety.EXACT,
+                    is_auto=not (assumptions := cache_assumptions(analysis, cut)),
+                    assumptions=assumptions,
+                )
                 if is_editable(call) and is_editable(cut)
                 else None,
                 evidence=(

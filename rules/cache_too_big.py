@@ -19,6 +19,7 @@ from advisor.rule import (
     Remove,
     Rule,
     Safety,
+    cache_assumptions,
     cache_bytes,
     cache_obstacles,
     catalog,
@@ -86,6 +87,7 @@ class CacheTooBig(Rule):
             if better is not None and better_size is not None
             else " No place before it holds few enough bytes and is the same in every epoch."
         )
+        assumptions = cache_assumptions(analysis, better) if better is not None else ()
         is_written = is_editable(call) and (better is None or is_editable(better))
         return self.finding(
             what,
@@ -93,7 +95,7 @@ class CacheTooBig(Rule):
             f"memory are there for them ({format_bytes(host.memory_bytes)} in all).{instead}",
             call=call,
             memory_bytes=better_size or 0,
-            fix=Fix(edits, Safety.EXACT, is_auto=True) if is_written else None,
+            fix=Fix(edits, Safety.EXACT, is_auto=not assumptions, assumptions=assumptions) if is_written else None,
             evidence=(
                 Evidence("cache_bytes", size, "bytes"),
                 Evidence("free_memory", host.memory_free_bytes, "bytes"),

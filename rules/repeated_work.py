@@ -65,7 +65,9 @@ class RepeatedWork(Rule):
     would freeze the order. Where the elements do not fit in memory, or where epochs are not read to their end (an unfinished
     cache is thrown away). The rule looks at everything upstream of the place, not at one call alone, and says which call
     forbids a better one. Python functions and generators may draw random numbers that TensorFlow does not know of, so they
-    forbid it too.
+    forbid it too, as do functions that write, print or read the clock, and state that was seen to change while the script ran
+    (a variable, a table, a file). Where a function reads a variable or a table that was not seen to change, the fix is tried only
+    with `--only repeated-work`, and the report says what it assumes.
 
     ## What tf.data already does
     Nothing here: it never caches by itself.
@@ -85,14 +87,19 @@ class RepeatedWork(Rule):
         places = [each for each in cache_places(analysis, pipeline) if self._is_worth_it(analysis, each)]
         fitting = [each for each in places if self._fits(analysis, each)]
         chosen: CachePlace | None = None
-        for candidates in (
-            [each for each in fitting if not each.obstacles],
-            [each for each in fitting if each.movable],
-        ):
-            best = self._best(analysis, candidates)
-            if best and (chosen is None or chosen.prediction.value < self.equal_gain * best.prediction.value):
-                chosen = best
+        for is_assumed in (False, True):  # a place that rests on an assumption is the last resort
+            some = [each for each in fitting if bool(each.assumptions) is is_assumed]
+            for candidates in (
+                [each for each in some if not each.obstacles],
+                [each for each in some if each.movable],
+            ):
+                best = self._best(analysis, candidates)
+                if best and (chosen is None or chosen.prediction.value < self.equal_gain * best.prediction.value):
+                    chosen = best
+            if chosen is not None:
+                break
         yield from forbidden(places, chosen, self.equal_gain)
+        yield from self._unproved(analysis, fitting, chosen)
         if chosen is None:
             yield from self._too_large(analysis, places)
         elif chosen.is_repeated_below or is_read_again(analysis, pipeline):
@@ -102,6 +109,17 @@ class RepeatedWork(Rule):
                 f"The window saw one pass over the data. If the script makes more of them, .cache() behind "
                 f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first"
                 f"{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
+            )
+
+    def _unproved(self, analysis: Analysis, fitting: Sequence[CachePlace], chosen: CachePlace | None) -> Iter[Note]:
+        """The place that would save clearly more than the chosen one if its assumptions held."""
+        better = self._best(analysis, [each for each in fitting if each.assumptions and not each.obstacles])
+        if chosen is None or better is None or chosen.assumptions:
+            return
+        if better.prediction.value * self.equal_gain > chosen.prediction.value:
+            yield Note(
+                f"A cache behind {label(better.call)} at {place(better.call)} would save more, but only if "
+                f"{', and if '.join(better.assumptions)}"
             )
 
     def _is_worth_it(self, analysis: Analysis, candidate: CachePlace) -> bool:
@@ -148,7 +166,7 @@ class RepeatedWork(Rule):
             size = "How many bytes an epoch takes is not known: check that it fits in memory."
         because = (
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
-            f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}"
+            f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}{relying_on(chosen)}"
         )
         is_written = (
             all(is_editable(each) for each in (call, *chosen.movable)) if chosen.movable else takes_link(analysis, call)
@@ -159,7 +177,14 @@ class RepeatedWork(Rule):
             call=call,
             prediction=chosen.prediction,
             memory_bytes=chosen.bytes,
-            fix=Fix(edits_of(chosen), safety_of(chosen), is_auto=is_known) if is_written else None,
+            fix=Fix(
+                edits_of(chosen),
+                safety_of(chosen),
+                is_auto=is_known and not chosen.assumptions,
+                assumptions=chosen.assumptions,
+            )
+            if is_written
+            else None,
             evidence=(
                 Evidence("saved_blame_share", chosen.saved_share, "share"),
                 *((Evidence("cache_bytes", chosen.bytes, "bytes"),) if chosen.bytes is not None else ()),
@@ -217,6 +242,11 @@ def order_of(chosen: CachePlace) -> str:
         return ""
     names = " and ".join(f"{call.method} ({place(call)})" for call in reversed(chosen.movable))
     return f" What {names} does moves behind the cache."
+
+
+def relying_on(chosen: CachePlace) -> str:
+    """What the cache assumes, in a sentence."""
+    return f" The cache assumes that {', and that '.join(chosen.assumptions)}." if chosen.assumptions else ""
 
 
 def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:

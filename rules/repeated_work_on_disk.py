@@ -97,6 +97,7 @@ class RepeatedWorkOnDisk(Rule):
                 (InsertAfter(call.id, "cache", (("", f"advisor-cache/{key_of(analysis, call)}"),)),),
                 Safety.EXACT,
                 is_auto=False,
+                assumptions=chosen.assumptions,
             ),
             evidence=(
                 Evidence("saved_blame_share", chosen.saved_share, "share"),

@@ -52,6 +52,8 @@ class Consumption:
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
+        self.on_epoch: Callable[[str | None], None] = lambda call_id: None
+        """Told the call whose dataset is read from its beginning."""
 
     def install(self, tensorflow: ModuleType) -> None:
         """Hook the imported TensorFlow."""
@@ -193,6 +195,7 @@ class Consumption:
         track.iterator = weakref.ref(iterator)
         iterator.__dict__[_TRACK] = track
         watch_release(iterator, track.released)
+        self.on_epoch(track.call_id)
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns
@@ -237,6 +240,7 @@ class Consumption:
                     track.call_id = call_id_of(dataset) or self._argument_call_id(dataset) or track.call_id
                     track.iterators += 1
                     track.is_loop = True
+                    self.on_epoch(track.call_id)
                     if not is_eager:
                         self._traced(track)
                 if self._substitute is not None:
@@ -275,6 +279,8 @@ class Consumption:
             if track is not None:
                 self._monitor.boundary(track)
                 local.last = track
+                if track.is_loop:
+                    self.on_epoch(track.call_id)
             local.function, local.arguments = function, (args, kwargs)
             try:
                 if track is None:

@@ -29,6 +29,7 @@ _MIN_BYTES = 4 << 20
 """Fewer bytes are the latency of a request, not the speed of a disk."""
 MAX_FILES = 64
 _FILE_PARAMETERS = ("filenames", "tensors")
+_PATH_PARAMETERS = ("path", "data_source_name")
 _MOST_NAMES = 10_000
 """No more are looked through: where there are more, each is an element rather than a file of records."""
 
@@ -75,6 +76,18 @@ class DataFiles:
     def paths(self) -> tuple[str, ...]:
         """What was found, in order."""
         return tuple(self._paths)
+
+
+def file_names(bound: Mapping[str, Any]) -> list[str]:
+    """All names in a call's bound arguments that may be names of files: given, matched by a pattern, or inside a folder."""
+    found = [text for name in _FILE_PARAMETERS for text in _texts(bound.get(name))]
+    for pattern in _texts(bound.get("file_pattern")):
+        found += itertools.islice(glob.iglob(pattern), _MOST_NAMES)  # noqa: PTH207
+    for name in _PATH_PARAMETERS:
+        for text in _texts(bound.get(name)):
+            inside = (os.path.join(folder, file) for folder, _, files in os.walk(text) for file in files)  # noqa: PTH118
+            found += [text, *itertools.islice(inside, _MOST_NAMES)]
+    return found
 
 
 def disk_read_bytes_per_s(paths: Sequence[str]) -> float | None:

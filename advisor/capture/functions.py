@@ -7,11 +7,15 @@ keep state; nested functions included.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+from advisor.capture.captured_state import Captured, captured_by
 from advisor.capture.dataflow import PLUMBING, Dataflow, dataflow_of
 from advisor.model.catalog import PYTHON_OPS
+from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
 from advisor.model.recording import FunctionFacts, Site
+from advisor.model.state import DATASET, CapturedResource
 
 RANDOM_OPS = frozenset(
     {
@@ -63,33 +67,28 @@ _STATELESS_RANDOM = (
 
 _ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
-_CALLS = frozenset(
-    {
-        "If",
-        "StatelessIf",
-        "While",
-        "StatelessWhile",
-        "Case",
-        "StatelessCase",
-        "PartitionedCall",
-        "StatefulPartitionedCall",
-        "SymbolicGradient",
-        "RemoteCall",
-    }
-)
+_CALLS = CALLING_OPS | {"SymbolicGradient", "RemoteCall"}
 """Ops that only call other functions: what counts is what is in those."""
 
 _NEVER_STATEFUL = frozenset({"Assert"})
 """tf.data does not let these stop a rewrite. Source: `function_utils.cc`, `IsNodeStateful(..., skip_assert)`."""
 
 
-def function_facts(dataset: Any, function: object, site: Site | None) -> FunctionFacts | None:  # noqa: ANN401
-    """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none."""
+def function_facts(
+    dataset: Any,  # noqa: ANN401
+    function: object,
+    site: Site | None,
+    resource_id: Callable[[Captured], str] = lambda captured: "",
+) -> FunctionFacts | None:
+    """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none.
+
+    `resource_id` gives the id by which the state watch knows a captured resource.
+    """
     wrappers: list[Any] = getattr(dataset, "_functions", list)()
     if not wrappers:
         return None
     ops: dict[str, int] = {}
-    captured: list[str] = []
+    captured: list[Captured] = []
     is_seeded = False
     for wrapper in wrappers:
         graph = wrapper.function.graph
@@ -98,7 +97,7 @@ def function_facts(dataset: Any, function: object, site: Site | None) -> Functio
         for node in (node for body in bodies for node in body):
             ops[node.op] = ops.get(node.op, 0) + 1
             is_seeded = is_seeded or _is_seeded(node)
-        captured += _captured(graph, ops)
+        captured += captured_by(graph, function)
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
     flow = _dataflow(wrappers, random_ops, site)
@@ -109,7 +108,9 @@ def function_facts(dataset: Any, function: object, site: Site | None) -> Functio
         random_ops=tuple(sorted(random_ops)),
         python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
         ops={op: count for op, count in sorted(ops.items()) if op not in PLUMBING},
-        captured=tuple(dict.fromkeys(captured)),
+        captured=tuple(dict.fromkeys(each.op_type for each in captured if each.kind != DATASET)),
+        resources=tuple(dict.fromkeys(CapturedResource(each.kind, each.name, resource_id(each)) for each in captured)),
+        stateful_ops=tuple(sorted(op for op in ops if _may_have_state(op))),
         is_seeded=is_seeded,
         is_elementwise=None if flow is None else flow.is_elementwise,
         flow=() if flow is None else flow.flow,
@@ -172,17 +173,11 @@ def _is_stateful(op: str) -> bool:
     return bool(definition is not None and definition.is_stateful)
 
 
-def _captured(graph: Any, ops: dict[str, int]) -> list[str]:  # noqa: ANN401
-    """Types of the resources a function reads from outside."""
-    variables = {id(variable.handle) for variable in graph.variables}
-    found = []
-    for outside, _ in graph.captures:
-        if outside.dtype.name != "resource":
-            continue
-        if not hasattr(outside, "numpy") and getattr(outside, "op", None) is not None:
-            found.append(str(outside.op.type))
-        elif id(outside) in variables:
-            found.append("VarHandleOp")
-        else:
-            found.append("HashTableV2" if any(op.startswith("LookupTable") for op in ops) else "resource")
-    return found
+def _may_have_state(op: str) -> bool:
+    """Whether the op is stateful, unknown to TensorFlow's registry, or judged by what it belongs to."""
+    from tensorflow.python.framework import op_def_registry
+
+    if op in CALLING_OPS:
+        return False
+    definition = op_def_registry.get(op)
+    return definition is None or definition.is_stateful or op in SEED_OPS or is_dataset_op(op)

@@ -17,12 +17,16 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from advisor.capture.data_files import DataFiles, FileNames
+from advisor.capture.captured_state import Captured, constant_texts
+from advisor.capture.data_files import DataFiles, FileNames, file_names
 from advisor.capture.describe import describe_arguments, describe_options, element_facts
 from advisor.capture.functions import function_facts, function_name, function_site
 from advisor.capture.kept import DATA_SOURCES, NO_SEEDS, KeptCall, KeptCalls, Seeds
 from advisor.capture.sites import Place, SiteFinder
-from advisor.model.recording import Call
+from advisor.capture.state_watch import StateWatch
+from advisor.model.op_effects import FILE_READING_OPS
+from advisor.model.recording import Call, FunctionFacts
+from advisor.model.state import DATASET
 
 MAX_CALLS = 20_000
 """A script that makes new datasets in a loop is recorded up to here (some 10 MB); what comes after is only counted."""
@@ -40,6 +44,8 @@ _FUNCTION_PARAMETERS = (
     "key_func",
     "class_func",
 )
+_READERS = ("RecordDataset", "RecordDatasetV2", "LineDataset", "CSVDatasetV2")
+"""Ends of the types of ops that read files of records."""
 _TRACING_FILE = "structured_function.py"
 """A frame of this file between two calls says that the inner one was made by the outer one's function."""
 
@@ -55,6 +61,7 @@ class _Pending:
     bound: dict[str, Any]
     explicit: tuple[str, ...]
     inputs: tuple[str, ...]
+    unrecorded: tuple[str, ...]
     user_name: str | None
     made_by: str | None
     nested_in: str | None
@@ -76,6 +83,7 @@ class Recorder:
         self.is_open = True
         self.kept = kept
         self.data_files = DataFiles()
+        self.state = StateWatch(self.calls, warn)
         self.replacing: Replacing | None = None
         """Takes the place of every wrapped function while a replay traces the script's functions again."""
         self.dropped = 0
@@ -171,6 +179,7 @@ class Recorder:
             kwargs["name"] = call_id
         made_by, nested_in = self._relation(stack, frame)
         is_users = isinstance(name, str) and not name.startswith(ID_PREFIX)
+        inputs, unrecorded = _origins(bound)
         seeds = NO_SEEDS if self.kept is None else self.kept.begin(call_id, method, made_by or nested_in)
         return _Pending(
             id=call_id,
@@ -179,7 +188,8 @@ class Recorder:
             kwargs=kwargs,
             bound=bound,
             explicit=explicit,
-            inputs=_input_ids(bound),
+            inputs=inputs,
+            unrecorded=unrecorded,
             user_name=name if is_users else None,
             made_by=made_by,
             nested_in=nested_in,
@@ -219,7 +229,8 @@ class Recorder:
         )
         facts = None
         try:
-            facts = function_facts(dataset, function, function_site(function, self.finder.is_user_file))
+            site = function_site(function, self.finder.is_user_file)
+            facts = function_facts(dataset, function, site, self._resource_id)
         except Exception as error:
             self._warn(f"The function of {pending.method} could not be looked into ({type(error).__name__}: {error}).")
         spec, element_bytes, cardinality = element_facts(dataset)
@@ -240,11 +251,23 @@ class Recorder:
             element_bytes=element_bytes,
             file_bytes=pending.files.bytes(cardinality) if pending.files is not None else None,
             options=describe_options(pending.bound.get("options")) if pending.method == "with_options" else {},
+            unrecorded=pending.unrecorded,
             text=pending.place.text,
         )
         object.__setattr__(dataset, ID_ATTRIBUTE, pending.id)
         with self._lock:
             self._calls[pending.id] = call
+        try:
+            self.state.note_call(call, function, _files_of(pending.bound, dataset, facts))
+        except Exception as error:
+            self._warn(f"What {pending.method} reads could not be watched ({type(error).__name__}: {error}).")
+
+    def _resource_id(self, captured: Captured) -> str:
+        """The id of what a function captures: of a dataset, that of its call, if recorded calls alone made it."""
+        if captured.kind != DATASET:
+            return self.state.resource_id(captured)
+        call_id, unrecorded = _origin(captured.owner)
+        return "" if call_id is None or unrecorded else call_id
 
     def _keep_for_replay(
         self,
@@ -274,30 +297,38 @@ class Recorder:
 
 def call_id_of(dataset: Any) -> str | None:  # noqa: ANN401
     """Id of the call that made `dataset`, or of the nearest recorded one it was made from."""
-    seen = 0
-    while dataset is not None and seen < 100:
+    return _origin(dataset)[0]
+
+
+def _origin(dataset: Any) -> tuple[str | None, list[str]]:  # noqa: ANN401
+    """(id of the nearest recorded call, classes of the datasets before it that no recorded call made)."""
+    unrecorded: list[str] = []
+    while dataset is not None and len(unrecorded) < 100:
         found = getattr(dataset, ID_ATTRIBUTE, None)
         if isinstance(found, str):
-            return found
+            return found, unrecorded
+        unrecorded.append(type(dataset).__name__)
         try:
             inputs = dataset._inputs()
         except Exception:
             inputs = ()
         dataset = inputs[0] if inputs else getattr(dataset, "_dataset", None)
-        seen += 1
-    return None
+    return None, unrecorded
 
 
-def _input_ids(bound: dict[str, Any]) -> tuple[str, ...]:
+def _origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(ids of the calls that made the datasets among the arguments, classes of datasets that no recorded call made)."""
     found: list[str] = []
+    unrecorded: dict[str, None] = {}
     seen: list[Any] = []
 
     def visit(value: object, depth: int) -> None:
         if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
-            call_id = call_id_of(value)
-            if call_id is not None and not any(value is other for other in seen):
+            if not any(value is other for other in seen):
                 seen.append(value)
-                found.append(call_id)
+                call_id, classes = _origin(value)
+                unrecorded.update(dict.fromkeys(classes))
+                found.extend([] if call_id is None else [call_id])
         elif depth and isinstance(value, (list, tuple)):
             for item in value[:1000]:
                 visit(item, depth - 1)
@@ -307,7 +338,16 @@ def _input_ids(bound: dict[str, Any]) -> tuple[str, ...]:
 
     for value in bound.values():
         visit(value, 3)
-    return tuple(found)
+    return tuple(found), tuple(unrecorded)
+
+
+def _files_of(bound: dict[str, Any], dataset: Any, facts: FunctionFacts | None) -> list[str]:  # noqa: ANN401
+    """Names of files among a call's arguments and among the constants of functions that read files."""
+    names = file_names(bound)
+    if facts is not None and (FILE_READING_OPS & facts.ops.keys() or any(op.endswith(_READERS) for op in facts.ops)):
+        for wrapper in getattr(dataset, "_functions", list)():
+            names += constant_texts(wrapper.function.graph)
+    return names
 
 
 def _is_positional(signature: inspect.Signature, args: tuple[Any, ...], name: str) -> bool:

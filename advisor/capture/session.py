@@ -29,6 +29,7 @@ from advisor.capture.overlay import Overlay
 from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import MAX_CALLS, Recorder
 from advisor.capture.sites import SiteFinder
+from advisor.capture.state_hooks import watch_tensorflow, watch_writes
 from advisor.capture.tracks import Tracks
 from advisor.capture.watchdog import Watchdog
 from advisor.capture.window import Limits
@@ -74,6 +75,7 @@ class Session:
             self._warn,
             None if self._ceiling is None else self._ceiling.substitute,
         )
+        self._consumption.on_epoch = self._recorder.state.epoch
         self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
 
     def run(self) -> int:
@@ -85,6 +87,7 @@ class Session:
             {"tensorflow": self._on_tensorflow, "keras": self._keras.install, "tf_keras": self._keras.install}
         )
         hook.install()
+        watch_writes(self._recorder.state, self._recorder.finder)
         request = self._request
         Overlay({path: Path(text).read_bytes() for path, text in request["overlay"]}).install()
         target = script.prepare(request["script"], request["module"], request["args"])
@@ -99,6 +102,7 @@ class Session:
         try:
             record_dataset_api(tensorflow, self._recorder, self._warn)
             self._consumption.install(tensorflow)
+            watch_tensorflow(tensorflow, self._recorder.state, self._recorder.finder, self._warn)
             if self._is_profiled:
                 self._monitor.profiler = Profiler(tensorflow)
                 self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
@@ -121,7 +125,7 @@ class Session:
 
     def _forget_in_fork(self) -> None:
         """A forked child of the script is not watched."""
-        self._recorder.is_open = False
+        self._recorder.is_open = self._recorder.state.is_open = False
         self._monitor.switch_off()
         if self._pipe is not None:
             with contextlib.suppress(OSError):
@@ -187,6 +191,7 @@ class Session:
             ceiling_step_ns=self._ceiling_steps(),
             unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(),
+            state=self._recorder.state.observed(),
             warnings=tuple(warnings),
         )
 

@@ -133,6 +133,8 @@ def _reason_against(
     is_harmless = fix.safety is Safety.EXACT or (fix.safety is Safety.RERANDOMIZED and not is_seeded)
     if not is_allowed and not is_harmless:
         return _SAFETY[fix.safety]
+    if fix.assumptions and finding.rule not in only:
+        return f"It assumes that {', and that '.join(fix.assumptions)}; --only {finding.rule} tries it."
     if not fix.is_auto and not is_allowed and finding.rule not in only:
         return f"Tried only when asked for by name: --only {finding.rule}."
     return next((reason for edit in fix.edits if (reason := obstacle_to(edit, calls)) is not None), None)

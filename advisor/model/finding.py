@@ -96,6 +96,9 @@ class Fix:
     is_provable: bool = True
     """False: it makes nothing faster, it saves memory or restores what was meant. The change of the text is shown, never applied,
     for what is applied is proved to be faster."""
+    assumptions: tuple[str, ...] = ()
+    """What must hold so that the data stays as `safety` says, where no observation could establish it; a clause each, without a
+    period. A fix with assumptions is tried only when its rule is asked for by name (`--only`), whatever levels are allowed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from advisor.model.state import CapturedResource, ObservedState
+
 INFINITE_CARDINALITY = -1
 """`tf.data.INFINITE_CARDINALITY`."""
 UNKNOWN_CARDINALITY = -2
@@ -50,6 +52,11 @@ class FunctionFacts:
     """Op type -> number of such nodes, nested functions included."""
     captured: tuple[str, ...] = ()
     """Types of captured resources (`HashTableV2`, `VarHandleOp`, ...)."""
+    resources: tuple[CapturedResource, ...] = ()
+    """The captured resources and datasets, each identified by the object that owns it."""
+    stateful_ops: tuple[str, ...] | None = None
+    """Types of the ops that TensorFlow's registry calls stateful or does not know, nested functions included; None: a recording
+    of an earlier version, which did not look."""
     is_seeded: bool = False
     """A random op in it has a seed, its own or the global one, or draws from a `tf.random.Generator`, which may have one."""
     is_elementwise: bool | None = None
@@ -104,6 +111,8 @@ class Call:
     """Bytes of all the files whose names it is given, from the sizes of some of them; None: it is given none."""
     options: dict[str, Scalar] = field(default_factory=dict)
     """For `with_options`: dotted option -> value, only those that the user set (`autotune.enabled`)."""
+    unrecorded: tuple[str, ...] = ()
+    """Classes of datasets between this call and its recorded inputs, or instead of one, that no recorded call made."""
     text: str = ""
     """The call as written, for people (`.map(augment)`), at most 200 characters."""
 
@@ -298,5 +307,7 @@ class Recording:
     """
     is_pipeline_alone: bool = False
     """The consumer took element after element and did nothing with them: a proof, no training."""
+    state: tuple[ObservedState, ...] | None = None
+    """State that the pipelines read and that could change while the script ran; None: it was not watched."""
     warnings: tuple[str, ...] = ()
     schema_version: int = 1

@@ -30,7 +30,7 @@ from advisor.predict.device import (
     steps_seen,
 )
 from advisor.predict.epoch_start import predict_without_start
-from advisor.predict.legality import Obstacle, cache_obstacles, parallel_safety
+from advisor.predict.legality import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
 from advisor.predict.memory import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.payoff import Payoff, payoff
@@ -62,6 +62,7 @@ __all__ = [
     "Payoff",
     "asynchronous",
     "batch_behind",
+    "cache_assumptions",
     "cache_bytes",
     "cache_obstacles",
     "cache_places",

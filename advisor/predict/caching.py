@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
-from advisor.predict.legality import CONTENT, Obstacle, cache_obstacles
+from advisor.predict.legality import CONTENT, Obstacle, cache_assumptions, cache_obstacles
 from advisor.predict.memory import cache_bytes, element_bytes, steps_per_epoch
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
@@ -48,6 +48,8 @@ class CachePlace:
     movable: tuple[Call, ...] = ()
     """If nothing but shuffles and repeats is in the way, and each could as well stand behind the cache: those, nearest first."""
     element_bytes: int | None = None
+    assumptions: tuple[str, ...] = ()
+    """What the cache relies on that was not observed (`cache_assumptions`)."""
 
     @property
     def keeps_elements(self) -> bool:
@@ -92,6 +94,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
                 any(each.method == "repeat" and each.arguments.get("count") != 1 for each in (*below, *repeats)),
                 movable,
                 element_bytes(pipeline, call),
+                cache_assumptions(analysis, call),
             )
         )
     return places

@@ -1,60 +1,45 @@
 """What a change may do to the data: a property of everything upstream, not of one call.
 
-In: an `Analysis` and one of its calls.  Out: the `Obstacle`s that forbid a cache behind it, and the `Safety` of running its
-function several times at once.
+In: an `Analysis` and one of its calls.  Out: the `Obstacle`s that forbid a cache behind it, the assumptions under which one is
+exact, and the `Safety` of running its function several times at once.
 
-What cannot be seen counts as an obstacle: a Python function or generator may draw random numbers without TensorFlow knowing.
+Everything is judged by allow-lists: methods (`_REPEATABLE_METHODS`), stateful ops (`advisor/model/op_effects.py`), kinds of
+captured resources (`advisor/model/state.py`). What is on none of them counts as an obstacle.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.model import catalog
+from advisor.model import op_effects, state
 from advisor.model.finding import Safety
+from advisor.model.lineage import Lineage
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
-from advisor.predict.structure import nested_calls, upstream_calls
+from advisor.predict.observed import Observations
+from advisor.predict.structure import upstream_calls
 
 ORDER = "order"
 CONTENT = "content"
 
-_CONSTANT_RESOURCES = frozenset({"HashTable", "HashTableV2", "AnonymousHashTable"})
-"""Tables that are filled once and never changed: a lookup gives the same answer every epoch."""
+_REPEATABLE_METHODS = frozenset({
+    # Transformations that only choose, group, repeat or keep what their inputs give.
+    "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "group_by_window", "ignore_errors",
+    "padded_batch", "prefetch", "ragged_batch", "rebatch", "repeat", "shard", "skip", "snapshot", "sparse_batch", "take",
+    "unbatch", "unique", "window", "with_options", "zip", "choose_from_datasets", "pad_to_cardinality",
+    # Transformations that apply a function, which is judged by itself. `apply` only makes other calls.
+    "apply", "filter", "flat_map", "interleave", "map", "scan", "take_while",
+    # Sources that give the same numbers, tensors or files in the same order; the files are watched while the script runs.
+    "counter", "Counter", "from_sparse_tensor_slices", "from_tensor_slices", "from_tensors", "from_list", "range",
+    "TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset", "CsvDataset", "load",
+})  # fmt: skip
+"""Methods whose elements follow from their inputs, arguments, files and functions alone, whoever calls them. `shuffle`,
+`list_files`, generators and random sources have rules of their own below; every other method may do anything."""
 
-_HARMLESS_STATEFUL_OPS = frozenset(
-    {
-        "HashTable",
-        "HashTableV2",
-        "AnonymousHashTable",
-        "LookupTableFind",
-        "LookupTableFindV2",
-        "LookupTableSize",
-        "LookupTableSizeV2",
-        "AnonymousMemoryCache",
-        "AnonymousMemoryCacheV2",
-        "Assert",
-        "DummyMemoryCache",
-        "ReadVariableOp",
-        "VarHandleOp",
-    }
-)
-"""Stateful by registration, but they give the same element every time; variables are judged by `captured`."""
-
-_REPEATABLE_METHODS = frozenset(catalog.METHODS) - {
-    "RandomDataset",
-    "filter_with_legacy_function",
-    "from_dataset_id",
-    "from_generator",
-    "index_table_from_dataset",
-    "make_batched_features_dataset",
-    "make_csv_dataset",
-    "map_with_legacy_function",
-    "random",
-    "rejection_resample",
-    "table_from_dataset",
-}
-"""Methods whose elements follow from their inputs, arguments and functions alone. What is not listed may do anything."""
+_FUNCTION_METHODS = frozenset({"filter", "flat_map", "interleave", "map", "scan", "take_while", "group_by_window"})
+"""Methods whose elements depend on a function: without its facts nothing is known."""
+_TRANSPARENT_CLASSES = frozenset({"_OptionsDataset", "DatasetV1Adapter", "_AssertCardinalityDataset", "_NestedVariant"})
+"""Classes of datasets that hand on the elements of their input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +54,66 @@ class Obstacle:
 
 
 def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
-    """Everything upstream of `call` (itself included) that makes epochs differ; empty: a cache behind it is exact."""
+    """Everything upstream of `call` (itself included) that makes epochs differ or that a cache would stop.
+
+    Empty: a cache behind the call is exact, as long as `cache_assumptions` hold.
+    """
+    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
     found: dict[tuple[str, str], Obstacle] = {}
-    for each in upstream_calls(analysis, call):
-        for inner in (each, *nested_calls(analysis, each)):
-            obstacle = _obstacle(inner, each)
+    for outer in upstream_calls(analysis, call):
+        for inner in (outer, *lineage.inside(outer)):
+            obstacle = _obstacle(inner, outer, lineage, observed)
             if obstacle is not None:
-                found.setdefault((each.id, obstacle.kind), obstacle)
+                found.setdefault((outer.id, obstacle.kind), obstacle)
     return tuple(found.values())
+
+
+def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
+    """What a cache behind `call` relies on that no observation could establish; a clause each, without a period.
+
+    A change with an assumption is made only where the user asks for it by name.
+    """
+    observed = Observations(analysis.recording)
+    behind = Lineage(analysis.calls).behind(call.id)
+    return tuple(dict.fromkeys(text for each in behind for text in observed.assumptions(each, behind)))
 
 
 def parallel_safety(call: Call) -> Safety:
     """What running the function of `call` several times at once does to the elements, their order being kept."""
     function = call.function
-    if function is None or _changes(function) is None:
+    if function is None:
         return Safety.EXACT
-    return Safety.RERANDOMIZED
+    effects = {op_effects.effect_of(op) for op in function.stateful_ops or ()}
+    if effects & op_effects.STATE_CHANGES and not function.random_ops:
+        return Safety.CHANGES  # elements see one another's changes, in an order that would no longer be fixed
+    is_constant = not Observations(None).reads_mutable_state(function)
+    return Safety.EXACT if _reason_against(function, frozenset()) is None and is_constant else Safety.RERANDOMIZED
 
 
-def _obstacle(call: Call, outer: Call) -> Obstacle | None:
+def _obstacle(call: Call, outer: Call, lineage: Lineage, observed: Observations) -> Obstacle | None:
     """`outer` is the call in the chain inside which `call` was made, or `call` itself."""
+    changed = observed.change_of(call)
     if call.method == "from_generator":
-        return Obstacle(outer, CONTENT, "runs a Python generator, which may yield other elements in every epoch")
-    if call.function is not None and (reason := _changes(call.function)) is not None:
-        return Obstacle(outer, CONTENT, reason)
-    arguments = call.arguments
+        but = f"; {changed}" if changed else ""
+        return Obstacle(outer, CONTENT, f"runs a Python generator, which may yield other elements in every epoch{but}")
+    reason = None
+    if call.function is not None:
+        reason = _reason_against(call.function, frozenset(each.method for each in lineage.inside(call)))
+    elif call.method in _FUNCTION_METHODS:
+        reason = "has a function that could not be looked into"
+    if reason is not None or changed is not None:
+        return Obstacle(outer, CONTENT, "; ".join(part for part in (reason, changed) if part))
+    return _obstacle_of_method(call, outer)
+
+
+def _obstacle_of_method(call: Call, outer: Call) -> Obstacle | None:
+    arguments, is_nested = call.arguments, call.id != outer.id
     if call.method in ("shuffle", "list_files"):
         if call.method == "list_files" and arguments.get("shuffle") is False:
             return None
-        if call.method == "shuffle" and arguments.get("reshuffle_each_iteration") is False:
-            return None  # one order, drawn when the dataset was made, for all epochs
+        is_one_order = call.method == "shuffle" and arguments.get("reshuffle_each_iteration") is False
+        if is_one_order and (not is_nested or arguments.get("seed") is not None):
+            return None  # drawn when the dataset was made; one made inside a function is made again in every epoch
         return Obstacle(outer, ORDER, "shuffles anew in every epoch")
     if call.method == "sample_from_datasets":
         return Obstacle(outer, CONTENT, "mixes its inputs at random")
@@ -108,21 +123,47 @@ def _obstacle(call: Call, outer: Call) -> Obstacle | None:
         return Obstacle(outer, CONTENT, "runs Python code")
     if arguments.get("deterministic") is False or call.options.get("deterministic") is False:
         return Obstacle(outer, ORDER, "gives no fixed order (deterministic=False)")
-    if call.method not in _REPEATABLE_METHODS and call.made_by is None and call.library is None:
+    if call.method not in _REPEATABLE_METHODS:
         return Obstacle(outer, CONTENT, "is not known to give the same elements in every epoch")
+    unknown = [name for name in call.unrecorded if name not in _TRANSPARENT_CLASSES]
+    if unknown:
+        return Obstacle(
+            outer,
+            CONTENT,
+            f"takes its elements from a {unknown[0]}, which is not known to give the same in every epoch",
+        )
     return None
 
 
-def _changes(function: FunctionFacts) -> str | None:
-    """Why two runs of the function on one element may differ, or None."""
+def _reason_against(function: FunctionFacts, methods: frozenset[str]) -> str | None:
+    """Why two runs of the function on one element may differ, or what a cache would stop; None: neither.
+
+    `methods`: of the recorded calls that the function makes. Mutable state that the function only reads is judged by what was
+    seen of it (`Observations`).
+    """
     if not function.is_traced:
         return "is not known to give the same every time: its script was not run"
     if function.random_ops:
         return "draws random numbers"
     if function.python_ops:
         return "runs Python code, which may draw random numbers without TensorFlow knowing"
-    if any(resource not in _CONSTANT_RESOURCES for resource in function.captured):
-        return "reads state that can change between epochs"
-    if function.is_stateful and not (function.captured or _HARMLESS_STATEFUL_OPS.intersection(function.ops)):
-        return "keeps state"
+    if function.stateful_ops is None and (function.is_stateful or function.captured):
+        return "keeps state that this recording, made by an earlier version, does not describe"
+    for op in function.stateful_ops or ():
+        reason = op_effects.reason_against(op) or op_effects.reason_against_dataset_op(op, methods)
+        if reason is not None:
+            return reason
+        if op in op_effects.SEED_OPS and not methods & op_effects.DATASET_OPS_JUDGED_AS_CALLS["Shuffle"]:
+            return op_effects.reason_against_seed(op)
+    return unknown_resource(function)
+
+
+def unknown_resource(function: FunctionFacts) -> str | None:
+    """Why a resource that the function captures forbids a cache whatever was seen of it."""
+    for resource in function.resources:
+        if resource.kind == state.DATASET and not resource.id:
+            return "captures a dataset that no recorded call made"
+        if resource.kind not in (*state.CONSTANT_KINDS, *state.OBSERVABLE_KINDS, state.DATASET):
+            name = f" `{resource.name}`" if resource.name else ""
+            return f"reads a {resource.kind}{name}, which can change between epochs"
     return None

@@ -8,23 +8,51 @@ import pytest
 
 from advisor.model.finding import Safety
 from advisor.model.recording import Call, FunctionFacts, Recording, ScriptExit, StepSeries
-from advisor.predict import cache_obstacles, cache_places, parallel_safety
+from advisor.model.state import CapturedResource, ObservedState, StateChange
+from advisor.predict import cache_assumptions, cache_obstacles, cache_places, parallel_safety
 from advisor.predict.caching import CALLED_NS
 from advisor.testing import AUTOTUNE, batch, interleave, map_, pipeline, prefetch, repeat, shuffle, source
 
-STATELESS = FunctionFacts("decode", None, False)
-RANDOM = FunctionFacts("augment", None, True, random_ops=("RandomUniform",))
+STATELESS = FunctionFacts("decode", None, False, stateful_ops=())
+RANDOM = FunctionFacts("augment", None, True, random_ops=("RandomUniform",), stateful_ops=("RandomUniform",))
+STATIC, MUTABLE = CapturedResource("static table", "words"), CapturedResource("mutable table", "words", "s1")
+SCALE = CapturedResource("variable", "scale", "s1")
 
 
-def obstacles(*calls: Call, at: int = -1) -> list[tuple[str, str]]:
+def reads(*resources: CapturedResource, ops: tuple[str, ...] = ("LookupTableFindV2",), **facts) -> FunctionFacts:
+    return FunctionFacts("f", None, True, resources=resources, stateful_ops=ops, **facts)
+
+
+def analysed(*calls: Call, recording: Recording | None = None):
     made = pipeline(source(), map_("decode", ms=1), consumer_ms=1).analysis
     linked = []
     for i, call in enumerate(calls):
         linked.append(
             dataclasses.replace(call, id=f"c{i}", inputs=(f"c{i - 1}",) if i and not call.nested_in else call.inputs)
         )
-    made = dataclasses.replace(made, calls=tuple(linked))
-    return [(o.call.method, o.kind) for o in cache_obstacles(made, linked[at])]
+    return dataclasses.replace(made, calls=tuple(linked), recording=recording)
+
+
+def obstacles(*calls: Call, at: int = -1) -> list[tuple[str, str]]:
+    made = analysed(*calls)
+    return [(o.call.method, o.kind) for o in cache_obstacles(made, made.calls[at])]
+
+
+def reasons(function: FunctionFacts, *observed: ObservedState) -> list[str]:
+    made = analysed(FILES, call("map", function), recording=seen(*observed))
+    return [o.reason for o in cache_obstacles(made, made.calls[-1])]
+
+
+def assumptions(function: FunctionFacts | None, *observed: ObservedState) -> list[str]:
+    made = analysed(FILES, call("map", function or STATELESS), recording=seen(*observed))
+    return list(cache_assumptions(made, made.calls[-1]))
+
+
+def seen(*observed: ObservedState) -> Recording:
+    """A recording that watched the files of `c0`, and `observed`."""
+    host = pipeline(source(), map_("decode", ms=1), consumer_ms=1).analysis.host
+    files = ObservedState("files", "file", "/data/train.tfrecord", ("c0",), epochs=3)
+    return Recording("train.py", host, ScriptExit("stopped"), state=(*observed, files))
 
 
 def call(method: str, function: FunctionFacts | None = None, **arguments) -> Call:
@@ -38,13 +66,27 @@ CASES = {
     "a stateless map": ((FILES, call("map", STATELESS)), []),
     "a random map": ((FILES, call("map", RANDOM)), [("map", "content")]),
     "below a random map": ((FILES, call("map", RANDOM), call("batch")), [("map", "content")]),
-    "a lookup table": ((FILES, call("map", FunctionFacts("f", None, True, captured=("HashTableV2",)))), []),
-    "a variable": (
-        (FILES, call("map", FunctionFacts("f", None, True, captured=("VarHandleOp",)))),
+    "a static table": ((FILES, call("map", reads(STATIC))), []),
+    "a table that nothing identified": (
+        (FILES, call("map", reads(CapturedResource("resource")))),
+        [("map", "content")],
+    ),
+    "a queue": ((FILES, call("map", reads(CapturedResource("queue"), ops=("QueueSizeV2",)))), [("map", "content")]),
+    "a random generator": (
+        (FILES, call("map", reads(CapturedResource("random generator"), ops=()))),
+        [("map", "content")],
+    ),
+    "a dataset that nobody recorded": (
+        (FILES, call("map", reads(CapturedResource("dataset"), ops=()))),
         [("map", "content")],
     ),
     "Python": ((FILES, call("map", FunctionFacts("f", None, True, python_ops=("EagerPyFunc",)))), [("map", "content")]),
-    "a stateful function": ((FILES, call("map", FunctionFacts("f", None, True))), [("map", "content")]),
+    "state of an earlier recording": ((FILES, call("map", FunctionFacts("f", None, True))), [("map", "content")]),
+    "a table of an earlier recording": (
+        (FILES, call("map", FunctionFacts("f", None, True, captured=("HashTableV2",)))),
+        [("map", "content")],
+    ),
+    "a function without facts": ((FILES, call("map")), [("map", "content")]),
     "Dataset.random": ((call("random"), call("map", STATELESS)), [("random", "content")]),
     "a generator": ((call("from_generator"), call("map", STATELESS)), [("from_generator", "content")]),
     "shuffle": ((FILES, call("shuffle")), [("shuffle", "order")]),
@@ -54,6 +96,15 @@ CASES = {
     "deterministic=False": ((FILES, call("map", STATELESS, deterministic=False)), [("map", "order")]),
     "sampling": ((FILES, call("sample_from_datasets")), [("sample_from_datasets", "content")]),
     "an unknown method": ((FILES, call("teleport")), [("teleport", "content")]),
+    "an unknown method of a library": (
+        (FILES, dataclasses.replace(call("teleport"), library="tfio")),
+        [("teleport", "content")],
+    ),
+    "a dataset class that nobody recorded": (
+        (FILES, dataclasses.replace(call("batch"), unrecorded=("KafkaDataset",))),
+        [("batch", "content")],
+    ),
+    "options set by TensorFlow": ((FILES, dataclasses.replace(call("batch"), unrecorded=("_OptionsDataset",))), []),
 }
 
 
@@ -65,6 +116,115 @@ def test_obstacles(calls, expected):
 def test_calls_inside_a_function_count():
     inner = dataclasses.replace(call("map", RANDOM), nested_in="c1")
     assert obstacles(FILES, call("interleave", STATELESS), inner, at=1) == [("interleave", "content")]
+
+
+def test_datasets_that_a_function_captures_count_with_all_that_feeds_them():
+    noise = dataclasses.replace(call("random"))
+    flat = call("flat_map", reads(CapturedResource("dataset", "noise", "c0"), ops=()))
+    made = analysed(noise, FILES, flat)
+    made = dataclasses.replace(
+        made, calls=(made.calls[0], dataclasses.replace(made.calls[1], inputs=()), made.calls[2])
+    )
+    assert [(o.call.method, o.reason) for o in cache_obstacles(made, made.calls[2])] == [
+        ("flat_map", "draws random numbers")
+    ]
+
+
+def test_a_shuffle_inside_a_function_has_a_new_order_in_every_epoch():
+    function = reads(ops=("ShuffleDatasetV3", "DummySeedGenerator"))
+    inner = dataclasses.replace(call("shuffle", reshuffle_each_iteration=False), nested_in="c1")
+    seeded = dataclasses.replace(inner, arguments={"reshuffle_each_iteration": False, "seed": 1})
+    assert obstacles(FILES, call("interleave", function), inner, at=1) == [("interleave", "order")]
+    assert obstacles(FILES, call("interleave", function), seeded, at=1) == []
+    assert obstacles(FILES, call("interleave", function)) == [("interleave", "content")]  # made by no recorded call
+
+
+SIDE_EFFECTS = {
+    "Timestamp": "reads the clock (Timestamp), which gives another value in every call",
+    "WriteFile": "writes a file in every call (WriteFile), a cache would stop that",
+    "WriteSummary": "writes a summary in every call (WriteSummary), a cache would stop that",
+    "PrintV2": "prints in every call (PrintV2), a cache would stop that",
+    "AssignAddVariableOp": "assigns a variable in every call (AssignAddVariableOp), a cache would stop that",
+    "LookupTableInsertV2": "changes a lookup table in every call (LookupTableInsertV2), a cache would stop that",
+    "QueueDequeueV2": "uses a queue in every call (QueueDequeueV2), a cache would stop that",
+    "IteratorGetNext": "takes elements from an iterator of the script in every call (IteratorGetNext), a cache would stop that",
+    "Stage": "uses a queue in every call (Stage), a cache would stop that",
+    "MutableHashTableV2": "contains the stateful op MutableHashTableV2, which is not known to give the same every time",
+    "MyCustomOp": "contains the stateful op MyCustomOp, which is not known to give the same every time",
+    "KafkaDataset": "makes a dataset (KafkaDataset) that is not known to give the same elements in every epoch",
+}
+
+
+@pytest.mark.parametrize("op", SIDE_EFFECTS)
+def test_a_constant_table_excuses_no_other_stateful_op(op):
+    assert reasons(reads(STATIC, ops=("LookupTableFindV2", op))) == [SIDE_EFFECTS[op]]
+    assert reasons(reads(ops=("Assert", op, "ReadVariableOp"))) == [SIDE_EFFECTS[op]]
+
+
+def test_state_that_was_seen_to_change_forbids_a_cache_and_is_named():
+    change = StateChange("was changed", 1, "/home/me/train.py", 31)
+    table = ObservedState("s1", "mutable table", "words", ("c1",), 2, change=change)
+    sentence = "reads the mutable table `words`, which was changed after epoch 1 had begun (train.py:31)"
+    assert reasons(reads(MUTABLE), table) == [sentence]
+    file = ObservedState("s2", "file", "/data/a.tfrecord", ("c1",), 2, change=StateChange("changed", 2))
+    assert reasons(STATELESS, file) == ["reads the file a.tfrecord, which changed after epoch 2 had begun"]
+
+
+def test_a_change_is_named_beside_another_obstacle():
+    samples = ObservedState("s1", "Python object", "samples", ("c0",), 2, change=StateChange("changed", 1))
+    made = analysed(call("from_generator"), recording=seen(samples))
+    (obstacle,) = cache_obstacles(made, made.calls[0])
+    assert obstacle.reason.endswith("; reads the Python object `samples`, which changed after epoch 1 had begun")
+
+
+def test_state_that_was_not_seen_to_change_is_an_assumption():
+    stays = "the variable `scale` is not assigned while training runs"
+    for observed, evidence in (
+        ((), "its contents were not compared"),
+        ((ObservedState("s1", "variable", "scale", ("c1",), epochs=1),), "fewer than two epochs were seen"),
+        (
+            (ObservedState("s1", "variable", "scale", ("c1",), epochs=4),),
+            "it was the same at the beginning of 4 epochs",
+        ),
+        ((ObservedState("s1", "variable", "scale", ("c1",), 4, is_compared=False),), "its contents were not compared"),
+    ):
+        assert assumptions(reads(SCALE, ops=("ReadVariableOp",)), *observed) == [f"{stays} ({evidence})"]
+        assert reasons(reads(SCALE, ops=("ReadVariableOp",)), *observed) == []
+    (table,) = assumptions(reads(MUTABLE))
+    assert table.startswith("the mutable table `words` is not changed while training runs")
+
+
+def test_what_is_constant_needs_no_assumption():
+    assert assumptions(reads(STATIC)) == assumptions(None) == []
+
+
+def test_files_that_were_watched_need_no_assumption_unless_the_script_writes_them():
+    written = ObservedState("s2", "file", "/data/a.tfrecord", ("c0",), 2, is_written_before=True)
+    assert assumptions(None, written) == [
+        "a.tfrecord, which the script writes before the first epoch, is not written again while training runs"
+    ]
+    made = analysed(FILES, recording=dataclasses.replace(seen(), state=None))
+    assert cache_assumptions(made, made.calls[0]) == (
+        "the files that `TFRecordDataset` reads are not rewritten while training runs (they were not watched)",
+    )
+    made = analysed(FILES, recording=dataclasses.replace(seen(), state=()))
+    assert cache_assumptions(made, made.calls[0]) == (
+        "the files that `TFRecordDataset` reads are not rewritten while training runs (their names are not known)",
+    )
+
+
+def test_a_cache_place_carries_the_assumptions():
+    made = pipeline(
+        source(elements=320), map_("scale", ms=3, captured=["VarHandleOp"]), batch(10), consumer_ms=1, epochs=3
+    ).analysis
+    found = {p.call.method: bool(p.assumptions) for p in cache_places(made, made.main)}
+    assert found == {"TFRecordDataset": False, "map": True, "batch": True}
+
+
+def test_functions_that_see_one_anothers_changes_do_not_run_in_parallel():
+    assert parallel_safety(call("map", reads(ops=("AssignAddVariableOp",)))) is Safety.CHANGES
+    assert parallel_safety(call("map", reads(MUTABLE, ops=("LookupTableInsertV2",)))) is Safety.CHANGES
+    assert parallel_safety(call("map", reads(STATIC))) is Safety.EXACT
 
 
 def test_parallel_calls_draw_other_random_numbers_and_change_nothing_else():

@@ -1,0 +1,104 @@
+"""What the recording saw of state outside the pipeline: what changed, and what a cache would have to assume.
+
+In: a `Recording` and its calls.  Out: changes as reasons, assumptions as clauses, for `predict/legality.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from advisor.model import state
+from advisor.model.op_effects import FILE_READING_OPS
+from advisor.model.recording import Call, FunctionFacts, Recording
+from advisor.model.state import CapturedResource, ObservedState
+
+_FILE_METHODS = frozenset({"CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset", "load"})
+_WHILE = "while training runs"
+_VERBS = {state.VARIABLE: "assigned", state.MUTABLE_TABLE: "changed"}
+
+
+class Observations:
+    """The state of one recording, by id and by call."""
+
+    def __init__(self, recording: Recording | None) -> None:
+        self._recording = recording
+        observed = recording.state if recording is not None else None
+        self._by_id: dict[str, ObservedState] = {each.id: each for each in observed or ()}
+        self._by_call: dict[str, list[ObservedState]] = {}
+        for each in observed or ():
+            for call_id in each.call_ids:
+                self._by_call.setdefault(call_id, []).append(each)
+
+    def change_of(self, call: Call) -> str | None:
+        """The first change of state that the call reads, with the call as the sentence's subject; None: none was seen."""
+        return next((_sentence(each) for each in self._states(call) if each.change is not None), None)
+
+    def assumptions(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
+        """What must hold so that the call gives the same in every epoch, where no observation established it.
+
+        Args:
+            call: The call that reads the state.
+            behind: All calls that feed the place in question; one of them may name the files that `call` reads.
+
+        Yields:
+            Clauses such as "the variable `scale` is not assigned while training runs".
+        """
+        for resource in call.function.resources if call.function is not None else ():
+            if resource.kind in state.OBSERVABLE_KINDS:
+                yield self._of_resource(resource)
+        for each in self._by_call.get(call.id, ()):
+            if each.kind == state.FILE and each.is_written_before and each.change is None:
+                yield f"{_file_name(each.name)}, which the script writes before the first epoch, is not written again {_WHILE}"
+        if self._recording is not None:
+            yield from self._of_files(call, behind)
+
+    def reads_mutable_state(self, function: FunctionFacts) -> bool:
+        """Whether the function captures anything that is not constant by its kind."""
+        return any(each.kind not in (*state.CONSTANT_KINDS, state.DATASET) for each in function.resources)
+
+    def _states(self, call: Call) -> Iterator[ObservedState]:
+        for resource in call.function.resources if call.function is not None else ():
+            if resource.id in self._by_id:
+                yield self._by_id[resource.id]
+        yield from self._by_call.get(call.id, ())
+
+    def _of_resource(self, resource: CapturedResource) -> str:
+        name = f" `{resource.name}`" if resource.name else ""
+        subject = f"the {resource.kind}{name} that the function reads" if not name else f"the {resource.kind}{name}"
+        seen = self._by_id.get(resource.id)
+        if seen is None or not seen.is_compared:
+            evidence = "its contents were not compared"
+        elif seen.epochs < 2:
+            evidence = "fewer than two epochs were seen"
+        else:
+            evidence = f"it was the same at the beginning of {seen.epochs} epochs"
+        return f"{subject} is not {_VERBS[resource.kind]} {_WHILE} ({evidence})"
+
+    def _of_files(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
+        ops = FILE_READING_OPS & (call.function.ops.keys() if call.function is not None else frozenset())
+        name = call.function.name if call.function is not None and call.function.name else call.method
+        if "MatchingFiles" in ops:
+            yield f"no file is added to or removed from those that `{name}` lists {_WHILE}"
+        if not ops and call.method not in _FILE_METHODS:
+            return
+        watched = {each.id for each in behind} & {
+            call_id for call_id, found in self._by_call.items() if any(each.kind == state.FILE for each in found)
+        }
+        if self._recording is not None and self._recording.state is None:
+            yield f"the files that `{name}` reads are not rewritten {_WHILE} (they were not watched)"
+        elif not watched:
+            yield f"the files that `{name}` reads are not rewritten {_WHILE} (their names are not known)"
+
+
+def _sentence(seen: ObservedState) -> str:
+    """`reads the mutable table `table`, which was changed after epoch 1 had begun (train.py:31)`."""
+    change = seen.change
+    assert change is not None
+    name = _file_name(seen.name) if seen.kind == state.FILE else f"`{seen.name}`" if seen.name else "without a name"
+    where = f" ({PurePath(change.file.replace(chr(92), '/')).name}:{change.line})" if change.file else ""
+    return f"reads the {seen.kind} {name}, which {change.how} after epoch {change.epoch} had begun{where}"
+
+
+def _file_name(path: str) -> str:
+    return PurePath(path.replace("\\", "/")).name
