@@ -118,16 +118,16 @@ def function_identity(function: Any, depth: int = _DEPTH) -> str:  # noqa: ANN40
     function = inspect.unwrap(function)
     if isinstance(function, FunctionType):
         values = _outside_values(function, depth - 1) if depth > 0 else ""
-        return f"<function {function.__name__} {_digest(code_identity(function.__code__), values)}>"
+        return f"<function {function.__name__} {code_identity(function.__code__)}{values}>"
     call = getattr(type(function), "__call__", None)
     if isinstance(call, FunctionType):
-        return f"<{type(function).__name__} {_digest(code_identity(call.__code__))}>"
+        return f"<{type(function).__name__} {code_identity(call.__code__)}>"
     return f"<{getattr(function, '__qualname__', type(function).__name__)}>"
 
 
 @functools.lru_cache(maxsize=4096)
 def code_identity(code: CodeType) -> str:
-    """Digest of a code object without its name, file and line numbers; nested code included."""
+    """Digest of a code object without its file and line numbers; nested code included."""
     is_class = "__firstlineno__" in code.co_names  # Python 3.13 stores a class' line in its body
     constants = [
         code_identity(value) if isinstance(value, CodeType) else _constant(value)
@@ -135,7 +135,7 @@ def code_identity(code: CodeType) -> str:
         if not (is_class and value == code.co_firstlineno)
     ]
     return _digest(
-        code.co_code, repr(constants), repr(code.co_names), repr(code.co_varnames), repr(code.co_freevars),
+        code.co_qualname, code.co_code, repr(constants), repr(code.co_names), repr(code.co_varnames), repr(code.co_freevars),
         repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)),
     )  # fmt: skip
 
@@ -151,7 +151,9 @@ def _constant(value: Any) -> str:  # noqa: ANN401
 
 def _outside_values(function: FunctionType, depth: int) -> str:
     """Defaults, closure, and the globals that the function names: what they are when the call is made, as tracing reads them."""
-    found = [identity_of(function.__defaults__, depth), identity_of(function.__kwdefaults__, depth)]
+    found = [
+        identity_of(value, depth) for value in (function.__defaults__, function.__kwdefaults__) if value is not None
+    ]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         try:
             found.append(f"{name}={_outside_value(cell.cell_contents, function.__code__, depth)}")
@@ -160,7 +162,7 @@ def _outside_values(function: FunctionType, depth: int) -> str:
     for name in sorted(_names_of(function.__code__, ("LOAD_GLOBAL", "LOAD_NAME"))):
         if name in function.__globals__:
             found.append(f"{name}={_outside_value(function.__globals__[name], function.__code__, depth)}")
-    return "; ".join(found)
+    return f" [{'; '.join(found)}]" if found else ""
 
 
 def _outside_value(value: Any, code: CodeType, depth: int) -> str:  # noqa: ANN401
@@ -186,6 +188,31 @@ def _names_of(code: CodeType, operations: tuple[str, ...]) -> frozenset[str]:
         if isinstance(value, CodeType):
             found |= _names_of(value, operations)
     return frozenset(found)
+
+
+def changed_code(before: bytes, after: bytes) -> dict[str, str]:
+    """Identities of the code that differs between two texts of one file: before -> after.
+
+    Raises SyntaxError or ValueError for what cannot be compiled. Nothing is executed.
+    """
+    old, new = _code_by_place(before), _code_by_place(after)
+    return {
+        code_identity(old[place]): code_identity(code)
+        for place, code in new.items()
+        if place in old and code_identity(old[place]) != code_identity(code)
+    }
+
+
+def _code_by_place(text: bytes) -> dict[tuple[str, int], CodeType]:
+    """(qualified name, how many of that name come before) -> code."""
+    found: dict[tuple[str, int], CodeType] = {}
+    todo = [compile(text, "<text>", "exec", dont_inherit=True)]
+    while todo:
+        code = todo.pop(0)
+        number = itertools.count()
+        found[next((code.co_qualname, n) for n in number if (code.co_qualname, n) not in found)] = code
+        todo += [value for value in code.co_consts if isinstance(value, CodeType)]
+    return found
 
 
 # -- what TensorFlow traced
@@ -247,7 +274,8 @@ def _attribute(value: Any, library: Any, known: dict[str, str]) -> str:  # noqa:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:60]}... {_digest(text)}"
+    """Functions inside stay readable, because the digest of their code may be expected to change."""
+    return text if len(text) <= 200 or "<function" in text else f"{text[:60]}... {_digest(text)}"
 
 
 def _digest(*parts: bytes | str) -> str:

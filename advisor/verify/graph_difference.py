@@ -6,7 +6,7 @@ wherever they are set.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from advisor.model.call_graph import CallGraph, CallIdentity
 
@@ -15,17 +15,23 @@ Field = tuple[str, str]
 _TRACED = "<traced>"
 
 
-def difference(expected: CallGraph, actual: CallGraph, unstable: Collection[Field] = ()) -> str | None:
+def difference(
+    expected: CallGraph,
+    actual: CallGraph,
+    unstable: Collection[Field] = (),
+    changed_code: Mapping[str, str] | None = None,
+) -> str | None:
     """What the patched script does otherwise; None if nothing.
 
     `unstable`: fields that differ between two runs of the script as it is; they are not compared.
+    `changed_code`: identities of code that the patch itself changes, before -> after (a function that makes datasets).
     """
-    return _Comparison(expected, actual, frozenset(unstable)).difference()
+    return _Comparison(expected, actual, frozenset(unstable), changed_code or {}).difference()
 
 
 def unstable_fields(one: CallGraph, two: CallGraph) -> frozenset[Field] | None:
     """What differs between two runs of one text; None if they make other calls altogether, so that nothing can be compared."""
-    comparison = _Comparison(one, two, frozenset())
+    comparison = _Comparison(one, two, frozenset(), {})
     comparison.collected = set()
     return None if comparison.difference() is not None else frozenset(comparison.collected)
 
@@ -68,9 +74,11 @@ class _Side:
 
 
 class _Comparison:
-    def __init__(self, expected: CallGraph, actual: CallGraph, unstable: frozenset[Field]) -> None:
+    def __init__(
+        self, expected: CallGraph, actual: CallGraph, unstable: frozenset[Field], changed_code: Mapping[str, str]
+    ) -> None:
         self._expected, self._actual = _Side(expected), _Side(actual)
-        self._unstable = unstable
+        self._unstable, self._changed_code = unstable, changed_code
         self._known: dict[tuple[str, str], str | None] = {}
         self.collected: set[Field] | None = None
         """Fields that differ, where those are wanted and are no difference."""
@@ -145,10 +153,18 @@ class _Comparison:
         names = {*expected.arguments, *(actual.given if expected.is_new else actual.arguments)}
         for name in sorted(names):
             was, now = expected.arguments.get(name), actual.arguments.get(name)
-            if was == now or self._is_excused(expected.id, name):
+            if was == now or self._patched(was) == now or self._is_excused(expected.id, name):
                 continue
+            if was is not None and now is not None and "<function" in was and "<function" in now:
+                return f"The function that {place} is given as {name} is not the one that was proved."
             return f"{place} has {name}={now or 'its default'}, and what was proved is {was or 'its default'}."
         return None
+
+    def _patched(self, value: str | None) -> str | None:
+        """What the argument is with the code that the patch changes."""
+        for before, after in self._changed_code.items():
+            value = value and value.replace(before, after)
+        return value
 
     def _traced(self, expected: CallIdentity, actual: CallIdentity, place: str) -> str | None:
         """Functions are traced anew for each element spec, so only those for the same spec can be compared."""
