@@ -1,7 +1,7 @@
 """What a call was given, described so that two runs of the same text give the same description.
 
-In: the arguments of a recorded call, and the dataset that it made.  Out: strings. Line numbers, file names, addresses in memory and
-TensorFlow's counters do not show in them.
+In: the arguments of a recorded call, and the dataset that it made.  Out: strings. Line numbers, file names, memory
+addresses and TensorFlow's counters do not show in them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _ITEMS = {4: 1000, 3: 50, 2: 10, 1: 5, 0: 5}
 """Remaining depth -> items of a list that are described one by one; all are counted."""
 _LARGEST_BYTES = 1 << 20
 """Of larger arrays only about this many leading bytes are digested."""
+_FLAGS = 0xFFFF
+"""Of a code object's flags those that say what kind of function it is; above are those of `from __future__ import`."""
 _UNSTABLE_ATTRIBUTES = frozenset(
     {"seed", "seed2", "shared_name", "container", "token", "metadata", "config_proto", "config", "executor_type"}
 )
@@ -69,7 +71,9 @@ def identity_of(value: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return _array_identity(value)
     if isinstance(value, dict):
-        items = [f"{identity_of(key)}: {_item(item, depth)}" for key, item in itertools.islice(value.items(), _ITEMS[depth])]
+        items = [
+            f"{identity_of(key)}: {_item(item, depth)}" for key, item in itertools.islice(value.items(), _ITEMS[depth])
+        ]
         return _short(f"{len(value)}{{{', '.join(items)}}}")
     if isinstance(value, (list, tuple)):
         return _short(f"{len(value)}[{', '.join(_item(item, depth) for item in value[: _ITEMS[depth]])}]")
@@ -91,7 +95,9 @@ def _array_identity(value: Any) -> str:  # noqa: ANN401
     import numpy as np
 
     dtype = getattr(value.dtype, "name", str(value.dtype))
-    if getattr(value, "is_symbolic", False) or (not hasattr(value, "numpy") and not isinstance(value, np.ndarray | np.generic)):
+    if getattr(value, "is_symbolic", False) or (
+        not hasattr(value, "numpy") and not isinstance(value, np.ndarray | np.generic)
+    ):
         return f"<{dtype} {value.shape}>"
     try:
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
@@ -119,7 +125,7 @@ def function_identity(function: Any, depth: int = _DEPTH) -> str:  # noqa: ANN40
     if isinstance(function, FunctionType):
         values = _outside_values(function, depth - 1) if depth > 0 else ""
         return f"<function {function.__name__} {code_identity(function.__code__)}{values}>"
-    call = getattr(type(function), "__call__", None)
+    call = type(function).__dict__.get("__call__")
     if isinstance(call, FunctionType):
         return f"<{type(function).__name__} {code_identity(call.__code__)}>"
     return f"<{getattr(function, '__qualname__', type(function).__name__)}>"
@@ -136,7 +142,7 @@ def code_identity(code: CodeType) -> str:
     ]
     return _digest(
         code.co_qualname, code.co_code, repr(constants), repr(code.co_names), repr(code.co_varnames), repr(code.co_freevars),
-        repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)),
+        repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _FLAGS)),
     )  # fmt: skip
 
 
@@ -174,7 +180,11 @@ def _outside_value(value: Any, code: CodeType, depth: int) -> str:  # noqa: ANN4
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return identity_of(value, depth)
     attributes = getattr(value, "__dict__", None)
-    names = sorted(_names_of(code, ("LOAD_ATTR", "LOAD_METHOD")) & attributes.keys()) if isinstance(attributes, dict) else []
+    names = (
+        sorted(_names_of(code, ("LOAD_ATTR", "LOAD_METHOD")) & attributes.keys())
+        if isinstance(attributes, dict)
+        else []
+    )
     plain = (bool, int, float, str, bytes, FunctionType)
     seen = [f"{name}={identity_of(attributes[name], 1)}" for name in names if isinstance(attributes[name], plain)]  # type: ignore[index]
     return f"<{type(value).__name__} {', '.join(seen)}>"
@@ -226,14 +236,16 @@ def spec_identity(datasets: Iterable[Any]) -> str:
 
 def traced_identity(dataset: Any) -> str:  # noqa: ANN401
     """Digest of the graphs of a dataset's functions: ops, attributes, constants, captured values; not names and seeds."""
-    wrappers = getattr(dataset, "_functions", list)()
+    wrappers: list[Any] = getattr(dataset, "_functions", list)()
     parts = []
     for wrapper in wrappers:
         graph = wrapper.function.graph
         definition = graph.as_graph_def()
         library = {function.signature.name: function for function in definition.library.function}
         parts.append(_nodes_identity(definition.node, (), library, {}))
-        parts += [identity_of(outside) for outside, _ in graph.captures if outside.dtype.name not in ("resource", "variant")]
+        parts += [
+            identity_of(outside) for outside, _ in graph.captures if outside.dtype.name not in ("resource", "variant")
+        ]
     return _digest(*parts) if parts else ""
 
 

@@ -56,7 +56,7 @@ class KeptCalls:
 
     calls: dict[str, KeptCall] = field(default_factory=dict)
     identities: dict[str, tuple[dict[str, str], tuple[str, ...]]] = field(default_factory=dict)
-    """Call id -> `argument_identities`, as they were when the call was made; a call whose arguments cannot be described is not here."""
+    """Call id -> `argument_identities`, as they were when the call was made; absent: its arguments cannot be described."""
     inner: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Call id -> (id, method) of every call begun inside it, in order, those included that made nothing new."""
     _last: Seeds = NO_SEEDS

@@ -185,11 +185,13 @@ def _may_change_arguments(source: Source, statement: cst.CSTNode, call: LocatedC
     return any(objects & set(mentions(each)) for each in calls)
 
 
-def _objects_in(value: cst.BaseExpression) -> set[str]:
+def _objects_in(value: cst.CSTNode) -> set[str]:
     """Names of which an attribute, an item or a method is used."""
     found: set[str] = set()
-    for node in (*find_all(value, cst.Attribute), *find_all(value, cst.Subscript)):
-        found |= set(mentions(node.value))
+    for attribute in find_all(value, cst.Attribute):
+        found |= set(mentions(attribute.value))
+    for item in find_all(value, cst.Subscript):
+        found |= set(mentions(item.value))
     return found
 
 
@@ -197,15 +199,8 @@ def _bound_in(statement: cst.CSTNode) -> set[str]:
     """Names that a statement gives a value, and names of objects of which it sets or deletes an attribute or item."""
     names = names_in(statement)
     targets: list[cst.CSTNode] = [target.target for each in find_all(statement, cst.Assign) for target in each.targets]
-    targets += [each.target for each in find_all(statement, cst.AugAssign)]
-    targets += [each.target for each in find_all(statement, cst.AnnAssign)]
-    targets += [each.target for each in find_all(statement, cst.Del)]
-    targets += [each.target for each in find_all(statement, cst.For)]
+    for kind in (cst.AugAssign, cst.AnnAssign, cst.Del, cst.For):
+        targets += [each.target for each in find_all(statement, kind)]  # type: ignore[attr-defined]
     targets += [each.asname.name for each in find_all(statement, cst.WithItem) if each.asname is not None]
-    objects = {
-        name
-        for target in targets
-        for node in (*find_all(target, cst.Attribute), *find_all(target, cst.Subscript))
-        for name in mentions(node.value)
-    }
+    objects = {name for target in targets for name in _objects_in(target)}
     return objects | set(names.bound) | {binding.name for binding in names.bindings}

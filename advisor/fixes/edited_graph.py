@@ -1,7 +1,7 @@
 """The calls that a patched script has to make: those of the script as it is, with the edits that were proved.
 
-In: the `CallGraph` of the script as it is, and the edits.  Out: another `CallGraph`; links stand where `advisor.fixes.replay` puts
-them.
+In: the `CallGraph` of the script as it is, and the edits.  Out: another `CallGraph`; links stand where
+`advisor.fixes.replay` puts them.
 """
 
 from __future__ import annotations

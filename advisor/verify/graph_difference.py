@@ -137,7 +137,9 @@ class _Comparison:
     def _calls(self, expected_id: str, actual_id: str) -> str | None:
         expected, actual = self._expected.calls.get(expected_id), self._actual.calls.get(actual_id)
         if expected is None or actual is None:
-            return None if (expected is None) == (actual is None) else "A dataset is made by a call that was not recorded."
+            return (
+                None if (expected is None) == (actual is None) else "A dataset is made by a call that was not recorded."
+            )
         place = actual.method if actual.line is None else f"{actual.method} at line {actual.line}"
         if expected.method != actual.method:
             return f"{place} stands where {expected.method} was proved."
@@ -171,7 +173,11 @@ class _Comparison:
         is_comparable = expected.traced and actual.traced and expected.input_spec == actual.input_spec
         if not is_comparable or expected.traced == actual.traced or self._is_excused(expected.id, _TRACED):
             return None
-        return None if self._holds_edit(expected.id) else f"The function of {place} computes something else than the one that was proved."
+        return (
+            None
+            if self._holds_edit(expected.id)
+            else f"The function of {place} computes something else than the one that was proved."
+        )
 
     def _holds_edit(self, call_id: str) -> bool:
         """Whether the function makes datasets itself: with an edit of those its graph is another one, and they are compared call

@@ -221,9 +221,7 @@ def run(script: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return list(names["datasets"]) if "datasets" in names else [names["ds"]]
 
 
-def recorded_again(
-    recorded: Recorded, script: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[list[Any], CallGraph]:
+def recorded_again(recorded: Recorded, script: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], CallGraph]:
     """Another run of a script: its datasets and its calls, which are recorded beside those of the first."""
     recorder = recorded.recorder
     before, kept = dict(recorder._calls), recorder.kept

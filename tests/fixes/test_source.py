@@ -306,7 +306,10 @@ def test_a_call_is_moved_past_what_cannot(between):
 def test_lines_of_an_attribute_are_moved_unless_the_argument_reads_it():
     lines = "self.ds = self.ds.map({})\nself.ds = self.ds.shuffle(5)\n"
     move = MoveAfter("map", "shuffle")
-    assert rewritten(lines.format("self.parse"), move) == "self.ds = self.ds.shuffle(5)\nself.ds = self.ds.map(self.parse)\n"
+    assert (
+        rewritten(lines.format("self.parse"), move)
+        == "self.ds = self.ds.shuffle(5)\nself.ds = self.ds.map(self.parse)\n"
+    )
     assert rewritten(lines.format("lambda x: x + self.ds.n"), move) is None
 
 

@@ -50,7 +50,9 @@ def test_the_patched_text_that_makes_the_proved_calls_is_right():
 
 
 def test_each_kind_of_difference_is_named():
-    assert "num_parallel_calls=4" in difference(*patched(p2={"arguments": {"map_func": "<function parse 1>", "num_parallel_calls": "4"}}))
+    assert "num_parallel_calls=4" in difference(
+        *patched(p2={"arguments": {"map_func": "<function parse 1>", "num_parallel_calls": "4"}})
+    )
     other = difference(*patched(p2={"arguments": {"map_func": "<function other 2>", "num_parallel_calls": "-1"}}))
     assert other == "The function that map at line 7 is given as map_func is not the one that was proved."
     assert "skip stands where shuffle was proved" in difference(*patched(p3={"method": "skip"}))
@@ -89,7 +91,9 @@ def test_options_count_wherever_they_are_set():
     expected = edited_graph(SCRIPT, (SetOption("c2", "deterministic", False),))
     options = call("p5", "with_options", "c4", options={"deterministic": "False"})
     assert difference(expected, graph(*SCRIPT.calls, options)) is None
-    assert "deterministic = True" in difference(expected, graph(*SCRIPT.calls, replace(options, options={"deterministic": "True"})))
+    assert "deterministic = True" in difference(
+        expected, graph(*SCRIPT.calls, replace(options, options={"deterministic": "True"}))
+    )
     assert difference(expected, SCRIPT) is not None
 
 
