@@ -27,6 +27,7 @@ from advisor.errors import AdvisorError, ScriptFailed
 from advisor.fixes.patch import NotPlain, Patch
 from advisor.fixes.plan import is_seeded
 from advisor.fixes.project import project_root
+from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Safety
 from advisor.model.outcome import Report
 from advisor.model.recording import Call
@@ -37,7 +38,9 @@ from advisor.verify.end_to_end import TURNS, EndToEnd, main_series
 from advisor.verify.loop import Attempt, LoopResult, is_enough, prove_fixes
 from advisor.verify.outcomes import ProofFacts, is_proved, report_of
 from advisor.verify.proposals import Proposals
+from advisor.verify.proved_text import with_proved_text
 from advisor.verify.session import ProofSession
+from advisor.verify.text_check import TextCheck
 from advisor.verify.trial import REFUSED, Trial
 from advisor.verify.whole_script import WholeScript, prove_on_script
 
@@ -79,10 +82,14 @@ class FixResult:
 def announcement(wish: FixRequest) -> str:
     """How often the script will be run, for people, before the first run."""
     if wish.is_pipeline_only:
-        return "The script will be run once, up to the first element it takes; it will not train."
+        return (
+            "The script will be run once, up to the first element it takes; it will not train. If something is to be changed, it "
+            "is run that far once more, with the changes."
+        )
     return (
-        f"The script will be run up to {2 + 2 * TURNS} times: once to see its input pipeline at work, once up to its first "
-        f"element to try changes of it, and {2 * TURNS} times by turns, as it is and with the changes. Each run is stopped after "
+        f"The script will be run up to {3 + 2 * TURNS} times: once to see its input pipeline at work, once up to its first "
+        "element to try changes of it, once that far with the changes to see that they do what was tried, and "
+        f"{2 * TURNS} times by turns, as it is and with the changes. Each run is stopped after "
         f"its window. A change that only the whole script can prove takes {2 * TURNS} more, and so does finding the one of "
         "several that slows it; if nothing is found to fix, the script is run once."
     )
@@ -108,6 +115,7 @@ class _Fixing:
         self._runs = 0
         self._notes: list[str] = []
         self._written: tuple[str, ...] = ()
+        self._graph: CallGraph | None = None
 
     def run(self) -> FixResult:
         """All steps, in order."""
@@ -131,8 +139,14 @@ class _Fixing:
         reserved_s = whole.seconds_to_reserve(candidates)
         deadline = self._deadline - reserved_s - (_LONGEST_OVERRUN_S if reserved_s else 0.0)
         loop = self._try_on_dataset(report, proposals, deadline)
-        loop, proved = prove_on_script(loop, whole)
-        self._runs += whole.runs
+        check = whole.text_check = self._text_check(report)
+        loop = with_proved_text(loop, proposals, check, self._notes.append)
+        loop, proved = prove_on_script(loop, whole, proposals.is_asked)
+        measured = loop.kept
+        loop = with_proved_text(loop, proposals, check, self._notes.append)
+        if loop.kept != measured:
+            proved = None
+        self._runs += whole.runs + check.runs
         self._notes += whole.notes
         return self._conclude(report, proposals, loop, proved)
 
@@ -156,7 +170,20 @@ class _Fixing:
                 raise
             except AdvisorError as error:  # it may still be run whole
                 return self._all_refused(report, proposals, str(error))
-            return self._loop(session, report, proposals, deadline)
+            loop = self._loop(session, report, proposals, deadline)
+            self._read_calls(session)
+            return loop
+
+    def _read_calls(self, session: ProofSession) -> None:
+        try:
+            self._graph = session.call_graph()
+        except AdvisorError:  # the text is then not proved, which is said where it matters
+            self._graph = None
+
+    def _text_check(self, report: Report) -> TextCheck:
+        script = self._wish.script
+        request = CaptureRequest(Path("unused"), script.path, script.module, script.args)
+        return TextCheck(request, report.analysis.calls, self._graph, self._deadline, self._on_progress)
 
     def _take_note_of(self, session: ProofSession) -> None:
         self._runs += session.runs
@@ -181,7 +208,11 @@ class _Fixing:
                     loop = LoopResult()
                 else:
                     loop = self._loop(session, report, proposals, self._deadline)
+                    self._read_calls(session)
             self._take_note_of(session)
+            check = self._text_check(report)
+            loop = with_proved_text(loop, proposals, check, self._notes.append)
+            self._runs += check.runs
             self._notes.append(
                 "The training was not run: the report speaks of the pipeline alone, which may not be what limits the training."
             )
@@ -204,6 +235,7 @@ class _Fixing:
             deadline,
             self._on_progress,
             (lambda trial: False) if self._wish.is_pipeline_only else partial(is_enough, report.analysis),
+            proposals.is_asked,
         )
 
     def _proposals_of(self, report: Report) -> Proposals:

@@ -60,7 +60,8 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
         proposals = Proposals(calls, None, levels, draws_the_same, frozenset(only))
         loop = LoopResult()
         if proposals.propose(report, ()):
-            loop = prove_fixes(session, report, calls, proposals.propose, analyse, began + budget_s, on_progress)
+            loop = prove_fixes(session, report, calls, proposals.propose, analyse, began + budget_s, on_progress,
+                               is_asked=proposals.is_asked)  # fmt: skip
         edits = edits_of(loop.kept, calls)
         result = session.dataset(edits) if edits else dataset
     about = ProofFacts(

@@ -6,10 +6,13 @@ dataset. An ordinary run keeps nothing.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from advisor.capture.identity import argument_identities
 
 DATA_SOURCES = frozenset({"from_tensor_slices", "from_tensors", "from_sparse_tensor_slices", "from_list"})
 """Their arguments are the data: the dataset already holds a copy, so theirs are not kept and the dataset itself is used."""
@@ -52,6 +55,8 @@ class KeptCalls:
     """All calls of a run, by id."""
 
     calls: dict[str, KeptCall] = field(default_factory=dict)
+    identities: dict[str, tuple[dict[str, str], tuple[str, ...]]] = field(default_factory=dict)
+    """Call id -> `argument_identities`, as they were when the call was made; absent: its arguments cannot be described."""
     inner: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Call id -> (id, method) of every call begun inside it, in order, those included that made nothing new."""
     _last: Seeds = NO_SEEDS
@@ -68,6 +73,9 @@ class KeptCalls:
     def end(self, call: KeptCall) -> None:
         """The call made a dataset of its own."""
         self.calls[call.id] = call
+        if call.method not in DATA_SOURCES:
+            with contextlib.suppress(Exception):  # the script goes on whatever its objects do when they are looked at
+                self.identities[call.id] = argument_identities(call.original, call.args, call.kwargs)
 
 
 def current_seeds() -> Seeds:

@@ -27,7 +27,9 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
     if not (_is_chained(call.node, after.node) or _is_chained(after.node, call.node)):
         _check_way(source, call, after)
         behind = _self_assigned_line(source, after)
-        if is_whole_line and line is not None and behind is not None:
+        # Under another name of the dataset the line would make something that nobody uses.
+        is_same_name = line is not None and behind is not None and _assigned(line) == _assigned(behind)
+        if is_whole_line and is_same_name and line is not None and behind is not None:
             start, end = source.line_span(line)
             return Cut(start, end, start, end, source.line_span(behind)[1])
     dot = call.link_start + len(call.dot_space)
@@ -85,6 +87,9 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
         raise unclear
     if "." in name:
         _check_attribute_lines(body[start + 1 : end + 1], name, unclear)
+        read = (get_full_name_for_node(each) for arg in call.node.args for each in find_all(arg.value, cst.Attribute))
+        if name in read:
+            raise _changing(call, after)
         return
     scope = source.scope(call.node)
     everywhere = Counter(mentions(scope.body if isinstance(scope, cst.FunctionDef | cst.ClassDef) else scope))
@@ -92,12 +97,11 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
         for statement in body[:start]:  # what a name meant before is no matter
             everywhere.subtract(mentions(statement))
     expected = Counter({name: mentions(first).count(name)})
-    moved = {each for argument in call.node.args for each in mentions(argument.value)}
     for statement in body[start + 1 : end]:
         names = mentions(statement)
+        if _may_change_arguments(source, statement, call, name):
+            raise _changing(call, after)
         if name not in names:
-            if moved & _bound_in(statement):
-                raise NotPlainError(f"An argument of {call.method} changes before {after.method}.")
             continue
         target = _assigned(statement)
         if (
@@ -162,6 +166,41 @@ def _ends_in(value: cst.BaseExpression | None, call: cst.Call) -> bool:
     return value is call or (value is not None and _is_chained(value, call))
 
 
+def _changing(call: LocatedCall, after: LocatedCall) -> NotPlainError:
+    return NotPlainError(f"An argument of {call.method} may change before {after.method}.")
+
+
+def _may_change_arguments(source: Source, statement: cst.CSTNode, call: LocatedCall, dataset: str) -> bool:
+    """Whether a statement may change what the arguments of a call mean: it gives one of their names another value, or it sets
+    an attribute or item of something that they mention, or hands that to a call (`config.fn = other`, `setattr(config, ...)`).
+
+    `dataset`: the name of the dataset before the statement; its own methods change no argument.
+    """
+    moved = {name for argument in call.node.args for name in mentions(argument.value)}
+    if moved & _bound_in(statement):
+        return True
+    objects = moved & {name for argument in call.node.args for name in _objects_in(argument.value)}
+    objects = {name for name in objects if source.names.path_of(name) is None}  # TensorFlow itself is no state
+    calls = [each for each in find_all(statement, cst.Call) if _head(each) != dataset]
+    return any(objects & set(mentions(each)) for each in calls)
+
+
+def _objects_in(value: cst.CSTNode) -> set[str]:
+    """Names of which an attribute, an item or a method is used."""
+    found: set[str] = set()
+    for attribute in find_all(value, cst.Attribute):
+        found |= set(mentions(attribute.value))
+    for item in find_all(value, cst.Subscript):
+        found |= set(mentions(item.value))
+    return found
+
+
 def _bound_in(statement: cst.CSTNode) -> set[str]:
+    """Names that a statement gives a value, and names of objects of which it sets or deletes an attribute or item."""
     names = names_in(statement)
-    return set(names.bound) | {binding.name for binding in names.bindings}
+    targets: list[cst.CSTNode] = [target.target for each in find_all(statement, cst.Assign) for target in each.targets]
+    for kind in (cst.AugAssign, cst.AnnAssign, cst.Del, cst.For):
+        targets += [each.target for each in find_all(statement, kind)]  # type: ignore[attr-defined]
+    targets += [each.asname.name for each in find_all(statement, cst.WithItem) if each.asname is not None]
+    objects = {name for target in targets for name in _objects_in(target)}
+    return objects | set(names.bound) | {binding.name for binding in names.bindings}

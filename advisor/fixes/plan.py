@@ -85,6 +85,11 @@ def is_seeded(recording: Recording) -> bool:
     return has_argument or any(call.function is not None and call.function.is_seeded for call in recording.calls)
 
 
+def is_asked(finding: Finding, allow: Collection[Safety], only: Collection[str]) -> bool:
+    """Whether the user asked for this fix: by its rule's name, or by allowing what it claims to do to the data."""
+    return finding.rule in only or (finding.fix is not None and finding.fix.safety in allow)
+
+
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
     """The edits of several fixes, in an order in which all hold: each edit once, and of the links behind one call `cache`
     nearest to it, then what works on elements, then `prefetch`, then options.
@@ -135,7 +140,7 @@ def _reason_against(
         return _SAFETY[fix.safety]
     if fix.assumptions and finding.rule not in only:
         return f"It assumes that {', and that '.join(fix.assumptions)}; --only {finding.rule} tries it."
-    if not fix.is_auto and not is_allowed and finding.rule not in only:
+    if not fix.is_auto and not is_asked(finding, allow, only):
         return f"Tried only when asked for by name: --only {finding.rule}."
     return next((reason for edit in fix.edits if (reason := obstacle_to(edit, calls)) is not None), None)
 

@@ -47,6 +47,8 @@ class FixOutcome:
     memory_before_bytes: int | None = None
     """Peak resident memory of the process without the fix."""
     memory_after_bytes: int | None = None
+    is_undecided: bool = False
+    """The elements seen could not have refuted the claim, so `safety_seen` is no proof; `note` says why."""
     is_end_to_end: bool = False
     """Measured by running the whole script, because the dataset could not be rebuilt with this fix."""
 

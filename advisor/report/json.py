@@ -170,7 +170,7 @@ def _fix(fix: FixOutcome) -> Json:
         "measured": measured
         and {"speedup": finite(measured.value), "low": finite(measured.low), "high": finite(measured.high)},
         "safety_claimed": fix.safety_claimed.value,
-        "safety_seen": fix.safety_seen.value if fix.safety_seen else None,
+        "safety_seen": "undecided" if fix.is_undecided else fix.safety_seen.value if fix.safety_seen else None,
         "verdict": fix.verdict,
         "applied": fix.is_applied,
     }

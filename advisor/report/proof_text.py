@@ -94,6 +94,8 @@ def _predicted(fix: FixOutcome) -> str:
 
 def _data(fix: FixOutcome) -> str:
     """What the elements show, and what was claimed where that is something else."""
+    if fix.is_undecided:
+        return f"{fix.safety_claimed} (undecided)"
     if fix.safety_seen is None:
         return f"{fix.safety_claimed} (claimed)"
     if fix.safety_seen == fix.safety_claimed:

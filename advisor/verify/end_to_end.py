@@ -61,6 +61,8 @@ class EndToEnd:
     before: tuple[RunSteps, ...] = ()
     after: tuple[RunSteps, ...] = ()
     note: str = ""
+    is_other_text: bool = False
+    """`broken` because the changed text does not make the calls that were proved."""
 
     @property
     def runs(self) -> int:

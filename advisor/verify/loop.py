@@ -82,6 +82,7 @@ class LoopResult:
 @dataclass(slots=True)
 class _State:
     calls: Mapping[str, Call]
+    is_asked: Callable[[Finding], bool]
     kept: list[Finding] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     tried: set[tuple[Edit, ...]] = field(default_factory=set)
@@ -111,14 +112,16 @@ def prove_fixes(
     deadline: float,
     on_progress: Callable[[Progress], None],
     is_enough: Callable[[Trial], bool] = lambda trial: False,
+    is_asked: Callable[[Finding], bool] = lambda finding: False,
 ) -> LoopResult:
     """Try what `propose(report, kept)` gives, best first, until nothing new comes or the deadline has passed.
 
     `calls` are those of the first run, which all edits speak of; `analyse` reads a run folder of the session. `deadline` is an
     instant of `time.monotonic`; a trial that has begun is ended. `is_enough` is asked after each fix that is kept: whether more
-    speed could still be of use.
+    speed could still be of use. `is_asked`: whether the user asked for this fix, so that it is kept although the elements could
+    not decide what it does to the data.
     """
-    state = _State(calls)
+    state = _State(calls, is_asked)
     proposed = propose(report, ())
     stopped = ""
     while finding := _next(proposed, state):
@@ -170,11 +173,19 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
     on_progress(Progress("proving", done=len(state.attempts) + 1, text=finding.title))
     claimed = safety_of([*state.kept, finding])
     trial = session.try_fix(state.edits, finding.fix.edits, claimed, finding.memory_bytes)
-    attempt = Attempt(finding, trial, trial.verdict == FASTER)
+    attempt = judged(finding, trial, state.is_asked)
     state.attempts.append(attempt)
     if attempt.is_kept:
         state.kept.append(finding)
     return attempt
+
+
+def judged(finding: Finding, trial: Trial, is_asked: Callable[[Finding], bool], is_end_to_end: bool = False) -> Attempt:
+    """The attempt, kept if it is faster, and decided or asked for."""
+    if trial.is_undecided and trial.verdict == FASTER and not is_asked(finding):
+        note = f"{trial.note} Not applied unasked: --only {finding.rule} applies it.".strip()
+        return Attempt(finding, replace(trial, note=note), is_kept=False, is_end_to_end=is_end_to_end)
+    return Attempt(finding, trial, trial.verdict == FASTER, is_end_to_end)
 
 
 def _conclude(session: Session, state: _State, stopped: str, on_progress: Callable[[Progress], None]) -> LoopResult:
@@ -189,7 +200,7 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
             total = session.total(state.edits, safety_of(state.kept))
         except AdvisorError as error:
             return LoopResult(tuple(state.attempts), tuple(state.kept), None, f"{stopped} {error}".strip())
-        if total.verdict == FASTER:
+        if total.verdict == FASTER and (not total.is_undecided or all(map(state.is_asked, state.kept))):
             break
         dropped = state.kept.pop()
         stopped = f"{dropped.title} was taken back: {_why_not(total)}."
@@ -210,7 +221,8 @@ def without_last(result: LoopResult) -> LoopResult:
 
 def _first_trial(attempts: Sequence[Attempt]) -> Trial | None:
     """The trial of the only fix that is kept, if it was measured on the pipeline as it is written."""
-    first = next((attempt for attempt in attempts if attempt.trial.verdict == FASTER), None)
+    faster = (attempt for attempt in attempts if attempt.trial.verdict == FASTER)
+    first = next((attempt for attempt in faster if attempt.is_kept or not attempt.trial.is_undecided), None)
     return first.trial if first is not None and first.is_kept and not first.is_end_to_end else None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
 from advisor.verify.trial import Trial
 
@@ -36,6 +37,17 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
 def trial_from_json(data: dict[str, Any]) -> Trial:
     """What `trial_to_json` wrote; raises msgspec.ValidationError for anything else."""
     return msgspec.convert(data, Trial)
+
+
+def graph_to_json(graph: CallGraph) -> dict[str, Any]:
+    """As one object."""
+    result: dict[str, Any] = msgspec.to_builtins(graph)
+    return result
+
+
+def graph_from_json(data: dict[str, Any]) -> CallGraph:
+    """What `graph_to_json` wrote; raises msgspec.ValidationError for anything else."""
+    return msgspec.convert(data, CallGraph)
 
 
 def _edit_to_json(edit: Edit) -> dict[str, Any]:

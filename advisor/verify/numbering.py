@@ -59,6 +59,10 @@ class Numbering:
             return replace(edit, call_id=self._id(edit.call_id), after_id=self._id(edit.after_id))
         return replace(edit, call_id=self._id(edit.call_id))
 
+    def first_ids(self) -> dict[str, str] | None:
+        """This run's id of a call -> the first run's; None: they are the same."""
+        return {now: first for first, now in self._now.items()} or None
+
     def _id(self, call_id: str) -> str:
         if not self._now or call_id not in self._first:
             return call_id

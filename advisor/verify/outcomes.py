@@ -43,6 +43,7 @@ def outcome_of(attempt: Attempt, is_applied: bool, calls: Mapping[str, Call]) ->
         note=" ".join(note for note in (shared, trial.note) if note),
         memory_before_bytes=trial.memory_before_bytes,
         memory_after_bytes=trial.memory_after_bytes,
+        is_undecided=trial.is_undecided,
         is_end_to_end=attempt.is_end_to_end,
     )
 
@@ -170,11 +171,19 @@ def sentence_of(
     tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
     if not tried:
         return "nothing", "Nothing to fix: none of the changes could be tried."
+    undecided = [each for each in tried if each.trial.is_undecided and each.trial.verdict == FASTER]
+    if not loop.kept and undecided:
+        return "nothing", (
+            f"Nothing is applied unasked: of {units.format_many(len(tried), 'change')} tried, {len(undecided)} measured faster, "
+            "but what that does to the data could not be decided."
+        )
     if not loop.kept:
         return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster here."
     pipeline = loop.total.speedup if loop.total is not None else None
     alone = "" if pipeline is None else f"The pipeline alone is {_ratio(pipeline)} faster"
     if whole is None or whole.speedup is None:
+        if whole is not None and whole.is_other_text:
+            return BROKEN, f"{alone or 'Tried'}, but the changes are not applied. {whole.note}"
         if whole is not None and whole.verdict == BROKEN:
             return BROKEN, f"{alone}, but the script fails with the changes: they are not applied. {whole.note}".strip()
         return FASTER, f"{alone}; how much the training gains was not measured."

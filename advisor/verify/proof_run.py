@@ -1,6 +1,6 @@
 """The child's half of a proof session: holds the script where it asks for its first element, and serves there.
 
-In: the request, and one JSON object a line from the parent: `try`, `profile`, `quit`.  Out: replies, progress and
+In: the request, and one JSON object a line from the parent: `try`, `profile`, `calls`, `quit`.  Out: replies, progress and
 failures, one JSON object a line each; then the script is stopped as at the end of a window.
 """
 
@@ -26,10 +26,11 @@ from advisor.capture.session import Session, is_seeded
 from advisor.capture.tracks import SIDE_KINDS
 from advisor.errors import AdvisorError
 from advisor.model.finding import Safety
-from advisor.model.recording import ScriptExit
-from advisor.verify.messages import edits_from_json, trial_to_json
+from advisor.model.recording import Call, ScriptExit
+from advisor.verify.messages import edits_from_json, graph_to_json, trial_to_json
 from advisor.verify.meter import CannotMeasure
 from advisor.verify.numbering import Numbering
+from advisor.verify.recorded_graph import recorded_graph
 from advisor.verify.workbench import Workbench
 from advisor.verify.written_files import WrittenFiles
 
@@ -50,6 +51,8 @@ class ProofRun(Session):
         self._written = WrittenFiles()
         self._is_serving = False
         self._is_over = False
+        self._hold_at: int | None = request["hold_at"]
+        self._consumptions = 0
 
     def run(self) -> int:
         """Run the script; returns the exit code."""
@@ -84,7 +87,10 @@ class ProofRun(Session):
         if not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
             return dataset
         call = self._recorder.call(call_id_of(dataset))
-        if call is None or not self._numbering.is_consumer(call) or self._is_side_loop():
+        if call is None:
+            return dataset
+        self._consumptions += 1
+        if not self._is_wanted(call):
             return dataset
         self._recorder.is_open = False
         self._monitor.switch_off()
@@ -101,6 +107,12 @@ class ProofRun(Session):
         self._is_serving, self._is_over = False, True
         raise StopScript
 
+    def _is_wanted(self, call: Call) -> bool:
+        """Whether the script is to be held here. In a patched text the lines are others, so there consumptions are counted."""
+        if self._hold_at is not None:
+            return self._consumptions == self._hold_at
+        return self._numbering.is_consumer(call) and not self._is_side_loop()
+
     def _is_side_loop(self) -> bool:
         """Where the consumer is not known: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
         if self._numbering.is_consumer_known:
@@ -108,7 +120,7 @@ class ProofRun(Session):
         track = self._consumption.current_track()
         if track is not None:
             return track.kind in SIDE_KINDS
-        return self._recorder.finder.place(sys._getframe(2)).library is not None
+        return self._recorder.finder.place(sys._getframe(3)).library is not None
 
     def _serve(self, call_id: str) -> None:
         import tensorflow as tf
@@ -121,9 +133,9 @@ class ProofRun(Session):
                 message = json.loads(line)
                 if message["do"] == "quit":
                     break
-                self._answer(bench, message)
+                self._answer(bench, message, call_id)
 
-    def _answer(self, bench: Workbench, message: dict[str, Any]) -> None:
+    def _answer(self, bench: Workbench, message: dict[str, Any], call_id: str) -> None:
         try:
             if message["do"] == "try":
                 trial = bench.try_fix(
@@ -134,6 +146,9 @@ class ProofRun(Session):
                     message["seconds"],
                 )
                 self._say({"say": "trial", "trial": trial_to_json(trial)})
+            elif message["do"] == "calls":
+                graph = recorded_graph(self._recorder, call_id, self._consumptions, self._numbering.first_ids())
+                self._say({"say": "done", "graph": graph_to_json(graph)})
             else:
                 bench.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
                 self._say({"say": "done"})

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from advisor.fixes.patch import NotPlain, Patch, patch_for
-from advisor.fixes.plan import Plan, make_plan
+from advisor.fixes.plan import Plan, is_asked, make_plan
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.recording import Call
@@ -37,6 +37,11 @@ class Proposals:
         self._left_out: dict[tuple[str, str], str] = {}
 
     @property
+    def calls(self) -> Mapping[str, Call]:
+        """Those of the first run."""
+        return self._calls
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """One sentence for each fix that could not be tried."""
         return tuple(f"{title}: {reason}" for (title, _), reason in self._left_out.items())
@@ -57,6 +62,10 @@ class Proposals:
             else:
                 self._leave_out(finding, reason)
         return chosen
+
+    def is_asked(self, finding: Finding) -> bool:
+        """Whether the user asked for this fix: by its rule's name, or by allowing what it claims to do to the data."""
+        return is_asked(finding, self._allow, self._only)
 
     def patch(self, findings: Sequence[Finding]) -> Patch | NotPlain:
         """The change of the user's files that all these fixes make together."""

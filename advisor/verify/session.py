@@ -23,9 +23,10 @@ from typing import IO, Any
 from advisor.capture.launch import check_target, environment, outputs, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
+from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import Call
-from advisor.verify.messages import edits_to_json, trial_from_json
+from advisor.verify.messages import edits_to_json, graph_from_json, trial_from_json
 from advisor.verify.numbering import as_message
 from advisor.verify.trial import REFUSED, Trial
 
@@ -64,16 +65,19 @@ class ProofSession:
         on_progress: Callable[[Progress], None],
         calls: tuple[Call, ...] = (),
         silence_s: float = SILENCE_S,
+        hold_at: int | None = None,
     ) -> None:
         """`request.out` is where the run folders of `profile` go (and the script's output); `budget_s` bounds everything.
 
         `consumer_call`: the call whose dataset the training consumes; None: not known, the first dataset that the script's own
         code (or Keras' `fit`) begins to consume counts, but for a look at an element or two.
         `calls`: those of the first run; with them the calls of this run are told apart even if they are numbered otherwise.
+        `hold_at`: hold the script at the consumption of that number (`CallGraph.consumption`), whichever dataset it is.
         `silence_s`: a pipeline that gives no sign of life for so long is taken to hang.
         """
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
         self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
+        self._hold_at = hold_at
         self.written_files: tuple[str, ...] = ()
         """Files that the script itself opened for writing on its way to the first element (absolute paths). What TensorFlow's own
         code writes (checkpoints, summaries) is not seen.
@@ -163,6 +167,16 @@ class ProofSession:
         """Measure and compare the original against all edits that are kept."""
         return self.try_fix((), edits, claimed)
 
+    def call_graph(self) -> CallGraph:
+        """The calls that the script has made so far. Raises AdvisorError where they cannot be read."""
+        try:
+            return graph_from_json(self._ask({"do": "calls"})["graph"])
+        except _Hangs:
+            self._end(is_hanging=True)
+            raise AdvisorError(f"The script's calls could not be read within {self._silence_s:.0f} s.") from None
+        except _Failed as error:
+            raise AdvisorError(str(error)) from None
+
     # -- the child
 
     def _start(self) -> None:
@@ -179,6 +193,7 @@ class ProofSession:
             "consumer": None if self._consumer_call is None else as_message(self._consumer_call),
             "calls": [as_message(call) for call in self._calls],
             "files": str(self._files),
+            "hold_at": self._hold_at,
         }
         message_file = self._files / "request.json"
         message_file.write_text(json.dumps(message), "utf-8")

@@ -36,6 +36,8 @@ class Trial:
     memory_after_bytes: int | None = None
     note: str = ""
     """One sentence: why, or what limits the statement."""
+    is_undecided: bool = False
+    """The elements seen could not have refuted the claim, so `safety_seen` is no proof; `note` says why."""
     is_replayable: bool = True
     """False: refused because the dataset cannot be rebuilt with these edits (`CannotReplay`); the whole script can still prove
     them. Set by the session; the loop's caller then measures end to end.

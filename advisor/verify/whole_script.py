@@ -16,11 +16,12 @@ from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOptio
 from advisor.model.pipeline import Analysis
 from advisor.units import NS_PER_S, format_ns
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
-from advisor.verify.loop import Attempt, LoopResult, edits_of, without_last
+from advisor.verify.loop import Attempt, LoopResult, edits_of, judged, without_last
 from advisor.verify.overlays import overlays
 from advisor.verify.proposals import Proposals
 from advisor.verify.steady import UnknownEpoch, steps_until_steady
-from advisor.verify.trial import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.verify.text_check import TextCheck
+from advisor.verify.trial import BROKEN, REFUSED, SAME, SLOWER, Trial
 
 MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
 """A run's window: so many steps, but no shorter or longer than this."""
@@ -52,6 +53,8 @@ class WholeScript:
         on_progress: Callable[[Progress], None],
     ) -> None:
         """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step."""
+        self.text_check: TextCheck | None = None
+        """Asked before a changed text is timed; it counts its runs itself."""
         self._analysis, self._proposals = analysis, proposals
         self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
         seconds = request.seconds
@@ -83,6 +86,9 @@ class WholeScript:
             return None
         if not self._has_time(warmup):
             return None
+        problem = self._problem_of_text(candidate, patches[1])
+        if problem:
+            return EndToEnd(BROKEN, note=problem, is_other_text=True)
         with overlays(patches[0].files, patches[1].files) as (before, after):
             whole = measure_end_to_end(
                 replace(self._request, warmup=warmup, overlay=before),
@@ -95,6 +101,14 @@ class WholeScript:
         if whole.speedup is None and whole.note:
             self.notes.append(whole.note)
         return whole
+
+    def _problem_of_text(self, findings: Sequence[Finding], patch: Patch) -> str:
+        """Why the changed text is not what was proved; empty if it is, or if that cannot be told."""
+        if self.text_check is None:
+            return ""
+        edits = edits_of(findings, {call.id: call for call in self._analysis.calls})
+        verdict = self.text_check.check(edits, patch)
+        return verdict.note if verdict.is_broken else ""
 
     def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
         """What proving any of these fixes will probably take, s; 0 where that would eat up the budget."""
@@ -133,11 +147,13 @@ class WholeScript:
         return steps.mean_ns / NS_PER_S if steps is not None else _UNKNOWN_STEP_S
 
 
-def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, EndToEnd | None]:
+def prove_on_script(
+    loop: LoopResult, script: WholeScript, is_asked: Callable[[Finding], bool] = lambda finding: False
+) -> tuple[LoopResult, EndToEnd | None]:
     """What the pipeline alone cannot judge, one after the other; then all that is kept against the script as it is.
 
     Returns the loop's result with what this adds to it, and the proof of all that is kept (None: nothing is, or it was not
-    measured).
+    measured). `is_asked`: as for `prove_fixes`.
     """
     whole: EndToEnd | None = None
     for number, attempt in enumerate(loop.attempts):
@@ -146,7 +162,7 @@ def prove_on_script(loop: LoopResult, script: WholeScript) -> tuple[LoopResult, 
         alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
         if alone is None or alone.verdict == REFUSED:
             continue
-        tried = _attempt_of(attempt, alone)
+        tried = _attempt_of(attempt, alone, is_asked)
         attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
         if tried.is_kept:
             whole = alone if not loop.kept else None
@@ -166,8 +182,10 @@ def _without_culprit(
         again = script.measure((), rest, f"without: {dropped.title}")
         if again is None or again.verdict == REFUSED:
             break
-        how = "is slower" if whole.verdict == SLOWER else "fails"
-        script.notes.append(f"{dropped.title} was taken back: with it the whole script {how}.")
+        how = "the whole script is slower" if whole.verdict == SLOWER else "the whole script fails"
+        if whole.is_other_text:
+            how = "the changed text is not what was proved"
+        script.notes.append(f"{dropped.title} was taken back: with it {how}.")
         loop, whole = without_last(loop), again
     return loop, whole
 
@@ -202,9 +220,10 @@ def only_overlaps(fix: Fix) -> bool:
     )
 
 
-def _attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
+def _attempt_of(attempt: Attempt, alone: EndToEnd, is_asked: Callable[[Finding], bool]) -> Attempt:
     compared = attempt.trial.safety_seen is not None
     unseen = "" if compared else "; the elements were not compared"
+    undecided = attempt.trial.note if attempt.trial.is_undecided else ""
     trial = Trial(
         alone.verdict,
         alone.speedup,
@@ -213,7 +232,8 @@ def _attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
         elements_compared=attempt.trial.elements_compared,
         memory_before_bytes=attempt.trial.memory_before_bytes,
         memory_after_bytes=attempt.trial.memory_after_bytes,
-        note=alone.note or f"Measured by running the whole script{unseen}.",
+        note=" ".join(filter(None, (alone.note or f"Measured by running the whole script{unseen}.", undecided))),
+        is_undecided=attempt.trial.is_undecided or not compared,
         is_replayable=attempt.trial.is_replayable,
     )
-    return Attempt(attempt.finding, trial, alone.verdict == FASTER, is_end_to_end=True)
+    return judged(attempt.finding, trial, is_asked, is_end_to_end=True)

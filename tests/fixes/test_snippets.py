@@ -5,6 +5,7 @@ the recorded pipeline replayed with the same edits.
 from __future__ import annotations
 
 import io
+import linecache
 import runpy
 import sys
 import tokenize
@@ -14,11 +15,18 @@ from typing import Any
 
 import pytest
 
+from advisor.capture.identity import changed_code
+from advisor.capture.kept import KeptCalls
+from advisor.capture.recorder import call_id_of
+from advisor.fixes.edited_graph import edited_graph
 from advisor.fixes.not_plain import NotPlain
 from advisor.fixes.patch import Patch, patch_for
 from advisor.fixes.sharing import edited_ids, spread
+from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument
 from advisor.model.recording import Call
+from advisor.verify.graph_difference import difference, unstable_fields
+from advisor.verify.recorded_graph import recorded_graph
 from tests.fixes import snippets
 from tests.fixes.snippets import Snippet, chains, files, forms
 from tests.fixes.snippets.files import IMAGES
@@ -100,8 +108,16 @@ def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
     assert {edit.call_id for edit in edits} <= set(shared)
     assert len(shared) == snippet.serves * len({calls[edit.call_id].site for edit in edits}) or snippet.serves == 1
 
+    consumer = call_id_of(datasets[0])
+    proved = edited_graph(recorded_graph(recorded.recorder, consumer), spread(edits, calls))
+    unpatched = recorded_again(recorded, tmp_path / "train.py", monkeypatch)[1]
+    unstable = unstable_fields(recorded_graph(recorded.recorder, consumer), unpatched)
+    assert unstable == frozenset()
     changed.write_bytes(after)
-    assert [elements(dataset) for dataset in run(tmp_path / "train.py", monkeypatch)] == expected
+    datasets, graph = recorded_again(recorded, tmp_path / "train.py", monkeypatch)
+    assert difference(proved, graph, changed_code=changed_code(before, after)) is None
+    assert difference(proved, unpatched) is not None
+    assert [elements(dataset) for dataset in datasets] == expected
 
 
 NOT_PLAIN = {
@@ -203,6 +219,22 @@ def run(script: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         if str(script.parent) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
     return list(names["datasets"]) if "datasets" in names else [names["ds"]]
+
+
+def recorded_again(recorded: Recorded, script: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], CallGraph]:
+    """Another run of a script: its datasets and its calls, which are recorded beside those of the first."""
+    recorder = recorded.recorder
+    before, kept = dict(recorder._calls), recorder.kept
+    recorder._calls.clear()
+    recorder.kept, recorder.is_open = KeptCalls(), True
+    linecache.clearcache()  # AutoGraph reads lambdas as they are written
+    try:
+        datasets = run(script, monkeypatch)
+        return datasets, recorded_graph(recorder, call_id_of(datasets[0]))
+    finally:
+        recorder.is_open, recorder.kept = False, kept
+        recorder._calls.clear()
+        recorder._calls.update(before)
 
 
 def replayed(recorded: Recorded, dataset: Any, edits: Sequence[Edit], calls: dict[str, Call]) -> Any:

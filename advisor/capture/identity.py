@@ -1,0 +1,299 @@
+"""What a call was given, described so that two runs of the same text give the same description.
+
+In: the arguments of a recorded call, and the dataset that it made.  Out: strings. Line numbers, file names, memory
+addresses and TensorFlow's counters do not show in them.
+"""
+
+from __future__ import annotations
+
+import dis
+import enum
+import functools
+import hashlib
+import inspect
+import itertools
+import os
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+_DIGEST_BYTES = 8
+_DEPTH = 4
+_ITEMS = {4: 1000, 3: 50, 2: 10, 1: 5, 0: 5}
+"""Remaining depth -> items of a list that are described one by one; all are counted."""
+_LARGEST_BYTES = 1 << 20
+"""Of larger arrays only about this many leading bytes are digested."""
+_FLAGS = 0xFFFF
+"""Of a code object's flags those that say what kind of function it is; above are those of `from __future__ import`."""
+_UNSTABLE_ATTRIBUTES = frozenset(
+    {"seed", "seed2", "shared_name", "container", "token", "metadata", "config_proto", "config", "executor_type"}
+)
+"""Attributes of graph nodes that differ between two traces of the same function, or that a call's place in a script decides."""
+
+
+def argument_identities(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """(parameter -> value, parameters whose value is not the default). Datasets are named by `CallIdentity.inputs`."""
+    signature = inspect.signature(function)
+    binding = signature.bind(*args, **kwargs)
+    binding.apply_defaults()
+    found: dict[str, str] = {}
+    given = []
+    for name, value in binding.arguments.items():
+        if name in ("self", "name", "input_dataset"):
+            continue
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            others = {key: identity_of(item) for key, item in value.items() if key != "name"}
+            found |= others
+            given += list(others)
+            continue
+        found[name] = identity_of(value)
+        default = signature.parameters[name].default
+        if found[name] != identity_of(None if default is inspect.Parameter.empty else default):
+            given.append(name)
+    return found, tuple(given)
+
+
+def identity_of(value: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
+    """The description of any value."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return _short(repr(value))
+    if isinstance(value, os.PathLike):
+        return _short(repr(os.fspath(value)))
+    if hasattr(value, "as_numpy_dtype") and hasattr(value, "name"):
+        return f"tf.{value.name}"
+    if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
+        return "<dataset>"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return _array_identity(value)
+    if isinstance(value, dict):
+        items = [
+            f"{identity_of(key)}: {_item(item, depth)}" for key, item in itertools.islice(value.items(), _ITEMS[depth])
+        ]
+        return _short(f"{len(value)}{{{', '.join(items)}}}")
+    if isinstance(value, (list, tuple)):
+        return _short(f"{len(value)}[{', '.join(_item(item, depth) for item in value[: _ITEMS[depth]])}]")
+    if isinstance(value, (set, frozenset)):
+        return _short(f"{len(value)}{{{', '.join(sorted(_item(item, depth) for item in value))}}}")
+    if isinstance(value, type):
+        return f"<class {value.__qualname__}>"
+    if callable(value):
+        return function_identity(value, depth)
+    return f"<{type(value).__name__}>"
+
+
+def _item(value: Any, depth: int) -> str:  # noqa: ANN401
+    return identity_of(value, depth - 1) if depth else f"<{type(value).__name__}>"
+
+
+def _array_identity(value: Any) -> str:  # noqa: ANN401
+    """Scalars as Python writes them, so that `8` and `tf.constant(8)` are one value; arrays by digest."""
+    import numpy as np
+
+    dtype = getattr(value.dtype, "name", str(value.dtype))
+    if getattr(value, "is_symbolic", False) or (
+        not hasattr(value, "numpy") and not isinstance(value, np.ndarray | np.generic)
+    ):
+        return f"<{dtype} {value.shape}>"
+    try:
+        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    except Exception:  # a resource, a symbolic tensor: it has no value
+        return f"<{dtype} {value.shape}>"
+    if array.shape == () and array.dtype != object:
+        return _short(repr(array.item()))
+    if array.dtype == object:
+        return f"<{dtype} {array.shape} {_digest(repr(array.tolist()))}>"
+    return f"<{dtype} {array.shape} {_digest(np.asarray(array.flat[: _LARGEST_BYTES // max(1, array.itemsize)]).tobytes())}>"
+
+
+# -- functions
+
+
+def function_identity(function: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
+    """A function by its code and the values that it reads from outside: `<function augment 1a2b...>`."""
+    if isinstance(function, functools.partial):
+        given = [identity_of(item, depth - 1) for item in (*function.args, *function.keywords.items())] if depth else []
+        return f"<partial {function_identity(function.func, depth)} {', '.join(given)}>"
+    if isinstance(function, MethodType):
+        return f"<method of {type(function.__self__).__name__} {function_identity(function.__func__, depth)}>"
+    function = getattr(function, "python_function", function)  # a tf.function
+    function = inspect.unwrap(function)
+    if isinstance(function, FunctionType):
+        values = _outside_values(function, depth - 1) if depth > 0 else ""
+        return f"<function {function.__name__} {code_identity(function.__code__)}{values}>"
+    call = type(function).__dict__.get("__call__")
+    if isinstance(call, FunctionType):
+        return f"<{type(function).__name__} {code_identity(call.__code__)}>"
+    return f"<{getattr(function, '__qualname__', type(function).__name__)}>"
+
+
+@functools.lru_cache(maxsize=4096)
+def code_identity(code: CodeType) -> str:
+    """Digest of a code object without its file and line numbers; nested code included."""
+    is_class = "__firstlineno__" in code.co_names  # Python 3.13 stores a class' line in its body
+    constants = [
+        code_identity(value) if isinstance(value, CodeType) else _constant(value)
+        for value in code.co_consts
+        if not (is_class and value == code.co_firstlineno)
+    ]
+    return _digest(
+        code.co_qualname, code.co_code, repr(constants), repr(code.co_names), repr(code.co_varnames), repr(code.co_freevars),
+        repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _FLAGS)),
+    )  # fmt: skip
+
+
+def _constant(value: Any) -> str:  # noqa: ANN401
+    """Sets have no order that two processes share."""
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(repr, value)))}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    return f"{type(value).__name__} {value!r}"
+
+
+def _outside_values(function: FunctionType, depth: int) -> str:
+    """Defaults, closure, and the globals that the function names: what they are when the call is made, as tracing reads them."""
+    found = [
+        identity_of(value, depth) for value in (function.__defaults__, function.__kwdefaults__) if value is not None
+    ]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            found.append(f"{name}={_outside_value(cell.cell_contents, function.__code__, depth)}")
+        except ValueError:  # not bound yet
+            found.append(f"{name}=?")
+    for name in sorted(_names_of(function.__code__, ("LOAD_GLOBAL", "LOAD_NAME"))):
+        if name in function.__globals__:
+            found.append(f"{name}={_outside_value(function.__globals__[name], function.__code__, depth)}")
+    return f" [{'; '.join(found)}]" if found else ""
+
+
+def _outside_value(value: Any, code: CodeType, depth: int) -> str:  # noqa: ANN401
+    """A value from outside; of an object the plain attributes that the function names (`config.scale`)."""
+    if isinstance(value, ModuleType):
+        return "<module>"
+    if value is None or isinstance(value, (bool, int, float, str, bytes, tuple, list, dict, FunctionType)):
+        return identity_of(value, depth)
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return identity_of(value, depth)
+    attributes = getattr(value, "__dict__", None)
+    names = (
+        sorted(_names_of(code, ("LOAD_ATTR", "LOAD_METHOD")) & attributes.keys())
+        if isinstance(attributes, dict)
+        else []
+    )
+    plain = (bool, int, float, str, bytes, FunctionType)
+    seen = [f"{name}={identity_of(attributes[name], 1)}" for name in names if isinstance(attributes[name], plain)]  # type: ignore[index]
+    return f"<{type(value).__name__} {', '.join(seen)}>"
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_of(code: CodeType, operations: tuple[str, ...]) -> frozenset[str]:
+    """The names that these operations read in a code object, nested code included."""
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in operations}
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            found |= _names_of(value, operations)
+    return frozenset(found)
+
+
+def changed_code(before: bytes, after: bytes) -> dict[str, str]:
+    """Identities of the code that differs between two texts of one file: before -> after.
+
+    Raises SyntaxError or ValueError for what cannot be compiled. Nothing is executed.
+    """
+    old, new = _code_by_place(before), _code_by_place(after)
+    return {
+        code_identity(old[place]): code_identity(code)
+        for place, code in new.items()
+        if place in old and code_identity(old[place]) != code_identity(code)
+    }
+
+
+def _code_by_place(text: bytes) -> dict[tuple[str, int], CodeType]:
+    """(qualified name, how many of that name come before) -> code."""
+    found: dict[tuple[str, int], CodeType] = {}
+    todo = [compile(text, "<text>", "exec", dont_inherit=True)]
+    while todo:
+        code = todo.pop(0)
+        number = itertools.count()
+        found[next((code.co_qualname, n) for n in number if (code.co_qualname, n) not in found)] = code
+        todo += [value for value in code.co_consts if isinstance(value, CodeType)]
+    return found
+
+
+# -- what TensorFlow traced
+
+
+def spec_identity(datasets: Iterable[Any]) -> str:
+    """Digest of the element specs of some datasets."""
+    specs = [str(dataset.element_spec) for dataset in datasets]
+    return _digest(repr(specs)) if specs else ""
+
+
+def traced_identity(dataset: Any) -> str:  # noqa: ANN401
+    """Digest of the graphs of a dataset's functions: ops, attributes, constants, captured values; not names and seeds."""
+    wrappers: list[Any] = getattr(dataset, "_functions", list)()
+    parts = []
+    for wrapper in wrappers:
+        graph = wrapper.function.graph
+        definition = graph.as_graph_def()
+        library = {function.signature.name: function for function in definition.library.function}
+        parts.append(_nodes_identity(definition.node, (), library, {}))
+        parts += [
+            identity_of(outside) for outside, _ in graph.captures if outside.dtype.name not in ("resource", "variant")
+        ]
+    return _digest(*parts) if parts else ""
+
+
+def _nodes_identity(nodes: Any, inputs: Iterable[str], library: Any, known: dict[str, str]) -> str:  # noqa: ANN401
+    places = {name: f"in{number}" for number, name in enumerate(inputs)}
+    places |= {node.name: str(number) for number, node in enumerate(nodes)}
+    parts = []
+    for node in nodes:
+        sources = []
+        for source in node.input:
+            name, colon, port = source.lstrip("^").partition(":")
+            sources.append(f"{'^' if source.startswith('^') else ''}{places.get(name, name)}{colon}{port}")
+        is_seed = node.op == "Const" and node.name.rpartition("/")[2].startswith("seed")
+        attributes = [
+            f"{key}={_attribute(value, library, known)}"
+            for key, value in sorted(node.attr.items())
+            if not key.startswith("_") and key not in _UNSTABLE_ATTRIBUTES and not (is_seed and key == "value")
+        ]
+        parts.append(f"{node.op}({', '.join(sources)}) {' '.join(attributes)}")
+    return _digest(*parts)
+
+
+def _attribute(value: Any, library: Any, known: dict[str, str]) -> str:  # noqa: ANN401
+    """An attribute; functions by what is in them, for their names are numbered."""
+    names = [value.func.name] if value.HasField("func") else [function.name for function in value.list.func]
+    if not names:
+        return _digest(value.SerializeToString(deterministic=True))
+    found = []
+    for name in names:
+        if name not in known:
+            known[name] = ""  # it calls itself
+            body = library.get(name)
+            if body is not None:
+                inputs = [argument.name for argument in body.signature.input_arg]
+                known[name] = _nodes_identity(body.node_def, inputs, library, known)
+        found.append(known[name])
+    return ",".join(found)
+
+
+def _short(text: str) -> str:
+    """Functions inside stay readable, because the digest of their code may be expected to change."""
+    return text if len(text) <= 200 or "<function" in text else f"{text[:60]}... {_digest(text)}"
+
+
+def _digest(*parts: bytes | str) -> str:
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,199 @@
+"""The first difference between the calls that were proved and the calls that the patched script makes.
+
+In: two `CallGraph`s.  Out: one sentence, or None. Of `with_options` only the options count, for they hold for the whole pipeline
+wherever they are set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from advisor.model.call_graph import CallGraph, CallIdentity
+
+Field = tuple[str, str]
+"""(id of a call, one of its parameters, or `_TRACED`)."""
+_TRACED = "<traced>"
+
+
+def difference(
+    expected: CallGraph,
+    actual: CallGraph,
+    unstable: Collection[Field] = (),
+    changed_code: Mapping[str, str] | None = None,
+) -> str | None:
+    """What the patched script does otherwise; None if nothing.
+
+    `unstable`: fields that differ between two runs of the script as it is; they are not compared.
+    `changed_code`: identities of code that the patch itself changes, before -> after (a function that makes datasets).
+    """
+    return _Comparison(expected, actual, frozenset(unstable), changed_code or {}).difference()
+
+
+def unstable_fields(one: CallGraph, two: CallGraph) -> frozenset[Field] | None:
+    """What differs between two runs of one text; None if they make other calls altogether, so that nothing can be compared."""
+    comparison = _Comparison(one, two, frozenset(), {})
+    comparison.collected = set()
+    return None if comparison.difference() is not None else frozenset(comparison.collected)
+
+
+class _Side:
+    """One of the graphs, ready to be walked."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.calls = {call.id: call for call in graph.calls}
+        self.consumer = graph.consumer
+        used = {(input_id, call.outer) for call in graph.calls for input_id in call.inputs}
+        self.ends: dict[str | None, list[str]] = {}
+        """Call -> the datasets that its function makes and does not use itself, in order; None: those outside of functions."""
+        for call in graph.calls:
+            if (call.id, call.outer) not in used:
+                self.ends.setdefault(call.outer, []).append(call.id)
+
+    def without_options(self, call_id: str) -> tuple[str, dict[str, str]]:
+        """(the nearest call upstream that is no `with_options`, the options passed on the way)."""
+        options: dict[str, str] = {}
+        call = self.calls.get(call_id)
+        while call is not None and call.method == "with_options" and call.inputs:
+            options = {**call.options, **options}
+            call_id = call.inputs[0]
+            call = self.calls.get(call_id)
+        return call_id, options
+
+    def options_of(self, call_id: str) -> list[tuple[str, str]]:
+        """Of all the calls that a dataset comes from."""
+        todo, seen, found = [call_id], {call_id}, set[tuple[str, str]]()
+        while todo:
+            call = self.calls.get(todo.pop())
+            if call is None:
+                continue
+            found |= set(call.options.items())
+            fresh = [input_id for input_id in call.inputs if input_id not in seen]
+            seen.update(fresh)
+            todo += fresh
+        return sorted(found)
+
+
+class _Comparison:
+    def __init__(
+        self, expected: CallGraph, actual: CallGraph, unstable: frozenset[Field], changed_code: Mapping[str, str]
+    ) -> None:
+        self._expected, self._actual = _Side(expected), _Side(actual)
+        self._unstable, self._changed_code = unstable, changed_code
+        self._known: dict[tuple[str, str], str | None] = {}
+        self.collected: set[Field] | None = None
+        """Fields that differ, where those are wanted and are no difference."""
+
+    def difference(self) -> str | None:
+        consumed = self._dataset(self._expected.consumer, self._actual.consumer)
+        if consumed is not None:
+            return consumed
+        return self._ends(None, None, "The script")
+
+    def _ends(self, expected_id: str | None, actual_id: str | None, maker: str) -> str | None:
+        """The datasets that the script, or the function of a call, makes: each has its counterpart."""
+        wanted = self._expected.ends.get(expected_id, [])
+        left = list(self._actual.ends.get(actual_id, []))
+        if len(wanted) != len(left):
+            return f"{maker} makes {len(left)} datasets instead of {len(wanted)}."
+        reason: str | None = None
+        for end in wanted:
+            # Usually they come in the same order; a line that moved may change it.
+            reasons: list[str] = []
+            for other in left:
+                why = self._dataset(end, other)
+                if why is None:
+                    left.remove(other)
+                    break
+                reasons.append(why)
+            else:
+                reason = reason or reasons[0]
+        return reason
+
+    def _dataset(self, expected_id: str, actual_id: str) -> str | None:
+        """Two datasets, with all that they come from; walked without recursion, for chains may be long."""
+        options = self._expected.options_of(expected_id), self._actual.options_of(actual_id)
+        todo = [(expected_id, actual_id)]
+        seen = set(todo)
+        while todo:
+            pair = todo.pop()
+            one, two = self._expected.without_options(pair[0])[0], self._actual.without_options(pair[1])[0]
+            reason = self._pair(one, two)
+            if reason is not None:
+                return reason
+            a, b = self._expected.calls.get(one), self._actual.calls.get(two)
+            for following in zip(a.inputs if a else (), b.inputs if b else (), strict=False):
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+        return None if options[0] == options[1] else _options_differ(*options)
+
+    def _pair(self, expected_id: str, actual_id: str) -> str | None:
+        key = (expected_id, actual_id)
+        if key not in self._known:
+            self._known[key] = None  # a function whose dataset captures the one that is being compared
+            self._known[key] = self._calls(expected_id, actual_id)
+        return self._known[key]
+
+    def _calls(self, expected_id: str, actual_id: str) -> str | None:
+        expected, actual = self._expected.calls.get(expected_id), self._actual.calls.get(actual_id)
+        if expected is None or actual is None:
+            return (
+                None if (expected is None) == (actual is None) else "A dataset is made by a call that was not recorded."
+            )
+        place = actual.method if actual.line is None else f"{actual.method} at line {actual.line}"
+        if expected.method != actual.method:
+            return f"{place} stands where {expected.method} was proved."
+        if len(expected.inputs) != len(actual.inputs):
+            return f"{place} is given {len(actual.inputs)} datasets instead of {len(expected.inputs)}."
+        return (
+            self._arguments(expected, actual, place)
+            or self._traced(expected, actual, place)
+            or self._ends(expected_id, actual_id, f"The function of {place}")
+        )
+
+    def _arguments(self, expected: CallIdentity, actual: CallIdentity, place: str) -> str | None:
+        names = {*expected.arguments, *(actual.given if expected.is_new else actual.arguments)}
+        for name in sorted(names):
+            was, now = expected.arguments.get(name), actual.arguments.get(name)
+            if was == now or self._patched(was) == now or self._is_excused(expected.id, name):
+                continue
+            if was is not None and now is not None and "<function" in was and "<function" in now:
+                return f"The function that {place} is given as {name} is not the one that was proved."
+            return f"{place} has {name}={now or 'its default'}, and what was proved is {was or 'its default'}."
+        return None
+
+    def _patched(self, value: str | None) -> str | None:
+        """What the argument is with the code that the patch changes."""
+        for before, after in self._changed_code.items():
+            value = value and value.replace(before, after)
+        return value
+
+    def _traced(self, expected: CallIdentity, actual: CallIdentity, place: str) -> str | None:
+        """Functions are traced anew for each element spec, so only those for the same spec can be compared."""
+        is_comparable = expected.traced and actual.traced and expected.input_spec == actual.input_spec
+        if not is_comparable or expected.traced == actual.traced or self._is_excused(expected.id, _TRACED):
+            return None
+        return (
+            None
+            if self._holds_edit(expected.id)
+            else f"The function of {place} computes something else than the one that was proved."
+        )
+
+    def _holds_edit(self, call_id: str) -> bool:
+        """Whether the function makes datasets itself: with an edit of those its graph is another one, and they are compared call
+        by call.
+        """
+        return bool(self._expected.ends.get(call_id))
+
+    def _is_excused(self, call_id: str, name: str) -> bool:
+        if self.collected is not None:
+            self.collected.add((call_id, name))
+            return True
+        return (call_id, name) in self._unstable
+
+
+def _options_differ(expected: list[tuple[str, str]], actual: list[tuple[str, str]]) -> str:
+    def text(options: list[tuple[str, str]]) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in options) or "none"
+
+    return f"The options are {text(actual)}, and what was proved is {text(expected)}."
