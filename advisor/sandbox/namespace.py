@@ -17,6 +17,7 @@ from typing import Any
 
 from advisor.sandbox import syscalls
 from advisor.sandbox.mounts import SHARED_MEMORY, SYSTEM, Mount, is_below, read_mounts, sockets, writable_places
+from advisor.sandbox.temporary import remove_tree
 from advisor.sandbox.working_copy import copy_folder
 
 OVERLAID, COPIED, REDIRECTED, IN_PLACE = "overlaid", "copied", "redirected", "in place"
@@ -178,10 +179,9 @@ class _Builder:
                 handles.append(os.open(path, os.O_PATH))
             names[0].chmod(Path(_HANDLE.format(self._handles[place])).stat().st_mode & 0o7777)
             lower = _HANDLE.format(self._handles[place])
-            if place in self._view.layers:
-                handles.append(os.open(self._view.layers[place], os.O_PATH))
-                lower = f"{_HANDLE.format(handles[-1])}:{lower}"
-            upper, work = (_HANDLE.format(handle) for handle in handles[:2])
+            if folder == self._view.folder and not self._view.is_trial:
+                self._fill(place, names[0])
+            upper, work = (_HANDLE.format(handle) for handle in handles)
             options = f"lowerdir={lower},upperdir={upper},workdir={work},{self._options}"
             syscalls.mount("overlay", target, "overlay", 0, options)
             if folder == self._view.folder:
@@ -189,12 +189,17 @@ class _Builder:
             else:
                 self._outcome.uppers[place] = ""
         except OSError:
-            for path in (*names, base):
-                path.rmdir()
+            remove_tree(base)
             raise
         finally:
             for handle in handles:
                 os.close(handle)
+
+    def _fill(self, place: str, upper: Path) -> None:
+        """What earlier runs left for this one. (It cannot be a lower layer: it lies inside another one.)"""
+        if place in self._view.layers:
+            for path in list(Path(self._view.layers[place]).iterdir()):
+                path.rename(upper / path.name)
 
     def _in_memory(self) -> str:
         if self._memory is None:

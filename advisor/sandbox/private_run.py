@@ -83,11 +83,13 @@ class PrivateRun:
         return _sentences(self.outcome(), self.really_written())
 
     def _is_covered(self, path: str, outcome: Outcome) -> bool:
-        if any(is_below(path, place) for place in outcome.real):
-            return False
         if any(is_below(path, folder) for folder in SYSTEM):
             return True  # devices and sockets; not what a run leaves behind
-        return outcome.is_whole or any(is_below(path, place) for place in (*outcome.uppers, *outcome.copies))
+        places = dict.fromkeys((*outcome.real, *outcome.large), False) | dict.fromkeys(
+            (*outcome.uppers, *outcome.copies), True
+        )
+        innermost = max((place for place in places if is_below(path, place)), key=len, default=None)
+        return outcome.is_whole if innermost is None else places[innermost]
 
 
 @contextmanager
@@ -193,6 +195,10 @@ def _sentences(outcome: Outcome, real: Sequence[str]) -> tuple[str, ...]:
         sentences.append(
             f"This system refused a private view of the disk ({outcome.reason}), so each run {where}; what it writes elsewhere "
             "is real, except TensorFlow's checkpoints and summaries."
+        )
+    elif outcome.real:
+        sentences.append(
+            f"The kernel refused an overlay of {_named(outcome.real)} ({outcome.reason}): what runs write there is real."
         )
     if outcome.large:
         sentences.append(f"What runs write to {_named(outcome.large)} is real: it was too large to copy.")
