@@ -42,13 +42,14 @@ def analyze(
     seconds: float | None = None,
     to_end: bool = False,
     ceiling: bool = False,
+    in_place: bool = False,
 ) -> Report:
     """Analyse a script, a saved run, a function that trains, or a dataset; settings of `[tool.advisor]` apply.
 
     `target` is a script (run in a child process with `args`), a run folder, a logdir or a `.xplane.pb` file (or a URL of
     one), as for `advisor analyze`. `out` is the script's run folder (default: a new one below the user's state folder), `rules`
-    are folders of more rules; `steps`, `warmup`, `seconds` (of the window), `to_end` and `ceiling` are the options of the same
-    names.
+    are folders of more rules; `steps`, `warmup`, `seconds` (of the window), `to_end`, `ceiling` and `in_place` are the options of
+    the same names. What a script that is stopped early writes is thrown away, unless `in_place`.
 
     A function is called with `args` in this process and watched until it returns (`out`, `steps` and `warmup` hold for it). A
     `tf.data.Dataset` is read as fast as it goes, by a consumer that does nothing else: the report says what limits the pipeline,
@@ -79,6 +80,7 @@ def analyze(
         seconds=seconds,
         to_end=to_end,
         with_ceiling=ceiling,
+        in_place=in_place,
     )
     loaded, settings = phases.load(request)
     return phases.analyze(request, loaded, settings, on_progress=lambda progress: None)

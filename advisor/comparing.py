@@ -62,4 +62,5 @@ def _capture_request(request: phases.Request, settings: Settings, window_s: floa
         steps=settings.steps,
         warmup=settings.warmup,
         seconds=settings.seconds if settings.seconds is not None else None if settings.steps is not None else window_s,
+        in_place=request.in_place,
     )

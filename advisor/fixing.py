@@ -12,7 +12,6 @@ them together: what its training is seen not to gain from is not applied.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -34,6 +33,7 @@ from advisor.model.recording import Call
 from advisor.predict.structure import consumed_call
 from advisor.run_folder import new_run_folder
 from advisor.verify.carried_state import with_state_of
+from advisor.sandbox.temporary import temporary_folder
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series
 from advisor.verify.loop import Attempt, LoopResult, is_enough, prove_fixes
 from advisor.verify.outcomes import ProofFacts, is_proved, report_of
@@ -132,7 +132,7 @@ class _Fixing:
         script = self._wish.script
         request = CaptureRequest(
             Path("unused"), script.path, script.module, script.args,
-            self._settings.steps, self._settings.warmup, self._settings.seconds,
+            self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
         )  # fmt: skip
         startup_s = _startup_s(report, began_ns)
         whole = WholeScript(request, report.analysis, proposals, startup_s, self._deadline, self._on_progress)
@@ -161,7 +161,7 @@ class _Fixing:
                 stopped_because="The analysis alone used up the budget; a larger --budget leaves time to try."
             )
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="advisor-fix-")))
+            folder = stack.enter_context(temporary_folder("fix"))
             session = self._session(folder, consumed, report.analysis.calls, deadline)
             stack.callback(self._take_note_of, session)
             try:
@@ -188,6 +188,7 @@ class _Fixing:
     def _take_note_of(self, session: ProofSession) -> None:
         self._runs += session.runs
         self._written = session.written_files
+        self._notes += session.notes
 
     def _run_on_pipeline(self) -> FixResult:
         """No training at all: what is analysed is the pipeline alone, in the one run that also tries the fixes."""
@@ -195,9 +196,9 @@ class _Fixing:
         name = (script.module or "module") if script.path is None else script.path.stem
         with (
             new_run_folder(script.out, name) as run_folder,
-            tempfile.TemporaryDirectory(prefix="advisor-fix-") as folder,
+            temporary_folder("fix") as folder,
         ):
-            session = self._session(Path(folder), None, (), self._deadline)
+            session = self._session(folder, None, (), self._deadline)
             with session:
                 profile = session.profile(())
                 for part in profile.iterdir():
@@ -221,7 +222,12 @@ class _Fixing:
     def _session(self, folder: Path, consumed: Call | None, calls: tuple[Call, ...], deadline: float) -> ProofSession:
         script = self._wish.script
         request = CaptureRequest(
-            folder / "run", script.path, script.module, script.args, show_output=script.show_output
+            folder / "run",
+            script.path,
+            script.module,
+            script.args,
+            show_output=script.show_output,
+            in_place=script.in_place,
         )
         return ProofSession(request, consumed, deadline - time.monotonic(), self._on_progress, calls)
 

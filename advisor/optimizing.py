@@ -8,7 +8,6 @@ In: a `tf.data.Dataset`.  Out: the proved faster dataset with `.report`; or the 
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from advisor import phases
 from advisor.errors import AdvisorError
 from advisor.fixes.plan import is_seeded
 from advisor.model.finding import Safety
+from advisor.sandbox.temporary import temporary_folder
 from advisor.settings import ALLOWABLE
 from advisor.termination import letting_go_when_terminated
 from advisor.verify.loop import LoopResult, edits_of, prove_fixes
@@ -45,10 +45,10 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
     levels = levels or frozenset(Safety(level) for level in settings.allow)
     with (
         letting_go_when_terminated(),
-        tempfile.TemporaryDirectory(prefix="advisor-optimize-") as folder,
+        temporary_folder("optimize") as folder,
         _progress(budget_s) as on_progress,
     ):
-        session = _session(rebuilt, Path(folder), began + budget_s, on_progress)
+        session = _session(rebuilt, folder, began + budget_s, on_progress)
 
         def analyse(path: Path) -> Report:
             return replace(phases.analyze_run(path, loaded, settings), run_folder="")
@@ -78,8 +78,8 @@ def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN
     """The report on a dataset alone: a consumer that only reads, so that what it says is the pipeline's own limit."""
     rebuilt = _rebuilt(dataset)
     loaded, settings = phases.load(phases.Request(rule_directories=tuple(rules)))
-    with letting_go_when_terminated(), tempfile.TemporaryDirectory(prefix="advisor-analyze-") as folder:
-        session = _session(rebuilt, Path(folder), time.monotonic() + 60, lambda progress: None)
+    with letting_go_when_terminated(), temporary_folder("analyze") as folder:
+        session = _session(rebuilt, folder, time.monotonic() + 60, lambda progress: None)
         report = phases.analyze_run(session.profile(()), loaded, settings)
     return replace(report, run_folder="", warnings=(*report.warnings, *_notes(rebuilt)))
 

@@ -7,7 +7,6 @@ In: a `Request`: a script to watch, or a saved run.  Out: a `Report`, and report
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
 from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, run_folder_of, write_whole
+from advisor.sandbox.temporary import temporary_folder
 from advisor.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Request:
     """Let the script run on after the window."""
     show_output: bool = False
     """Pass the script's output through to stderr."""
+    in_place: bool = False
+    """Let the script write to the real files; a run that goes to its end does so anyway."""
     with_ceiling: bool = False
     """Run the script a second time on its first element repeated, to measure the ceiling."""
     choice: Choice = Choice()
@@ -240,6 +242,7 @@ def _analyze_script(
             seconds=settings.seconds,
             to_end=request.to_end,
             show_output=request.show_output,
+            in_place=request.in_place,
         )
         capture(wish, on_progress)
         if request.with_ceiling:
@@ -265,8 +268,8 @@ def _measure_ceiling(wish: CaptureRequest, on_progress: OnProgress) -> None:
     step_ns: tuple[int, ...] = ()
     why = "no dataset was consumed whose call is known"
     if call_id is not None:
-        with tempfile.TemporaryDirectory(prefix="advisor-ceiling-") as folder:
-            second = replace(wish, out=Path(folder) / "run", ceiling_for=call_id)
+        with temporary_folder("ceiling") as folder:  # its training is a sham, so it never goes to its end
+            second = replace(wish, out=folder / "run", ceiling_for=call_id, to_end=False)
             try:
                 capture(second, lambda progress: on_progress(replace(progress, text="ceiling")))
                 seen = read_recording(second.out)

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from advisor.errors import AdvisorError
 from advisor.locations import reading
+from advisor.sandbox.temporary import remove_on_death, temporary_folder
 
 RECORDING_NAME = "recording.json"
 PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
@@ -43,13 +44,25 @@ def new_run_folder(out: Path | None, name: str) -> Iterator[Path]:
             f"Cannot write to {folder}: {error.strerror or error}; choose another folder with --out."
         ) from None
     try:
-        yield folder
+        with removed_if_killed(folder, is_new=not was_there):
+            yield folder
     except BaseException:
         if was_there:
             _remove_run(folder)
         else:
             shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+@contextmanager
+def removed_if_killed(folder: Path, is_new: bool) -> Iterator[None]:
+    """A new folder in which no run has been recorded goes too if this process is killed in the block."""
+    if not is_new:
+        yield
+        return
+    with temporary_folder("run-lock") as lock:
+        remove_on_death(lock, folder)
+        yield
 
 
 def default_run_folder(name: str) -> Path:

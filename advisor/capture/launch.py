@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -24,11 +25,13 @@ from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
 from advisor.model.codec import decode, encode
 from advisor.model.recording import Recording, ScriptExit
+from advisor.sandbox.private_run import PrivateRun, Target, private_run
 
 RECORDING = "recording.json"
 FAILURE = "failure.json"
 """Written by the child in place of a recording when the script failed before anything was measured."""
 _CHILD = Path(__file__).with_name("child.py")
+_PRIVATE_HINT = " It ran with a private view of the disk; if that is the cause, --in-place runs it on the real files."
 _POLL_S = 0.1
 _INTERRUPT_GRACE_S = 3.0
 """A child in the same terminal got the Ctrl-C too; it has this long to end before it is told again."""
@@ -53,14 +56,36 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
             f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
         ) from None
     on_progress(Progress("starting", text=target_name(request)))
-    with outputs(request) as (out, err):
+    with outputs(request) as (out, err), protected(request) as run:
         try:
-            code = _run_child(request, out, err, on_progress)
+            code = _run_child(request, run, out, err, on_progress)
         except KeyboardInterrupt:
             if is_new:
                 shutil.rmtree(request.out, ignore_errors=True)
             raise
-    return _outcome(request, code)
+        notes = run.notes()
+    folder = _outcome(request, code)
+    if notes:
+        _add_warnings(folder / RECORDING, notes)
+    return folder
+
+
+@contextlib.contextmanager
+def protected(request: CaptureRequest, *keep: Path) -> Iterator[PrivateRun]:
+    """How to start the script so that it leaves no trace, unless it runs in place; its run folder and `keep` stay real.
+
+    Raises AdvisorError where no temporary folder can be made.
+    """
+    target = Target(request.script, request.args, (request.out, *keep), request.is_in_place)
+    with contextlib.ExitStack() as stack:
+        try:
+            run = stack.enter_context(private_run(target))
+        except OSError as error:
+            raise AdvisorError(
+                f"Cannot make a temporary folder in {tempfile.gettempdir()} ({error.strerror or error}); set TMPDIR to "
+                "another one."
+            ) from None
+        yield run
 
 
 def check_target(request: CaptureRequest) -> None:
@@ -93,17 +118,21 @@ def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes
 
 
 def _run_child(
-    request: CaptureRequest, out: IO[bytes] | int, err: IO[bytes] | int, on_progress: Callable[[Progress], None]
+    request: CaptureRequest,
+    run: PrivateRun,
+    out: IO[bytes] | int,
+    err: IO[bytes] | int,
+    on_progress: Callable[[Progress], None],
 ) -> int:
     read_end, write_end = os.pipe()
     message = request_message(request, write_end)
     try:
         child = subprocess.Popen(
-            [sys.executable, str(_CHILD), json.dumps(message)],
+            [*run.command, sys.executable, str(_CHILD), json.dumps(message)],
             stdout=out,
             stderr=err,
             pass_fds=(write_end,),
-            env=environment(),
+            env={**environment(), **run.variables},
         )
     finally:
         os.close(write_end)
@@ -210,7 +239,9 @@ def _outcome(request: CaptureRequest, code: int) -> Path:
     if not request.show_output:
         _show(request.out / "script.err")
     if failure:
-        raise ScriptFailed(f"{name} failed before anything was measured: {failure.get('exception', 'unknown error')}.")
+        exception = failure.get("exception", "unknown error")
+        hint = "" if request.is_in_place or "[Errno" not in exception else _PRIVATE_HINT
+        raise ScriptFailed(f"{name} failed before anything was measured: {exception}.{hint}")
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     raise ScriptFailed(f"{name} {how} before anything was measured.")
 
@@ -220,6 +251,11 @@ def _note_kill(path: Path, number: int) -> None:
     recording = decode(path.read_bytes(), Recording, str(path))
     ended = ScriptExit("killed", 128 + number, f"signal {number}")
     path.write_bytes(encode(dataclasses.replace(recording, script_exit=ended)))
+
+
+def _add_warnings(path: Path, texts: tuple[str, ...]) -> None:
+    recording = decode(path.read_bytes(), Recording, str(path))
+    path.write_bytes(encode(dataclasses.replace(recording, warnings=(*recording.warnings, *texts))))
 
 
 def _failure(path: Path) -> dict[str, str]:

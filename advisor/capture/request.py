@@ -41,6 +41,14 @@ class CaptureRequest:
     """False: steps are timed, TensorFlow's profiler is never started."""
     overlay: tuple[tuple[Path, Path], ...] = ()
     """(a file of the script's project, a file that holds the text it is to have in this run)."""
+    in_place: bool = False
+    """Let the run write to the real files. Otherwise, unless it goes to its end, it has a private view of the disk, and what it
+    writes is thrown away."""
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether what the script writes stays."""
+        return self.in_place or self.to_end
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ from advisor.capture.watchdog import Watchdog
 from advisor.capture.window import Limits
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
+from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, redirect_if_told
+from advisor.sandbox.written import watch_writes
 
 _REPORT_NS = 100_000_000
 
@@ -47,6 +49,7 @@ class Session:
         self._out = Path(request["out"])
         self._pipe: int | None = request["progress_fd"]
         self._warnings: dict[str, None] = {}
+        self._redirection, self._write_log = redirect_if_told(), watch_writes()
         self._last_report_ns, self._last_phase = 0, ""
         self._cwd = str(Path.cwd())
         self._pid = os.getpid()
@@ -88,17 +91,23 @@ class Session:
         )
         hook.install()
         watch_writes(self._recorder.state, self._recorder.finder)
+        if (redirection := self._redirection) is not None:
+            AfterImport({"h5py": lambda module: install_in_h5py(module, redirection)}).install()
         request = self._request
         Overlay({path: Path(text).read_bytes() for path, text in request["overlay"]}).install()
         target = script.prepare(request["script"], request["module"], request["args"])
         ended, code = script.run(target)
         hook.remove()
+        if self._write_log is not None:
+            self._write_log.note_open_files()
         if os.getpid() != self._pid:
             return code  # a forked child of the script that came back here is none of ours
         self._finish(ended)
         return code
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
+        if self._redirection is not None:
+            install_in_tensorflow(self._redirection)
         try:
             record_dataset_api(tensorflow, self._recorder, self._warn)
             self._consumption.install(tensorflow)

@@ -44,7 +44,7 @@ from advisor.commands.script_target import (
 @json_option
 @html_option
 @run_options
-@click.option("--to-end", is_flag=True, help="Let the script run on to its end.")
+@click.option("--to-end", is_flag=True, help="Let the script run on to its end, in place: its files stay.")
 @click.option("--ceiling", is_flag=True, help="Run again on the first batch repeated: the most that fixes can give.")
 @saved_run_options
 @report_options

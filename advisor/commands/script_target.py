@@ -18,7 +18,7 @@ ALLOWABLE = ("rerandomized", "reordered", "numerics")
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
 """`context_settings` of commands whose target may be a script: options of ours stand before it."""
 _ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
-_ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output")
+_ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output", "in_place")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,6 +79,7 @@ def run_options(command: Function) -> Function:
         click.option(
             "--warmup", type=click.IntRange(min=0), metavar="N", help="Steps before that (default: adaptive)."
         ),
+        click.option("--in-place", is_flag=True, help="Let the runs write to the real files; nothing is thrown away."),
         click.option("--seconds", callback=read_duration, metavar="S", help="Longest profile, such as 30 or 2min."),
     )
     for option in reversed(options):
@@ -148,6 +149,7 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
         seconds=options["seconds"],
         to_end=options.get("to_end", False),
         show_output=options["show_output"],
+        in_place=options.get("in_place", False),
         with_ceiling=options.get("ceiling", False),
         choice=Choice(options.get("run"), tuple(options.get("hosts", ())), options.get("source")),
     )

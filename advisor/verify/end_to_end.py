@@ -10,12 +10,10 @@ neither. A run counts as one observation: steps inside a run hang together, runs
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest, Progress
@@ -24,6 +22,7 @@ from advisor.model.codec import decode
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.run_folder import RECORDING_NAME
+from advisor.sandbox.temporary import temporary_folder
 from advisor.verify.meter import WORTHWHILE, judge
 from advisor.verify.order_statistics import median_interval
 from advisor.verify.trial import BROKEN, REFUSED, SAME
@@ -122,8 +121,8 @@ def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | Non
 @contextmanager
 def temporary_run(request: CaptureRequest) -> Iterator[CaptureRequest]:
     """The request with a run folder that is gone after the block."""
-    with tempfile.TemporaryDirectory(prefix="advisor-run-") as folder:
-        yield replace(request, out=Path(folder) / "run")
+    with temporary_folder("run") as folder:
+        yield replace(request, out=folder / "run")
 
 
 def steps_of(recording: Recording) -> RunSteps | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from advisor.sandbox.temporary import temporary_folder
 
 Files = Mapping[Path, tuple[bytes, bytes]]
 """Path -> (bytes before, bytes after)."""
@@ -22,12 +23,12 @@ def overlays(base: Files, patch: Files) -> Iterator[tuple[Overlay, Overlay]]:
 
     `base` is empty to compare with the script as it is; `patch` holds the whole change from the user's own bytes on.
     """
-    with TemporaryDirectory(prefix="advisor-overlay-") as folder:
+    with temporary_folder("overlay") as folder:
         sides: tuple[list[tuple[Path, Path]], list[tuple[Path, Path]]] = ([], [])
         for number, path in enumerate({**base, **patch}):
             original = (base.get(path) or patch[path])[0]
             for side, files, name in zip(sides, (base, patch), ("before", "after"), strict=True):
-                text = Path(folder) / f"{name}-{number}.py"
+                text = folder / f"{name}-{number}.py"
                 text.write_bytes(files[path][1] if path in files else original)
                 side.append((path, text))
         yield tuple(sides[0]), tuple(sides[1])

@@ -10,23 +10,23 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from advisor.capture.launch import check_target, environment, outputs, request_message, stop, target_name
+from advisor.capture.launch import check_target, environment, outputs, protected, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
 from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import Call
 from advisor.verify.messages import edits_to_json, graph_from_json, trial_from_json
+from advisor.sandbox.private_run import PrivateRun
+from advisor.sandbox.temporary import temporary_folder
 from advisor.verify.numbering import as_message
 from advisor.verify.trial import REFUSED, Trial
 
@@ -84,6 +84,8 @@ class ProofSession:
         """
         self.runs = 0
         """How often the script was run: once, and once more after each pipeline that hung."""
+        self.notes: tuple[str, ...] = ()
+        """What the run wrote and could not be protected from, in sentences; known at its end."""
         self._deadline = 0.0
         self._child: subprocess.Popen[bytes] | None = None
         self._to_child: IO[bytes] | None = None
@@ -183,8 +185,9 @@ class ProofSession:
         """Run the script until it is held."""
         self._on_progress(Progress("starting", text=target_name(self._request)))
         self.runs += 1
-        self._files = Path(tempfile.mkdtemp(prefix="advisor-proof-"))
+        self._files = self._outputs.enter_context(temporary_folder("proof"))
         out, err = self._outputs.enter_context(outputs(self._request))
+        run = self._outputs.enter_context(protected(self._request, self._files))
         request_read, request_write = os.pipe()
         reply_read, reply_write = os.pipe()
         message = {
@@ -199,11 +202,11 @@ class ProofSession:
         message_file.write_text(json.dumps(message), "utf-8")
         try:
             self._child = subprocess.Popen(
-                [sys.executable, str(_CHILD), str(message_file)],
+                [*run.command, sys.executable, str(_CHILD), str(message_file)],
                 stdout=out,
                 stderr=err,
                 pass_fds=(request_read, reply_write),
-                env=environment(),
+                env={**environment(), **run.variables},
             )
         finally:
             os.close(request_read)
@@ -221,6 +224,7 @@ class ProofSession:
                 "give it more time with --budget."
             ) from None
         self.written_files = tuple(ready["written"])
+        self._outputs.callback(self._take_note_of, run)
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         if self._child is None:
@@ -330,9 +334,10 @@ class ProofSession:
                         pipe.close()
             self._to_child = self._from_child = None
             self._outputs.close()
-            if self._files is not None:
-                shutil.rmtree(self._files, ignore_errors=True)
-                self._files = None
+            self._files = None
+
+    def _take_note_of(self, run: PrivateRun) -> None:
+        self.notes = run.notes()
 
     def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
         """Read on, so that the child's last words do not block it."""

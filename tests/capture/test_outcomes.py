@@ -168,7 +168,12 @@ def test_ctrl_c_ends_the_script_and_leaves_nothing(tmp_path):
             open("cleaned", "w").close()
     """,
     )
-    command = [sys.executable, "-m", "advisor.capture.launch", "--out", "run", str(script)]
+    program = (
+        "from pathlib import Path; from advisor.capture.launch import capture;"
+        "from advisor.capture.request import CaptureRequest as R;"
+        f"capture(R(out=Path('run'), script=Path({str(script)!r}), in_place=True), lambda p: None)"
+    )
+    command = [sys.executable, "-c", program]
     parent = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 20
     while not ((tmp_path / "run" / "script.out").exists() and (tmp_path / "run" / "script.out").read_text()):
@@ -300,7 +305,8 @@ tf.profiler.experimental.stop()
 with tf.profiler.experimental.Profile("theirs2"):
     loop(0.3)
 loop(60)
-"""
+""",
+        in_place=True,
     )
     assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
     assert list(tmp_path.glob("theirs2/plugins/profile/*/*.xplane.pb"))

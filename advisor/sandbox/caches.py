@@ -1,0 +1,124 @@
+"""Data-set caches: what a run downloads and prepares there is kept for the next runs.
+
+In: the environment, and what a run wrote.  Out: the caches that stay real, and a layer with those that the run filled anew.
+
+The caches of tfds, Keras and Hugging Face that are there already stay real: their libraries add to them and change nothing. Data
+sets that a run prepares elsewhere (`data_dir=`, or a cache that did not exist) are handed to the next runs of the same program
+and thrown away at its end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from advisor.sandbox.mounts import is_below
+from advisor.sandbox.temporary import temporary_folder
+
+_INFO = "dataset_info.json"
+"""tfds and Hugging Face write it into each prepared data set, last of all."""
+_MAX_FOLDERS = 100_000
+_layers: dict[str, Path] = {}
+_stack: ExitStack | None = None
+_owner = 0
+
+
+def cache_folders(environment: Mapping[str, str]) -> list[Path]:
+    """Where tfds, Keras and Hugging Face keep data sets, by their documented variables and defaults."""
+    home = Path(environment.get("HOME") or Path("~").expanduser())
+    cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
+    keras = Path(environment.get("KERAS_HOME") or home / ".keras")
+    hugging_face = Path(environment.get("HF_HOME") or cache / "huggingface")
+    return [
+        Path(environment.get("TFDS_DATA_DIR") or home / "tensorflow_datasets"),
+        keras / "datasets",
+        keras / "models",
+        Path(environment.get("HF_DATASETS_CACHE") or hugging_face / "datasets"),
+        Path(environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or hugging_face / "hub"),
+    ]
+
+
+def real_caches(environment: Mapping[str, str], projects: tuple[str, ...]) -> list[str]:
+    """The caches that are there, but for those that hold the project itself."""
+    found = []
+    for folder in cache_folders(environment):
+        path = os.path.realpath(folder)
+        if Path(path).is_dir() and path != "/" and not any(is_below(project, path) for project in projects):
+            found.append(path)
+    return found
+
+
+def layers() -> dict[str, str]:
+    """Place -> the folder with the data sets that earlier runs of this program prepared there."""
+    return {place: str(path) for place, path in _layers.items()} if _owner == os.getpid() else {}
+
+
+def keep_filled(uppers: Mapping[str, str], environment: Mapping[str, str]) -> None:
+    """Move data sets that a run has prepared out of what is thrown away.
+
+    Args:
+        uppers: Place -> the folder that received what was written there.
+        environment: Of the run.
+    """
+    wanted = [os.path.realpath(folder) for folder in cache_folders(environment)]
+    for place, upper in uppers.items():
+        if not upper:
+            continue
+        for folder in _filled(place, Path(upper), wanted):
+            with contextlib.suppress(OSError):
+                _merge(Path(upper), folder.relative_to(upper), _layer(place))
+
+
+def _filled(place: str, upper: Path, wanted: list[str]) -> list[Path]:
+    """Folders below `upper` that hold prepared data sets or belong to a cache."""
+    found = []
+    for path in wanted:
+        if is_below(path, place) and path != place:
+            folder = upper / os.path.relpath(path, place)
+            if folder.is_dir() and any(folder.iterdir()):
+                found.append(folder)
+    for number, (parent, folders, names) in enumerate(os.walk(upper)):
+        if number > _MAX_FOLDERS:
+            break
+        if _INFO in names:
+            found.append(Path(parent))
+            folders.clear()
+    return found
+
+
+def _layer(place: str) -> Path:
+    global _stack, _owner
+    if _owner != os.getpid():
+        _layers.clear()
+        _stack, _owner = ExitStack(), os.getpid()
+        atexit.register(_stack.close)
+    if place not in _layers:
+        assert _stack is not None
+        _layers[place] = _stack.enter_context(temporary_folder("datasets"))
+        _layers[place].chmod(Path(place).stat().st_mode & 0o7777)
+    return _layers[place]
+
+
+def _merge(upper: Path, inner: Path, layer: Path) -> None:
+    """Move `upper / inner` to the same path below `layer`; the folders above it keep their permissions."""
+    for parent in [*reversed(inner.parents)][1:]:
+        if not (layer / parent).is_dir():
+            (layer / parent).mkdir()
+            (layer / parent).chmod((upper / parent).stat().st_mode & 0o7777)
+    _move(upper / inner, layer / inner)
+
+
+def _move(source: Path, target: Path) -> None:
+    status = source.lstat()
+    if stat.S_ISCHR(status.st_mode):
+        return  # overlayfs' mark for a file that was removed
+    if stat.S_ISDIR(status.st_mode) and target.is_dir():
+        for entry in list(source.iterdir()):
+            _move(entry, target / entry.name)
+    else:
+        source.rename(target)

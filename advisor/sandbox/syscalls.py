@@ -1,0 +1,65 @@
+"""The Linux system calls that Python 3.11 lacks: `unshare`, `mount`, `umount2`, `pivot_root`, `prctl`.
+
+Every function raises OSError where the kernel refuses, and on other systems.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import signal
+import sys
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+MS_RDONLY, MS_BIND, MS_REC, MS_SLAVE = 1, 0x1000, 0x4000, 1 << 19
+MNT_DETACH = 2
+_PR_SET_PDEATHSIG = 1
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "riscv64": 41, "s390x": 217}
+"""System call numbers: glibc has no wrapper."""
+
+
+def unshare(flags: int) -> None:
+    """Move this process into new namespaces."""
+    _call("unshare", ctypes.c_int(flags))
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """Mount `source` at `target`; `kind` is the file system's type, None for a bind mount."""
+    words = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
+    _call("mount", words[0], words[1], words[2], ctypes.c_ulong(flags), words[3])
+
+
+def unmount(target: str) -> None:
+    """Detach the mount at `target` from the tree; it ends with its last user."""
+    _call("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
+
+
+def pivot_root(new_root: str) -> None:
+    """Make `new_root` (a mount point) the root of this mount namespace and detach the old one."""
+    number = _PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    os.chdir(new_root)
+    _call("syscall", ctypes.c_long(number), b".", b".")
+    unmount(".")
+    os.chdir("/")
+
+
+def die_with_parent(parent: int) -> None:
+    """SIGKILL for this process when the thread that started it ends; ends it now if `parent` is gone already."""
+    if sys.platform == "linux":
+        _call("prctl", ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
+
+
+def _call(name: str, *args: object) -> None:
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    if function(*args) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
