@@ -72,6 +72,8 @@ class Request:
     """Run the script a second time on its first element repeated, to measure the ceiling."""
     choice: Choice = Choice()
     """Of a saved run."""
+    deadline: float | None = None
+    """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never."""
 
     @property
     def is_saved_run(self) -> bool:
@@ -240,6 +242,7 @@ def _analyze_script(
             seconds=settings.seconds,
             to_end=request.to_end,
             show_output=request.show_output,
+            deadline=request.deadline,
         )
         capture(wish, on_progress)
         if request.with_ceiling:

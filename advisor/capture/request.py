@@ -41,6 +41,8 @@ class CaptureRequest:
     """False: steps are timed, TensorFlow's profiler is never started."""
     overlay: tuple[tuple[Path, Path], ...] = ()
     """(a file of the script's project, a file that holds the text it is to have in this run)."""
+    deadline: float | None = None
+    """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never. The parent's alone."""
 
 
 @dataclass(frozen=True, slots=True)

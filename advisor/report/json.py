@@ -173,6 +173,7 @@ def _fix(fix: FixOutcome) -> Json:
         "safety_seen": fix.safety_seen.value if fix.safety_seen else None,
         "verdict": fix.verdict,
         "applied": fix.is_applied,
+        "proved_on": fix.proved_on,
     }
 
 

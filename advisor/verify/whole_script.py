@@ -50,8 +50,13 @@ class WholeScript:
         startup_s: float,
         deadline: float,
         on_progress: Callable[[Progress], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step."""
+        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step.
+
+        `deadline`: an instant of `clock`, by which all runs have ended.
+        """
+        self._clock = clock
         self._analysis, self._proposals = analysis, proposals
         self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
         seconds = request.seconds
@@ -63,7 +68,10 @@ class WholeScript:
         self.method_of = {call.id: call.method for call in analysis.calls}
 
     def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
-        """The script with `base` against the script with `candidate`; None, with a note, if that cannot be done."""
+        """The script with `base` against the script with `candidate`.
+
+        None, with a note, if that cannot be done; `is_out_of_time`, with a note, if only the time for it is missing.
+        """
         recording = self._analysis.recording
         if recording is None or main_series(recording) is None:
             self.notes.append(
@@ -82,14 +90,14 @@ class WholeScript:
             )
             return None
         if not self._has_time(warmup):
-            return None
+            return EndToEnd(REFUSED, is_out_of_time=True)
         with overlays(patches[0].files, patches[1].files) as (before, after):
             whole = measure_end_to_end(
                 replace(self._request, warmup=warmup, overlay=before),
                 replace(self._request, warmup=warmup, overlay=after),
                 TURNS,
                 lambda progress: self._on_progress(replace(progress, text=f"{title}: {progress.text}")),
-                self._deadline + self._run_s(warmup),
+                self._deadline,
             )
         self.runs += whole.runs
         if whole.speedup is None and whole.note:
@@ -103,16 +111,17 @@ class WholeScript:
             with suppress(UnknownEpoch, ValueError):
                 warmups.append(self._warmup([finding]) or 0)
         need_s = 2 * TURNS * self._run_s(max(warmups, default=0))
-        return need_s if need_s <= BUDGET_SHARE * (self._deadline - time.monotonic()) else 0.0
+        return need_s if need_s <= BUDGET_SHARE * (self._deadline - self._clock()) else 0.0
 
     def _has_time(self, warmup: int | None) -> bool:
-        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - time.monotonic())
+        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
         filling = f", {warmup} steps of each to fill the cache" if warmup and warmup * self._step_s() > SETTLE_S else ""
+        left = f"{format_ns(left_s * NS_PER_S)} of the budget are left" if left_s >= 1 else "the budget is used up"
         self.notes.append(
             f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
-            f"{format_ns(left_s * NS_PER_S)} of the budget were left; a larger --budget allows it."
+            f"{left}; a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer allows it."
         )
         return False
 
