@@ -259,7 +259,7 @@ class _Fixing:
             diff=patch.diff,
             is_applied=is_applied,
             calls={call.id: call for call in report.analysis.calls},
-            left_out=proposals.left_out,
+            left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
             written_files=self._written,
             notes=tuple(self._notes),
         )

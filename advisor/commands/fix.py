@@ -77,6 +77,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     SCRIPT is a script or `-m MODULE`; all after it belongs to it. No file is changed without --write.
     """
     from advisor import fixing, phases
+    from advisor.verify.budget import check_budget
 
     if write and undo:
         raise click.UsageError("--write and --undo exclude each other.")
@@ -91,7 +92,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     if only:  # another rule may want the same change: then it would stand in the report for both
         rules = [loaded for loaded in rules if loaded.id in only]
     wish = fixing.FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
-    fixing.check_budget(budget)
+    check_budget(budget)
     if not quiet:
         click.echo(fixing.announcement(wish), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:

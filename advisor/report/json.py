@@ -126,6 +126,7 @@ def _verdict(verdict: Verdict) -> Json:
         "step_time_ms": verdict.steps and _step_time(verdict.steps),
         "limit": verdict.limit,
         "sentence": verdict.sentence,
+        "wait_steps": verdict.wait_steps,
     }
 
 

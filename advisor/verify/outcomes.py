@@ -138,7 +138,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         diff=about.diff,
         left_out=tuple(dict.fromkeys((*about.left_out, *refused))),
         written_files=about.written_files,
-        notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note)),
+        notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note and note != sentence)),
         seconds=about.seconds,
     )
     outcomes = (

@@ -83,6 +83,12 @@ def evil(value: Any) -> Any:
         return tuple(evil(item) for item in value)
     if isinstance(value, dict):
         return {evil(key): evil(item) for key, item in value.items()}
-    kept = {"level", "limit", "resource", *(["verdict", "proved_on"] if isinstance(value, FixOutcome) else [])}
+    kept = {
+        "level",
+        "limit",
+        "resource",
+        "wait_steps",
+        *(["verdict", "proved_on"] if isinstance(value, FixOutcome) else []),
+    }
     fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     return dataclasses.replace(value, **{k: v if k in kept else evil(v) for k, v in fields.items()})

@@ -1,4 +1,4 @@
-"""`--budget` is a bound: what is begun, what is stopped, what is refused. Clocks are made up; only the stopped scripts are real."""
+"""`--budget` is a bound: what is begun, stopped and refused. Clocks are made up; only the stopped script is real."""
 
 from __future__ import annotations
 
