@@ -4,6 +4,7 @@ In: the command line.  Out: the report on stdout, everything else on stderr, and
 
     0  analysed            1  analysed, and --fail-on matched       2  could not: one sentence says what, where, what to do
     3  the script failed before anything was measured               130  interrupted (143: by SIGTERM)
+    4  `fix`: --fail-on matched, and the changes are proved on the pipeline alone
 
 Importing this module imports click and nothing heavier: `advisor --help` has to feel instant.
 """

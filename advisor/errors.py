@@ -12,6 +12,10 @@ class AdvisorError(Exception):
     exit_code = 2
 
 
+class OutOfTime(AdvisorError):
+    """What was under way did not end by its deadline and was stopped."""
+
+
 class ScriptFailed(AdvisorError):
     """The user's script failed before anything was measured (exit code 3). Its own traceback has been shown untouched."""
 

@@ -15,14 +15,14 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor import phases
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.errors import AdvisorError, ScriptFailed
+from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.fixes.patch import NotPlain, Patch
 from advisor.fixes.plan import is_seeded
 from advisor.fixes.project import project_root
@@ -32,8 +32,10 @@ from advisor.model.outcome import Report
 from advisor.model.recording import Call
 from advisor.predict.structure import consumed_call
 from advisor.run_folder import new_run_folder
-from advisor.verify.carried_state import with_state_of
 from advisor.sandbox.temporary import temporary_folder
+from advisor.units import NS_PER_S, format_ns
+from advisor.verify.budget import LEAST_TRIAL_S, Budget, check_budget
+from advisor.verify.carried_state import with_state_of
 from advisor.verify.end_to_end import TURNS, EndToEnd, main_series
 from advisor.verify.loop import Attempt, LoopResult, is_enough, prove_fixes
 from advisor.verify.outcomes import ProofFacts, is_proved, report_of
@@ -50,10 +52,6 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 
-_LONGEST_OVERRUN_S = 30.0
-"""A trial that begins just before its deadline takes about so long: comparing, filling a small cache, warming up, six pairs of
-turns. A profile of the pipeline with what is kept takes no longer."""
-
 
 @dataclass(frozen=True, slots=True)
 class FixRequest:
@@ -61,11 +59,13 @@ class FixRequest:
 
     script: phases.Request
     budget_s: float = 600.0
-    """Wall time of the whole command; a run that has begun is ended."""
+    """Wall time of the whole command: what still runs when it is used up is stopped (`advisor.verify.budget`)."""
     only: tuple[str, ...] = ()
     """Ids of the rules whose fixes are tried; empty: all."""
     is_pipeline_only: bool = False
     """Prove on the pipeline alone; the training never runs to prove anything."""
+    is_to_be_written: bool = False
+    """What is proved will be written: a change of a file that cannot be written is not tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,10 @@ def announcement(wish: FixRequest) -> str:
 def fix(wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> FixResult:
     """Find, try and prove fixes.
 
-    Raises AdvisorError and ScriptFailed as `phases.analyze` does. A proof that cannot be made is no error: the report says so.
+    Raises AdvisorError and ScriptFailed as `phases.analyze` does, and AdvisorError for a budget in which nothing can be proved. A
+    proof that cannot be made is no error: the report says so.
     """
+    check_budget(wish.budget_s)
     return _Fixing(wish, rules, settings, on_progress).run()
 
 
@@ -110,8 +112,8 @@ class _Fixing:
         self, wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
     ) -> None:
         self._wish, self._rules, self._settings, self._on_progress = wish, rules, settings, on_progress
-        self._began, self._began_ns = time.monotonic(), time.time_ns()
-        self._deadline = self._began + wish.budget_s
+        self._budget = Budget(wish.budget_s, time.monotonic())
+        self._began_ns = time.time_ns()
         self._runs = 0
         self._notes: list[str] = []
         self._written: tuple[str, ...] = ()
@@ -123,21 +125,27 @@ class _Fixing:
 
     def _run_on_script(self) -> FixResult:
         began_ns = time.time_ns()
-        report = phases.analyze(self._wish.script, self._rules, self._settings, self._on_progress)
+        request = replace(self._wish.script, deadline=self._budget.analysis_end)
+        try:
+            report = phases.analyze(request, self._rules, self._settings, self._on_progress)
+        except OutOfTime:
+            raise self._too_slow("measured") from None
         self._runs += 1
         proposals = self._proposals_of(report)
         candidates = proposals.propose(report, ())
         if not candidates:
             return self._conclude(report, proposals, LoopResult(), None)
         script = self._wish.script
-        request = CaptureRequest(
+        capture_request = CaptureRequest(
             Path("unused"), script.path, script.module, script.args,
             self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
         )  # fmt: skip
         startup_s = _startup_s(report, began_ns)
-        whole = WholeScript(request, report.analysis, proposals, startup_s, self._deadline, self._on_progress)
-        reserved_s = whole.seconds_to_reserve(candidates)
-        deadline = self._deadline - reserved_s - (_LONGEST_OVERRUN_S if reserved_s else 0.0)
+        whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
+        deadline = self._budget.pipeline_end(whole.seconds_to_reserve(candidates), startup_s)
+        no_time = self._budget.why_no_trial(deadline, startup_s)
+        if no_time:
+            return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
         loop = self._try_on_dataset(report, proposals, deadline)
         check = whole.text_check = self._text_check(report)
         loop = with_proved_text(loop, proposals, check, self._notes.append)
@@ -156,10 +164,6 @@ class _Fixing:
         consumed = consumed_call(report.analysis, main) if main is not None else None
         if consumed is None:
             return self._all_refused(report, proposals, "The call that makes the consumed dataset is not known.")
-        if deadline <= time.monotonic():
-            return LoopResult(
-                stopped_because="The analysis alone used up the budget; a larger --budget leaves time to try."
-            )
         with ExitStack() as stack:
             folder = stack.enter_context(temporary_folder("fix"))
             session = self._session(folder, consumed, report.analysis.calls, deadline)
@@ -182,8 +186,8 @@ class _Fixing:
 
     def _text_check(self, report: Report) -> TextCheck:
         script = self._wish.script
-        request = CaptureRequest(Path("unused"), script.path, script.module, script.args)
-        return TextCheck(request, report.analysis.calls, self._graph, self._deadline, self._on_progress)
+        request = CaptureRequest(Path("unused"), script.path, script.module, script.args, in_place=script.in_place)
+        return TextCheck(request, report.analysis.calls, self._graph, self._budget.end, self._on_progress)
 
     def _take_note_of(self, session: ProofSession) -> None:
         self._runs += session.runs
@@ -198,9 +202,14 @@ class _Fixing:
             new_run_folder(script.out, name) as run_folder,
             temporary_folder("fix") as folder,
         ):
-            session = self._session(folder, None, (), self._deadline)
-            with session:
-                profile = session.profile(())
+            deadline = self._budget.end
+            session = self._session(Path(folder), None, (), deadline)
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(session)
+                    profile = session.profile(())
+                except OutOfTime:
+                    raise self._too_slow("held at its first element and profiled") from None
                 for part in profile.iterdir():
                     shutil.move(part, run_folder / part.name)
                 report = phases.analyze_run(run_folder, self._rules, self._settings)
@@ -208,7 +217,7 @@ class _Fixing:
                 if not proposals.propose(report, ()):
                     loop = LoopResult()
                 else:
-                    loop = self._loop(session, report, proposals, self._deadline)
+                    loop = self._loop(session, report, proposals, deadline)
                     self._read_calls(session)
             self._take_note_of(session)
             check = self._text_check(report)
@@ -218,6 +227,15 @@ class _Fixing:
                 "The training was not run: the report speaks of the pipeline alone, which may not be what limits the training."
             )
             return self._conclude(report, proposals, loop, None)
+
+    def _too_slow(self, what: str) -> AdvisorError:
+        script = self._wish.script
+        name = f"-m {script.module}" if script.path is None else str(script.path)
+        budget = format_ns(self._wish.budget_s * NS_PER_S)
+        return AdvisorError(
+            f"{name} was not {what} before --budget {budget} was used up, so it was stopped and nothing was tried; give it more "
+            "time."
+        )
 
     def _session(self, folder: Path, consumed: Call | None, calls: tuple[Call, ...], deadline: float) -> ProofSession:
         script = self._wish.script
@@ -242,6 +260,7 @@ class _Fixing:
             self._on_progress,
             (lambda trial: False) if self._wish.is_pipeline_only else partial(is_enough, report.analysis),
             proposals.is_asked,
+            LEAST_TRIAL_S,
         )
 
     def _proposals_of(self, report: Report) -> Proposals:
@@ -275,11 +294,11 @@ class _Fixing:
             )
         about = ProofFacts(
             runs=self._runs,
-            seconds=time.monotonic() - self._began,
+            seconds=self._budget.spent_s,
             diff=patch.diff,
             is_applied=is_applied,
             calls={call.id: call for call in report.analysis.calls},
-            left_out=proposals.left_out,
+            left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
             written_files=self._written,
             notes=tuple(self._notes),
         )

@@ -67,7 +67,7 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
     about = ProofFacts(
         seconds=time.monotonic() - began,
         is_applied=bool(edits),
-        left_out=proposals.left_out,
+        left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
         notes=_notes(rebuilt),
     )
     object.__setattr__(result, REPORT_ATTRIBUTE, report_of(report, loop, None, about))

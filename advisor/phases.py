@@ -74,6 +74,8 @@ class Request:
     """Run the script a second time on its first element repeated, to measure the ceiling."""
     choice: Choice = Choice()
     """Of a saved run."""
+    deadline: float | None = None
+    """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never."""
 
     @property
     def is_saved_run(self) -> bool:
@@ -243,6 +245,7 @@ def _analyze_script(
             to_end=request.to_end,
             show_output=request.show_output,
             in_place=request.in_place,
+            deadline=request.deadline,
         )
         capture(wish, on_progress)
         if request.with_ceiling:

@@ -191,7 +191,7 @@ def prove_pipeline(
                         "note": trial.note,
                     }
                 )
-            left_out += proposals.left_out if not rows else ()
+            left_out += proposals.left_out() if not rows else ()
     return rows, left_out
 
 

@@ -17,12 +17,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.errors import AdvisorError, ScriptFailed
+from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.codec import decode, encode
 from advisor.model.recording import Recording, ScriptExit
 from advisor.sandbox.private_run import PrivateRun, Target, private_run
@@ -36,6 +37,8 @@ _POLL_S = 0.1
 _INTERRUPT_GRACE_S = 3.0
 """A child in the same terminal got the Ctrl-C too; it has this long to end before it is told again."""
 _TERMINATE_GRACE_S = 10.0
+_HARD_GRACE_S = 1.5
+"""Past its deadline a child has this long for its `finally` blocks."""
 
 
 def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) -> Path:
@@ -138,10 +141,10 @@ def _run_child(
         os.close(write_end)
     try:
         with os.fdopen(read_end, "rb", buffering=0) as pipe:
-            _follow(child, pipe, on_progress)
+            _follow(child, pipe, on_progress, request.deadline)
         return child.wait()
     except BaseException as error:
-        stop(child, is_told=type(error) is KeyboardInterrupt)
+        stop(child, is_told=type(error) is KeyboardInterrupt, is_hard=isinstance(error, OutOfTime))
         raise
 
 
@@ -169,12 +172,22 @@ def environment() -> dict[str, str]:
     return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
 
 
-def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], on_progress: Callable[[Progress], None]) -> None:
-    """Hand on the child's messages until it ends; grandchildren may keep the pipe open, so its end is not awaited."""
+def _follow(
+    child: subprocess.Popen[bytes],
+    pipe: IO[bytes],
+    on_progress: Callable[[Progress], None],
+    deadline: float | None = None,
+) -> None:
+    """Hand on the child's messages until it ends; grandchildren may keep the pipe open, so its end is not awaited.
+
+    Raises OutOfTime at the deadline.
+    """
     rest = b""
     is_open = True
     while True:
         has_ended = child.poll() is not None
+        if not has_ended and deadline is not None and time.monotonic() >= deadline:
+            raise OutOfTime("The script was stopped at the deadline.")
         if is_open:
             ready, _, _ = select.select([pipe], [], [], 0 if has_ended else _POLL_S)
             if ready:
@@ -200,14 +213,15 @@ def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
     on_progress(progress)
 
 
-def stop(child: subprocess.Popen[bytes], is_told: bool = True) -> None:
-    """End the child as Ctrl-C would, then harder. `is_told`: it is ending already."""
-    for number, grace in (
+def stop(child: subprocess.Popen[bytes], is_told: bool = True, is_hard: bool = False) -> None:
+    """End the child as Ctrl-C would, then harder. `is_told`: it is ending already. `is_hard`: within two seconds."""
+    gently = (
         (None, _INTERRUPT_GRACE_S if is_told else 0.0),
         (signal.SIGINT, _TERMINATE_GRACE_S),
         (signal.SIGTERM, 2.0),
         (signal.SIGKILL, 2.0),
-    ):
+    )
+    for number, grace in ((signal.SIGINT, _HARD_GRACE_S), (signal.SIGKILL, 2.0)) if is_hard else gently:
         if child.poll() is not None:
             return
         if number is not None:

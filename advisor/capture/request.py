@@ -44,6 +44,8 @@ class CaptureRequest:
     in_place: bool = False
     """Let the run write to the real files. Otherwise, unless it goes to its end, it has a private view of the disk, and what it
     writes is thrown away."""
+    deadline: float | None = None
+    """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never. The parent's alone."""
 
     @property
     def is_in_place(self) -> bool:

@@ -29,7 +29,8 @@ from advisor.capture.overlay import Overlay
 from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import MAX_CALLS, Recorder
 from advisor.capture.sites import SiteFinder
-from advisor.capture.state_hooks import watch_tensorflow, watch_writes
+from advisor.capture.state_hooks import watch_tensorflow
+from advisor.capture.state_hooks import watch_writes as watch_written_state
 from advisor.capture.tracks import Tracks
 from advisor.capture.watchdog import Watchdog
 from advisor.capture.window import Limits
@@ -90,7 +91,7 @@ class Session:
             {"tensorflow": self._on_tensorflow, "keras": self._keras.install, "tf_keras": self._keras.install}
         )
         hook.install()
-        watch_writes(self._recorder.state, self._recorder.finder)
+        watch_written_state(self._recorder.state, self._recorder.finder)
         if (redirection := self._redirection) is not None:
             AfterImport({"h5py": lambda module: install_in_h5py(module, redirection)}).install()
         request = self._request

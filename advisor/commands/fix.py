@@ -1,10 +1,11 @@
 """`advisor fix`: prove fixes on the user's own script, print them, and write them only when told to.
 
-In: a script and options.  Out: the report; exit code 1 if `--fail-on` matched and nothing could be proved faster.
+In: a script and options.  Out: the report; with `--fail-on` exit code 0, 1 or 4 (`exit_code_of`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from advisor.commands.script_target import (
     target_argument,
 )
 from advisor.errors import AdvisorError
+from advisor.model.proof import TRAINING
 
 if TYPE_CHECKING:
     from advisor.fixing import FixResult
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from advisor.phases import Request
 
 DEFAULT_BUDGET = "10min"
+EXIT_PIPELINE_ALONE = 4
 
 
 @click.command(
@@ -74,6 +77,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     SCRIPT is a script or `-m MODULE`; all after it belongs to it. No file is changed without --write.
     """
     from advisor import fixing, phases
+    from advisor.verify.budget import check_budget
 
     if write and undo:
         raise click.UsageError("--write and --undo exclude each other.")
@@ -87,7 +91,8 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     check_rule_names("--only", only, [loaded.id for loaded in rules])
     if only:  # another rule may want the same change: then it would stand in the report for both
         rules = [loaded for loaded in rules if loaded.id in only]
-    wish = fixing.FixRequest(request, budget, only, pipeline_only)
+    wish = fixing.FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
+    check_budget(budget)
     if not quiet:
         click.echo(fixing.announcement(wish), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
@@ -104,8 +109,18 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
             _say_what_next(result, write, target)
     if refusal is not None:  # the proof has been shown: it took minutes
         raise refusal
-    is_faster = any(fix.is_applied for fix in report.fixes)
-    return EXIT_MATCHED if is_matched(report, fail_on) and not is_faster else 0
+    return exit_code_of(report, fail_on)
+
+
+def exit_code_of(report: Report, fail_on: Sequence[str]) -> int:
+    """0: `--fail-on` matched nothing, or the kept changes are proved on the training; 4: it matched, and they are proved on the
+    pipeline alone; 1: it matched, and nothing that may be applied is proved faster.
+    """
+    if not is_matched(report, fail_on):
+        return 0
+    if report.proof is None or not any(fix.is_applied for fix in report.fixes):
+        return EXIT_MATCHED
+    return 0 if report.proof.proved_on == TRAINING else EXIT_PIPELINE_ALONE
 
 
 def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:

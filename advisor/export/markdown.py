@@ -12,6 +12,7 @@ from typing import Any
 
 from advisor import units
 from advisor.report.html.wording import call_name, harmless, ratio_range, site_text
+from advisor.report.proof_words import words_for_fix, words_for_training
 
 Json = dict[str, Any]
 
@@ -77,6 +78,8 @@ def _comparison(report: Json) -> Iterator[str]:
     yield f"| input pipeline | {rates[0]} | {rates[1]} | {ratio_range(gain)} |"
     if whole:
         yield f"| end to end | | | {ratio_range(whole)} |"
+    elif report["proof"]:
+        yield f"| end to end | | | {words_for_training(report['proof'].get('training', ''))} |"
     yield ""
 
 
@@ -95,10 +98,11 @@ def _measured(finding: Json, fixes: list[Json]) -> str:
     if tried is None:
         return ""
     measured = tried["measured"]
+    words = words_for_fix(tried["verdict"], tried.get("proved_on"), tried["applied"])
     if not measured:
-        return str(tried["verdict"])
+        return words
     gain = {"value": measured["speedup"], "low": measured["low"], "high": measured["high"]}
-    return f"{ratio_range(gain)}, {tried['verdict']}"
+    return f"{ratio_range(gain)}, {words}"
 
 
 def _footer(report: Json) -> str:

@@ -79,13 +79,14 @@ def combine(
     parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
 ) -> Analysis:
     """The analysis of all hosts together: pipelines numbered through, the main one chosen, the verdict on it."""
-    from advisor.graph.plain import use_plain_steps
+    from advisor.graph.plain import sees_waits, use_plain_steps
     from advisor.graph.verdict import judge
     from advisor.model.pipeline import Analysis
     from advisor.units import format_share
 
     pipelines: list[Pipeline] = []
     overhead = None
+    wait_steps = "profiled"
     said = list(warnings)
     for part in parts:
         pipelines += _numbered_after(list(part.pipelines), len(pipelines))
@@ -95,6 +96,8 @@ def combine(
         said += recording.warnings
         if not any(part.has_marks for part in parts):  # own markers say what a step is, and Python has not seen those
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
+            if any(new is not old for (new, _), old in zip(timed, pipelines, strict=True)):
+                wait_steps = "unprofiled" if sees_waits(recording) else "estimated"
             pipelines = [pipeline for pipeline, _ in timed]
             overhead = next((cost for _, cost in timed if cost is not None), None)
     if overhead is not None and overhead > MAX_OVERHEAD:
@@ -104,7 +107,7 @@ def combine(
         )
     return Analysis(
         target=target,
-        verdict=judge(pipelines, recording),
+        verdict=judge(pipelines, recording, wait_steps),
         pipelines=tuple(pipelines),
         calls=recording.calls if recording else (),
         host=recording.host if recording else None,

@@ -55,6 +55,12 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     return replace(pipeline, steps=describe(steps), wait_ns=wait_ns, iterators=iterators), overhead
 
 
+def sees_waits(recording: Recording) -> bool:
+    """Whether the waits of the main consumer's steps were timed without the profiler; Keras does not show them."""
+    series = _main_series(recording)
+    return recording.is_pipeline_alone or (series is not None and bool(series.wait_ns))
+
+
 def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
     """Share of the plain steps that the consumer waited, as the profiled ones tell."""
     share = pipeline.wait_share

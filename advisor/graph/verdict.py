@@ -20,8 +20,16 @@ HIGH_WAIT_SHARE = 0.20
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
-def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict:
-    """The verdict on the main pipeline."""
+_STEPS = {
+    "profiled": "profiled steps",
+    "unprofiled": "steps without the profiler",
+    "estimated": "steps without the profiler, estimated from the profiled ones",
+}
+"""`Verdict.wait_steps` in words: the pages of the profiler guide speak of profiled steps, and their shares differ."""
+
+
+def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps: str = "profiled") -> Verdict:
+    """The verdict on the main pipeline. `wait_steps`: as in `Verdict`."""
     main = next((p for p in pipelines if p.is_main), None)
     if main is None:
         return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
@@ -40,15 +48,15 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None) -> Verdict
     if is_bound:
         word = "Input is the problem" if level == "high" else "Input costs some time"
         sentence = (
-            f"{word}: {format_share(share)} of the step time is spent waiting for the input pipeline. "
+            f"{word}: {format_share(share)} of the step time is spent waiting for the input pipeline ({_STEPS[wait_steps]}). "
             f"{_ceiling_sentence(ceiling, measured is not None, recording)}"
         )
     else:
         sentence = (
-            f"Input is not the problem: {format_share(share)} of the step time is spent waiting for the input pipeline. "
-            "Look at the model and the device side."
+            f"Input is not the problem: {format_share(share)} of the step time is spent waiting for the input pipeline "
+            f"({_STEPS[wait_steps]}). Look at the model and the device side."
         )
-    return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level)
+    return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level, wait_steps)
 
 
 def _service_worker(main: Pipeline) -> str:

@@ -51,6 +51,10 @@ class FixOutcome:
     """The elements seen could not have refuted the claim, so `safety_seen` is no proof; `note` says why."""
     is_end_to_end: bool = False
     """Measured by running the whole script, because the dataset could not be rebuilt with this fix."""
+    proved_on: str | None = None
+    """Where the fix was measured to be faster: `training` (the whole script; of several kept fixes, all together) or `pipeline`
+    (the input pipeline alone); None: `verdict` is not `faster`.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,6 +250,10 @@ class Verdict:
     is_ceiling_measured: bool = False
     level: str = "unknown"
     """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`."""
+    wait_steps: str = "profiled"
+    """The steps that `input_wait_share` is of: `profiled`, `unprofiled` (timed without the profiler), or `estimated`: of
+    unprofiled steps, from the waits of the profiled ones (Keras does not show the others).
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TRAINING, PIPELINE = "training", "pipeline"
+"""Values of `proved_on`: the whole script, or the input pipeline alone."""
+NOT_MEASURED, UNDECIDED = "not measured", "undecided"
+"""Values of `Proof.training` beside the verdicts of a trial."""
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -50,3 +55,11 @@ class Proof:
     """What limits the statement."""
     seconds: float = 0.0
     """Wall time of the whole proof."""
+    proved_on: str | None = None
+    """Where all kept fixes together were measured to be faster: `training` (the whole script) or `pipeline` (the input pipeline
+    alone); None: nowhere.
+    """
+    training: str = NOT_MEASURED
+    """What the whole script showed with all kept fixes: `faster`, `same`, `slower`, `broken`, `undecided` (its runs differ by
+    more than it gains), `not measured`.
+    """

@@ -126,6 +126,7 @@ def _verdict(verdict: Verdict) -> Json:
         "step_time_ms": verdict.steps and _step_time(verdict.steps),
         "limit": verdict.limit,
         "sentence": verdict.sentence,
+        "wait_steps": verdict.wait_steps,
     }
 
 
@@ -173,6 +174,7 @@ def _fix(fix: FixOutcome) -> Json:
         "safety_seen": "undecided" if fix.is_undecided else fix.safety_seen.value if fix.safety_seen else None,
         "verdict": fix.verdict,
         "applied": fix.is_applied,
+        "proved_on": fix.proved_on,
     }
 
 

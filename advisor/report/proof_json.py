@@ -20,6 +20,8 @@ def proof_to_dict(proof: Proof, fixes: Sequence[FixOutcome]) -> Json:
     """In the names of the schema. `fixes` here hold what the contract's `fixes` have no name for, in the same order."""
     return {
         "verdict": proof.verdict,
+        "proved_on": proof.proved_on,
+        "training": proof.training,
         "sentence": proof.sentence,
         "before": _side(proof.before),
         "after": _side(proof.after),

@@ -2,7 +2,7 @@
 
 In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console. Nothing is computed here.
 
-    verdict -> changes tried -> before and after -> diff -> not tried -> files the script wrote -> mistakes of rules -> notes
+    verdict -> changes tried -> before and after -> diff -> not measured -> files the script wrote -> mistakes of rules -> notes
     -> how it was measured
 """
 
@@ -17,16 +17,20 @@ from rich.text import Text
 
 from advisor import units
 from advisor.model.outcome import FixOutcome, Interval, Report
-from advisor.model.proof import Proof, Side
+from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import print_lines
 from advisor.report.places import clean, display_path, place
+from advisor.report.proof_words import words_for_fix, words_for_training
 
 MAX_FILES = 20
 """More files that the script wrote say nothing more to a reader; report.json holds all."""
 WIDE = 96
+"""Columns from which before and after stand side by side."""
+WIDE_FOR_FIXES = 124
 """Columns from which a fix fits into one row."""
 _STYLES = {"faster": "bold green", "same": "bold", "slower": "bold yellow", "broken": "bold red", "nothing": "bold"}
 _NOTHING = "-"
+_PLACES = {TRAINING: "training", PIPELINE: "pipeline alone"}
 
 
 def print_proof(report: Report, console: Console) -> None:
@@ -41,7 +45,7 @@ def print_proof(report: Report, console: Console) -> None:
         _section(console, "Before and after", _sides(report, proof, console))
     if proof.diff:
         _section(console, "The change", [_diff(proof.diff)])
-    _list(console, "Not tried", proof.left_out)
+    _list(console, "Not measured", proof.left_out)
     _list(console, "Files that the script itself wrote while it was run", _files(proof.written_files))
     _list(console, "Mistakes of rules", (f"{e.rule}: {e.message}" for e in report.rule_errors))
     _list(console, "Notes", proof.notes)
@@ -50,12 +54,13 @@ def print_proof(report: Report, console: Console) -> None:
     if report.run_folder:
         label = clean(display_path(report.run_folder))
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
-    _list(console, "Written", (display_path(file) for file in proof.changed_files))
+    title = f"Written, proved on the {_PLACES[proof.proved_on]}" if proof.proved_on else "Written"
+    _list(console, title, (display_path(file) for file in proof.changed_files))
 
 
 def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[RenderableType]:
     """A table; where the terminal is too narrow for it, one paragraph each."""
-    if console.width < WIDE:
+    if console.width < WIDE_FOR_FIXES:
         yield from (_paragraph(fix) for fix in fixes)
         return
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -85,7 +90,7 @@ def _name(fix: FixOutcome) -> Text:
 
 
 def _verdict(fix: FixOutcome) -> str:
-    return f"{fix.verdict}, kept" if fix.is_applied else fix.verdict
+    return words_for_fix(fix.verdict, fix.proved_on, fix.is_applied)
 
 
 def _predicted(fix: FixOutcome) -> str:
@@ -122,6 +127,8 @@ def _sides(report: Report, proof: Proof, console: Console) -> Iterable[Renderabl
         values = [_written(side, name, write) for side in (before, after)]
         if values != [_NOTHING, _NOTHING]:
             rows.append((title, *values, _range(gain) if gain is not None else ""))
+    if comparison is not None and comparison.end_to_end is None:
+        yield Text(f"training: {words_for_training(proof.training)}")
     if console.width < WIDE:
         yield from (Text(f"{title}: {old} -> {new}{f', {gain}' if gain else ''}") for title, old, new, gain in rows)
         return

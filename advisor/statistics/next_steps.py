@@ -36,7 +36,7 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     tell(
         of_step(step.input_ns - step.to_device_ns) if inputs else None,
         INPUT_SHARE,
-        "{share} of the step time is spent waiting for input: look at the input pipeline, at its bottleneck first.",
+        "{share} of the profiled steps' time is spent waiting for input: look at the input pipeline, at its bottleneck first.",
     )
     tell(
         of_step(step.to_device_ns),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.errors import ScriptFailed
+from advisor.errors import OutOfTime, ScriptFailed
 from advisor.model.codec import decode
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
@@ -62,6 +62,8 @@ class EndToEnd:
     note: str = ""
     is_other_text: bool = False
     """`broken` because the changed text does not make the calls that were proved."""
+    is_out_of_time: bool = False
+    """`refused` because the budget did not suffice: with more time the script could be measured."""
 
     @property
     def runs(self) -> int:
@@ -84,20 +86,23 @@ def measure_end_to_end(
 ) -> EndToEnd:
     """Run both sides by turns and compare their step times.
 
-    `deadline` (`time.monotonic`): no turn begins that would probably end after it; with fewer turns than planned there is no
-    interval, so the verdict is then `refused`. Raises ScriptFailed when the script fails without the change.
+    `deadline` (`time.monotonic`): no turn begins that would probably end after it, and a run that is still going then is stopped;
+    with fewer turns than planned there is no interval, so the verdict is then `refused`. Raises ScriptFailed when the script
+    fails without the change.
     """
-    sides = {"before": before, "after": after}
+    sides = {"before": replace(before, deadline=deadline), "after": replace(after, deadline=deadline)}
     seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
     began = time.monotonic()
     for turn in range(turns):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
-            return _unfinished(seen, f"The budget was used up after {turn} of {turns} turns.")
+            return _out_of_time(seen, turn, turns)
         for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
             label = f"{'as it is' if name == 'before' else 'with the changes'}, turn {turn + 1} of {turns}"
             try:
                 steps = time_run(sides[name], _labelled(on_progress, label))
+            except OutOfTime:
+                return _out_of_time(seen, turn, turns)
             except ScriptFailed as error:
                 if name == "before":
                     raise
@@ -165,6 +170,13 @@ def _judged(seen: dict[str, list[RunSteps]]) -> EndToEnd:
 
 def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
     return EndToEnd(REFUSED, None, *_tuples(seen), note=why)
+
+
+def _out_of_time(seen: dict[str, list[RunSteps]], done: int, turns: int) -> EndToEnd:
+    note = (
+        f"The whole script was not measured: the budget was used up after {done} of {turns} turns; allow it more time."
+    )
+    return replace(_unfinished(seen, note), is_out_of_time=True)
 
 
 def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:

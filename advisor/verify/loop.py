@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Protocol
 
 from advisor.capture.request import Progress
-from advisor.errors import AdvisorError, ScriptFailed
+from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.fixes.plan import combine
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
-from advisor.verify.trial import BROKEN, FASTER, Trial
+from advisor.verify.trial import BROKEN, FASTER, REFUSED, Trial
 
 SAFETY_ORDER = tuple(Safety)
 MAX_ATTEMPTS = 30
@@ -83,6 +83,8 @@ class LoopResult:
 class _State:
     calls: Mapping[str, Call]
     is_asked: Callable[[Finding], bool]
+    clock: Callable[[], float]
+    longest_trial_s: float
     kept: list[Finding] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     tried: set[tuple[Edit, ...]] = field(default_factory=set)
@@ -90,6 +92,11 @@ class _State:
     @property
     def edits(self) -> tuple[Edit, ...]:
         return edits_of(self.kept, self.calls)
+
+    @property
+    def expected_s(self) -> float:
+        """What another trial takes, and the measurement of all changes together that it makes necessary."""
+        return self.longest_trial_s * (2 if self.kept else 1)
 
 
 def edits_of(findings: Sequence[Finding], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
@@ -113,19 +120,24 @@ def prove_fixes(
     on_progress: Callable[[Progress], None],
     is_enough: Callable[[Trial], bool] = lambda trial: False,
     is_asked: Callable[[Finding], bool] = lambda finding: False,
+    least_trial_s: float = 0.0,
+    clock: Callable[[], float] = time.monotonic,
 ) -> LoopResult:
     """Try what `propose(report, kept)` gives, best first, until nothing new comes or the deadline has passed.
 
     `calls` are those of the first run, which all edits speak of; `analyse` reads a run folder of the session. `deadline` is an
-    instant of `time.monotonic`; a trial that has begun is ended. `is_enough` is asked after each fix that is kept: whether more
-    speed could still be of use. `is_asked`: whether the user asked for this fix, so that it is kept although the elements could
-    not decide what it does to the data.
+    instant of `clock`. `is_enough` is asked after each fix that is kept: whether more speed could still be of use. `is_asked`:
+    whether the user asked for this fix, so that it is kept although the elements could not decide what it does to the data.
+
+    `least_trial_s`: what a trial takes at least; 0: a trial may begin until the deadline and is then finished. Otherwise a trial
+    begins only if one as long as the longest so far ends by the deadline, and, where something is kept already, the measurement
+    of all changes together too; what still runs at the deadline is stopped by the session, which raises OutOfTime.
     """
-    state = _State(calls, is_asked)
+    state = _State(calls, is_asked, clock, least_trial_s)
     proposed = propose(report, ())
     stopped = ""
     while finding := _next(proposed, state):
-        if time.monotonic() >= deadline:
+        if clock() + state.expected_s >= deadline:
             stopped = f"The budget was used up; not tried: {_titles(proposed, state)}."
             break
         if len(state.attempts) >= MAX_ATTEMPTS:
@@ -135,6 +147,12 @@ def prove_fixes(
             attempt = _try(session, finding, state, on_progress)
         except ScriptFailed:
             raise
+        except OutOfTime:
+            cut_off = Trial(REFUSED, note="The budget was used up while it was tried.")
+            state.attempts.append(Attempt(finding, cut_off, is_kept=False))
+            others = _titles(proposed, state)
+            stopped = f"The budget was used up while a change was tried{f'; not tried: {others}' if others else ''}."
+            break
         except AdvisorError as error:
             if not state.attempts:
                 raise
@@ -147,7 +165,7 @@ def prove_fixes(
                 "The pipeline alone is now so much faster than the training takes elements that more gains nothing."
             )
             break
-        if time.monotonic() >= deadline:
+        if clock() + state.expected_s >= deadline:
             stopped = "The budget was used up; whether more is to be gained was not looked at."
             break
         on_progress(Progress("analysing", text="the pipeline as it is now"))
@@ -172,7 +190,10 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
     state.tried.add(finding.fix.edits)
     on_progress(Progress("proving", done=len(state.attempts) + 1, text=finding.title))
     claimed = safety_of([*state.kept, finding])
+    began = state.clock()
     trial = session.try_fix(state.edits, finding.fix.edits, claimed, finding.memory_bytes)
+    if state.longest_trial_s:
+        state.longest_trial_s = max(state.longest_trial_s, state.clock() - began)
     attempt = judged(finding, trial, state.is_asked)
     state.attempts.append(attempt)
     if attempt.is_kept:
@@ -198,6 +219,9 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
         on_progress(Progress("proving", text="all of them together"))
         try:
             total = session.total(state.edits, safety_of(state.kept))
+        except OutOfTime:
+            why = "The budget was used up before all changes could be measured together."
+            return LoopResult(tuple(state.attempts), tuple(state.kept), None, f"{stopped} {why}".strip())
         except AdvisorError as error:
             return LoopResult(tuple(state.attempts), tuple(state.kept), None, f"{stopped} {error}".strip())
         if total.verdict == FASTER and (not total.is_undecided or all(map(state.is_asked, state.kept))):

@@ -13,7 +13,7 @@ from advisor import units
 from advisor.fixes.sharing import sentence_of_sharing
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
-from advisor.model.proof import Proof, Side
+from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Proof, Side
 from advisor.model.recording import Call
 from advisor.verify.end_to_end import EndToEnd, median_of
 from advisor.verify.loop import MIN_GAIN, Attempt, LoopResult
@@ -24,8 +24,13 @@ STILL = 0.2
 """A wait that shrinks by less than this share of itself is called the same."""
 
 
-def outcome_of(attempt: Attempt, is_applied: bool, calls: Mapping[str, Call]) -> FixOutcome | None:
-    """One row of the table; None for a fix that was refused: it is told as left out."""
+def outcome_of(
+    attempt: Attempt, is_applied: bool, calls: Mapping[str, Call], is_training_faster: bool = False
+) -> FixOutcome | None:
+    """One row of the table; None for a fix that was refused: it is listed as not measured.
+
+    `is_training_faster`: whether the whole script was measured to be faster with this fix, among all that are kept.
+    """
     finding, trial = attempt.finding, attempt.trial
     if trial.verdict == REFUSED or finding.fix is None:
         return None
@@ -45,7 +50,14 @@ def outcome_of(attempt: Attempt, is_applied: bool, calls: Mapping[str, Call]) ->
         memory_after_bytes=trial.memory_after_bytes,
         is_undecided=trial.is_undecided,
         is_end_to_end=attempt.is_end_to_end,
+        proved_on=_place_of_proof(attempt, is_training_faster),
     )
+
+
+def _place_of_proof(attempt: Attempt, is_training_faster: bool) -> str | None:
+    if attempt.trial.verdict != FASTER:
+        return None
+    return TRAINING if attempt.is_end_to_end or is_training_faster else PIPELINE
 
 
 def sides_of(total: Trial | None, whole: EndToEnd | None) -> tuple[Side, Side]:
@@ -110,8 +122,14 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         for attempt in loop.attempts
         if attempt.trial.verdict == REFUSED
     ]
+    training = _training(whole)
+    proved_on = None
+    if loop.kept and training != BROKEN:
+        proved_on = TRAINING if training == FASTER else PIPELINE
     proof = Proof(
         verdict=verdict,
+        proved_on=proved_on,
+        training=training,
         sentence=sentence,
         before=before,
         after=after,
@@ -121,10 +139,18 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         diff=about.diff,
         left_out=tuple(dict.fromkeys((*about.left_out, *refused))),
         written_files=about.written_files,
-        notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note)),
+        notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note and note != sentence)),
         seconds=about.seconds,
     )
-    outcomes = (outcome_of(each, about.is_applied and each.finding in loop.kept, about.calls) for each in loop.attempts)
+    outcomes = (
+        outcome_of(
+            each,
+            about.is_applied and each.finding in loop.kept,
+            about.calls,
+            is_training_faster=training == FASTER and each.finding in loop.kept,
+        )
+        for each in loop.attempts
+    )
     return replace(
         report,
         rule_errors=(*report.rule_errors, *_mistakes_of_rules(loop)),
@@ -160,8 +186,21 @@ def _mistakes_of_rules(loop: LoopResult) -> list[RuleError]:
 
 
 def is_proved(whole: EndToEnd | None) -> bool:
-    """Whether what the pipeline alone proves is to be applied: not if the whole script was run and is seen to gain nothing."""
-    return whole is None or whole.verdict in (FASTER, REFUSED) or whole.is_undecided
+    """Whether what is kept is to be applied.
+
+    A proof on the pipeline alone is enough only where the whole script could not contradict it: it cannot be measured (None), or
+    it cannot tell. It is not enough where the training gains nothing, or where only the time to measure it was missing.
+    """
+    if whole is None or whole.verdict == FASTER or whole.is_undecided:
+        return True
+    return whole.verdict == REFUSED and not whole.is_out_of_time
+
+
+def _training(whole: EndToEnd | None) -> str:
+    """What the whole script showed, as in `Proof.training`."""
+    if whole is None or whole.verdict == REFUSED:
+        return NOT_MEASURED
+    return UNDECIDED if whole.is_undecided else whole.verdict
 
 
 def sentence_of(
@@ -180,23 +219,35 @@ def sentence_of(
     if not loop.kept:
         return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster here."
     pipeline = loop.total.speedup if loop.total is not None else None
-    alone = "" if pipeline is None else f"The pipeline alone is {_ratio(pipeline)} faster"
+    alone = _proved_alone(loop, pipeline)
     if whole is None or whole.speedup is None:
         if whole is not None and whole.is_other_text:
             return BROKEN, f"{alone or 'Tried'}, but the changes are not applied. {whole.note}"
         if whole is not None and whole.verdict == BROKEN:
             return BROKEN, f"{alone}, but the script fails with the changes: they are not applied. {whole.note}".strip()
-        return FASTER, f"{alone}; how much the training gains was not measured."
+        if not is_proved(whole):
+            return FASTER, f"{alone}. The training was not measured, for lack of time: nothing is applied."
+        return FASTER, f"{alone}. The training was not measured."
     if whole.verdict == FASTER:
-        return FASTER, f"A training step is {_ratio(whole.speedup)} faster." + (f" {alone}." if alone else "")
-    if whole.is_undecided and alone:
-        return FASTER, (
-            f"{alone}. What the training gains is less than its runs differ by here ({_ratio(whole.speedup)}), so it is the "
-            "pipeline's proof that stands."
+        beside = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
+        return FASTER, f"Proved on the training: a step is {_ratio(whole.speedup)} faster.{beside}"
+    if whole.is_undecided:
+        return (
+            FASTER,
+            f"{alone}. The training cannot tell: its runs differ by more than it gains ({_ratio(whole.speedup)}).",
         )
     but = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
     because = _why_no_gain(wait_before, wait_after) if whole.verdict == SAME else ""
-    return whole.verdict, f"{alone or 'Tried'}, but {but} ({_ratio(whole.speedup)}){because}: nothing is applied."
+    return whole.verdict, f"{alone}, but {but} ({_ratio(whole.speedup)}){because}: nothing is applied."
+
+
+def _proved_alone(loop: LoopResult, pipeline: Interval | None) -> str:
+    """What was proved without running the whole script with all changes; the beginning of a sentence."""
+    if pipeline is not None:
+        return f"Proved on the pipeline alone: {_ratio(pipeline)} faster"
+    has_runs = any(attempt.is_kept and attempt.is_end_to_end for attempt in loop.attempts)
+    where = "on the pipeline alone or on the training" if has_runs else "on the pipeline alone"
+    return f"Proved {where}, one change after the other"
 
 
 def _why_no_gain(before: float | None, after: float | None) -> str:

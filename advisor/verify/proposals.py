@@ -13,7 +13,7 @@ from advisor.fixes.patch import NotPlain, Patch, patch_for
 from advisor.fixes.plan import Plan, is_asked, make_plan
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
-from advisor.model.recording import Call
+from advisor.model.recording import Call, Site
 from advisor.verify.loop import edits_of
 
 
@@ -34,17 +34,22 @@ class Proposals:
         """
         self._calls, self._root = calls, root
         self._allow, self._is_seeded, self._only = allow, is_seeded, only
-        self._left_out: dict[tuple[str, str], str] = {}
+        self._left_out: dict[tuple[str, str, Site | None], str] = {}
 
     @property
     def calls(self) -> Mapping[str, Call]:
         """Those of the first run."""
         return self._calls
 
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """One sentence for each fix that could not be tried."""
-        return tuple(f"{title}: {reason}" for (title, _), reason in self._left_out.items())
+    def left_out(self, tried: Sequence[Finding] = ()) -> tuple[str, ...]:
+        """One sentence for each fix that could not be tried.
+
+        Those of `tried` are not among them: what was left out beside some fixes may have been tried beside others, and a rule may
+        propose again what is already kept.
+        """
+        names = {_name_of(finding) for finding in tried}
+        reasons = {name: reason for name, reason in self._left_out.items() if name not in names}
+        return tuple(dict.fromkeys(f"{title}: {reason}" for (title, _, _), reason in reasons.items()))
 
     def propose(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
         """The fixes of `report` that may be tried on top of `kept`."""
@@ -83,4 +88,8 @@ class Proposals:
         return patch.reason if isinstance(patch, NotPlain) else None
 
     def _leave_out(self, finding: Finding, reason: str) -> None:
-        self._left_out.setdefault((finding.title, finding.rule), reason)
+        self._left_out.setdefault(_name_of(finding), reason)
+
+
+def _name_of(finding: Finding) -> tuple[str, str, Site | None]:
+    return finding.title, finding.rule, finding.site

@@ -20,13 +20,13 @@ from typing import IO, Any
 
 from advisor.capture.launch import check_target, environment, outputs, protected, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.errors import AdvisorError, ScriptFailed
+from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import Call
-from advisor.verify.messages import edits_to_json, graph_from_json, trial_from_json
 from advisor.sandbox.private_run import PrivateRun
 from advisor.sandbox.temporary import temporary_folder
+from advisor.verify.messages import edits_to_json, graph_from_json, trial_from_json
 from advisor.verify.numbering import as_message
 from advisor.verify.trial import REFUSED, Trial
 
@@ -39,7 +39,9 @@ MAX_HANGS = 2
 _CHILD = Path(__file__).with_name("child.py")
 _POLL_S = 0.1
 _QUIT_GRACE_S = 30.0
-"""What the script's own `finally` blocks may take at the end."""
+"""What the script's own `finally` blocks may take at the end ..."""
+_LEAST_QUIT_GRACE_S = 1.0
+"""... and what they may take in any case, however little of the budget is left."""
 
 
 class _Hangs(Exception):
@@ -67,7 +69,8 @@ class ProofSession:
         silence_s: float = SILENCE_S,
         hold_at: int | None = None,
     ) -> None:
-        """`request.out` is where the run folders of `profile` go (and the script's output); `budget_s` bounds everything.
+        """`request.out` is where the run folders of `profile` go (and the script's output); `budget_s` bounds everything: what
+        still runs then is stopped, and whoever waits for it gets OutOfTime.
 
         `consumer_call`: the call whose dataset the training consumes; None: not known, the first dataset that the script's own
         code (or Keras' `fit`) begins to consume counts, but for a look at an element or two.
@@ -134,7 +137,7 @@ class ProofSession:
             "candidate": edits_to_json(candidate),
             "claimed": str(claimed),
             "memory": predicted_memory_bytes,
-            "seconds": max(10.0, min(TRIAL_S, self._deadline - time.monotonic())),
+            "seconds": max(1.0, min(TRIAL_S, self._deadline - time.monotonic())),
         }
         try:
             reply = self._ask(message)
@@ -215,11 +218,11 @@ class ProofSession:
         self._from_child = os.fdopen(reply_read, "rb", buffering=0)
         self._rest = b""
         # The way to the first element may be long (data is prepared, a model is built): it has all the budget.
-        limit_s = max(self._silence_s, self._deadline - time.monotonic())
+        limit_s = max(0.0, self._deadline - time.monotonic())
         try:
             ready = self._wait_for("ready", limit_s, is_silence=False)
-        except _Hangs:
-            raise AdvisorError(
+        except (_Hangs, OutOfTime):
+            raise OutOfTime(
                 f"{target_name(self._request)} did not come to its first element within {limit_s:.0f} s; "
                 "give it more time with --budget."
             ) from None
@@ -227,6 +230,8 @@ class ProofSession:
         self._outputs.callback(self._take_note_of, run)
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        if time.monotonic() >= self._deadline:
+            raise OutOfTime(f"There is no time left to try anything on {target_name(self._request)}.")
         if self._child is None:
             if self._hangs > MAX_HANGS:
                 raise AdvisorError(f"{self._hangs} edited pipelines hung; nothing more is tried.")
@@ -241,6 +246,9 @@ class ProofSession:
         deadline = time.monotonic() + limit_s
         ended: dict[str, Any] = {}
         while True:
+            if time.monotonic() >= self._deadline:
+                self._end(is_hanging=True)
+                raise OutOfTime(f"{target_name(self._request)} was stopped when its time was used up.")
             message = self._receive()
             if message is None:
                 if self._child is not None and self._child.poll() is not None:
@@ -326,7 +334,8 @@ class ProofSession:
                         assert self._to_child is not None
                         self._to_child.write(b'{"do": "quit"}\n')
                     self._wait_for_end(child)
-                stop(child, is_told=error is None or type(error) is KeyboardInterrupt)
+                is_late = time.monotonic() >= self._deadline and not isinstance(error, KeyboardInterrupt)
+                stop(child, is_told=error is None or type(error) is KeyboardInterrupt, is_hard=is_late)
         finally:
             for pipe in (self._to_child, self._from_child):
                 if pipe is not None:
@@ -341,6 +350,7 @@ class ProofSession:
 
     def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
         """Read on, so that the child's last words do not block it."""
-        deadline = time.monotonic() + _QUIT_GRACE_S
+        now = time.monotonic()
+        deadline = now + min(_QUIT_GRACE_S, max(_LEAST_QUIT_GRACE_S, self._deadline - now))
         while child.poll() is None and time.monotonic() < deadline:
             self._receive()

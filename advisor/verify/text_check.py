@@ -15,7 +15,7 @@ from pathlib import Path
 
 from advisor.capture.identity import changed_code
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.errors import AdvisorError, ScriptFailed
+from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.fixes.edited import CannotReplay
 from advisor.fixes.edited_graph import edited_graph
 from advisor.fixes.patch import Patch
@@ -27,8 +27,6 @@ from advisor.verify.graph_difference import Field, difference, unstable_fields
 from advisor.verify.overlays import Overlay, overlays
 from advisor.verify.session import ProofSession
 
-MIN_RUN_S = 60.0
-"""A run of the check has at least so long to come to the first element, however little is left of the budget."""
 OnProgress = Callable[[Progress], None]
 
 
@@ -116,7 +114,9 @@ class TextCheck:
         self.runs += 1
         with tempfile.TemporaryDirectory(prefix="advisor-check-") as folder:
             request = replace(self._request, out=Path(folder) / "run", overlay=overlay)
-            budget_s = max(MIN_RUN_S, self._deadline - time.monotonic())
+            budget_s = self._deadline - time.monotonic()
+            if budget_s <= 0:
+                raise OutOfTime("The budget was used up")
             on_progress = self._labelled(what)
             with ProofSession(request, None, budget_s, on_progress, hold_at=self._graph.consumption) as session:
                 return session.call_graph()

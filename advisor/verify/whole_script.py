@@ -51,8 +51,13 @@ class WholeScript:
         startup_s: float,
         deadline: float,
         on_progress: Callable[[Progress], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step."""
+        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step.
+
+        `deadline`: an instant of `clock`, by which all runs have ended.
+        """
+        self._clock = clock
         self.text_check: TextCheck | None = None
         """Asked before a changed text is timed; it counts its runs itself."""
         self._analysis, self._proposals = analysis, proposals
@@ -66,7 +71,10 @@ class WholeScript:
         self.method_of = {call.id: call.method for call in analysis.calls}
 
     def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
-        """The script with `base` against the script with `candidate`; None, with a note, if that cannot be done."""
+        """The script with `base` against the script with `candidate`.
+
+        None, with a note, if that cannot be done; `is_out_of_time`, with a note, if only the time for it is missing.
+        """
         recording = self._analysis.recording
         if recording is None or main_series(recording) is None:
             self.notes.append(
@@ -85,7 +93,7 @@ class WholeScript:
             )
             return None
         if not self._has_time(warmup):
-            return None
+            return EndToEnd(REFUSED, is_out_of_time=True)
         problem = self._problem_of_text(candidate, patches[1])
         if problem:
             return EndToEnd(BROKEN, note=problem, is_other_text=True)
@@ -95,7 +103,7 @@ class WholeScript:
                 replace(self._request, warmup=warmup, overlay=after),
                 TURNS,
                 lambda progress: self._on_progress(replace(progress, text=f"{title}: {progress.text}")),
-                self._deadline + self._run_s(warmup),
+                self._deadline,
             )
         self.runs += whole.runs
         if whole.speedup is None and whole.note:
@@ -117,16 +125,17 @@ class WholeScript:
             with suppress(UnknownEpoch, ValueError):
                 warmups.append(self._warmup([finding]) or 0)
         need_s = 2 * TURNS * self._run_s(max(warmups, default=0))
-        return need_s if need_s <= BUDGET_SHARE * (self._deadline - time.monotonic()) else 0.0
+        return need_s if need_s <= BUDGET_SHARE * (self._deadline - self._clock()) else 0.0
 
     def _has_time(self, warmup: int | None) -> bool:
-        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - time.monotonic())
+        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
         filling = f", {warmup} steps of each to fill the cache" if warmup and warmup * self._step_s() > SETTLE_S else ""
+        left = f"{format_ns(left_s * NS_PER_S)} of the budget are left" if left_s >= 1 else "the budget is used up"
         self.notes.append(
             f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
-            f"{format_ns(left_s * NS_PER_S)} of the budget were left; a larger --budget allows it."
+            f"{left}; a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer allows it."
         )
         return False
 

@@ -41,3 +41,30 @@ def test_other_reasons_stay():
     assert "ended before anything could be profiled" in sentence_of(replace(RECORDED, window=None))
     assert "No tf.data iterator ran" in sentence_of(RECORDED)
     assert "makes no tf.data dataset" in sentence_of(replace(RECORDED, calls=()))
+
+
+def test_the_verdict_and_the_overview_say_which_steps_their_shares_are_of():
+    """Their shares of the same run differ: one is timed without the profiler, the other is read off the profile."""
+    from pathlib import Path
+
+    from advisor.phases import analyze_run
+    from advisor.settings import Settings
+
+    data = Path(__file__).parents[1] / "data"
+    seen = set()
+    for run in sorted(path.parent for path in data.glob("*/recording.json")):
+        analysis = analyze_run(run, [], Settings()).analysis
+        verdict = analysis.verdict
+        if verdict.input_wait_share is None:
+            continue
+        seen.add(verdict.wait_steps)
+        words = {
+            "profiled": "(profiled steps)",
+            "unprofiled": "(steps without the profiler)",
+            "estimated": "(steps without the profiler, estimated from the profiled ones)",
+        }
+        assert words[verdict.wait_steps] in verdict.sentence
+        overview = analysis.statistics.overview if analysis.statistics else None
+        for sentence in overview.next_steps if overview else ():
+            assert "waiting for input" not in sentence or "of the profiled steps' time" in sentence
+    assert seen == {"profiled", "estimated"}

@@ -65,7 +65,9 @@ def proved_report() -> Report:
     """What `advisor fix` will leave."""
     site = Site("/src/train.py", 3, 6, 3, 20)
     exact, gain = Safety.EXACT, Interval(2.5, 2.4, 2.6)
-    fix = FixOutcome("serial-map", site, Prediction(3.0, 2.0, 4.0), gain, exact, exact, "faster", True)
+    fix = FixOutcome(
+        "serial-map", site, Prediction(3.0, 2.0, 4.0), gain, exact, exact, "faster", True, proved_on="training"
+    )
     broken = FixOutcome("repeated-work", None, None, None, Safety.EXACT, None, "broken", False)
     comparison = Comparison(10.0, 25.0, Interval(2.5, 2.4, 2.6), Interval(2.0, 1.9, 2.1), 0.8, 0.1)
     return dataclasses.replace(slow_report(), fixes=(fix, broken), comparison=comparison)
@@ -81,6 +83,12 @@ def evil(value: Any) -> Any:
         return tuple(evil(item) for item in value)
     if isinstance(value, dict):
         return {evil(key): evil(item) for key, item in value.items()}
-    kept = {"level", "limit", "resource", *(["verdict"] if isinstance(value, FixOutcome) else [])}
+    kept = {
+        "level",
+        "limit",
+        "resource",
+        "wait_steps",
+        *(["verdict", "proved_on"] if isinstance(value, FixOutcome) else []),
+    }
     fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     return dataclasses.replace(value, **{k: v if k in kept else evil(v) for k, v in fields.items()})

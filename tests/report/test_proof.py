@@ -25,7 +25,7 @@ def proved(**changes):
     site = report.findings[0].site
     fixes = (
         FixOutcome("repeated-work", site, Prediction(3, 2, 4), Interval(6.1, 5.8, 6.3), Safety.EXACT, Safety.EXACT,
-                   "faster", True, "Cache behind map(decode)", "", GIB, 2 * GIB),
+                   "faster", True, "Cache behind map(decode)", "", GIB, 2 * GIB, proved_on="training"),
         FixOutcome("serial-map", site, None, None, Safety.EXACT, Safety.CHANGES, "broken", False, "Parallelise map(f)",
                    "Claimed to be exact, but the elements show changes."),
     )  # fmt: skip
@@ -33,7 +33,7 @@ def proved(**changes):
         "faster", "A training step is 2.9x (2.7x to 3.1x) faster.",
         Side(122.0, 23.6e6, 0.69, GIB), Side(800.0, 8.1e6, 0.03, 2 * GIB), 14, 8, 6,
         "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-ds\n+ds.cache()\n", ("Shuffle less: would reorder.",),
-        ("/tmp/checkpoint",), (), ("A note.",), 150.0,
+        ("/tmp/checkpoint",), (), ("A note.",), 150.0, "training", "faster",
     )  # fmt: skip
     comparison = Comparison(122.0, 800.0, Interval(6.5, 6.1, 6.9), Interval(2.9, 2.7, 3.1), 0.69, 0.03)
     return dataclasses.replace(report, fixes=fixes, comparison=comparison, proof=dataclasses.replace(proof, **changes))
@@ -79,6 +79,7 @@ def test_json_is_the_contracts(validate):
         "safety_seen": "exact",
         "verdict": "faster",
         "applied": True,
+        "proved_on": "training",
     }
     assert data["comparison"] == {
         "pipeline": {"before": 122.0, "after": 800.0, "speedup": 6.5, "low": 6.1, "high": 6.9},
@@ -87,6 +88,43 @@ def test_json_is_the_contracts(validate):
     }
     assert data["proof"]["fixes"][0]["memory_bytes"] == {"before": GIB, "after": 2 * GIB}
     assert data["proof"]["before"]["step_time_ms"] == 23.6
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_where_it_was_proved_is_said_in_words(width):
+    on_training = " ".join(printed(proved(changed_files=("train.py",)), width).split())
+    assert "proved on the training, kept" in on_training
+    assert "Written, proved on the training" in on_training
+    report = proved(proved_on="pipeline", training="not measured", changed_files=("train.py",))
+    fixes = (dataclasses.replace(report.fixes[0], proved_on="pipeline"), *report.fixes[1:])
+    comparison = dataclasses.replace(report.comparison, end_to_end=None)
+    report = dataclasses.replace(report, fixes=fixes, comparison=comparison)
+    alone = " ".join(printed(report, width).split())
+    assert "proved on the pipeline alone, kept" in alone
+    assert "training: not measured" in alone
+    assert "Written, proved on the pipeline alone" in alone
+    assert "Not measured - Shuffle less: would reorder." in alone
+    for text in (on_training, alone):
+        assert "faster, kept" not in text
+
+
+@pytest.mark.parametrize(
+    ("proved_on", "is_applied", "fail_on", "code"),
+    [
+        ("training", True, ("any",), 0),
+        ("pipeline", True, ("any",), 4),
+        ("pipeline", False, ("any",), 1),  # the training contradicts it, or was not measured for lack of time
+        (None, False, ("any",), 1),
+        (None, False, (), 0),
+        ("pipeline", True, (), 0),
+    ],
+)
+def test_exit_codes_tell_where_it_was_proved(proved_on, is_applied, fail_on, code):
+    from advisor.commands.fix import exit_code_of
+
+    report = proved(proved_on=proved_on)
+    fixes = tuple(dataclasses.replace(fix, is_applied=is_applied, proved_on=proved_on) for fix in report.fixes)
+    assert exit_code_of(dataclasses.replace(report, fixes=fixes), fail_on) == code
 
 
 def test_nothing_to_fix_is_short():

@@ -42,6 +42,7 @@ def loop_of(*names: str) -> LoopResult:
         (None, True, FASTER),
         (whole(FASTER, 2.0, 1.9, 2.1), True, FASTER),
         (whole(REFUSED), True, FASTER),
+        (replace(whole(REFUSED), is_out_of_time=True), False, FASTER),  # more time could contradict it
         (whole(SAME, 1.0, 0.99, 1.01), False, SAME),
         (whole(SAME, 1.01, 0.9, 1.2), False, SAME),  # most probably nothing
         (whole(SAME, 1.02, 1.01, 1.03), False, SAME),  # surely not worth it
@@ -70,6 +71,45 @@ def test_what_is_applied(result: EndToEnd | None, is_applied: bool, verdict: str
 def test_why_a_training_gains_nothing(before: float | None, after: float | None, because: str) -> None:
     _, sentence = sentence_of(loop_of("cache"), whole(SAME, 1.0, 0.99, 1.01), before, after)
     assert because in sentence
+
+
+@pytest.mark.parametrize(
+    ("result", "proved_on", "training", "first_words"),
+    [
+        (whole(FASTER, 2.0, 1.9, 2.1), "training", FASTER, "Proved on the training: "),
+        (None, "pipeline", "not measured", "Proved on the pipeline alone: "),
+        (replace(whole(REFUSED), is_out_of_time=True), "pipeline", "not measured", "Proved on the pipeline alone: "),
+        (whole(SAME, 1.2, 0.97, 1.5), "pipeline", "undecided", "Proved on the pipeline alone: "),
+        (whole(SAME, 1.0, 0.99, 1.01), "pipeline", SAME, "Proved on the pipeline alone: "),
+        (whole(SLOWER, 0.9, 0.8, 0.95), "pipeline", SLOWER, "Proved on the pipeline alone: "),
+        (whole(BROKEN), None, BROKEN, "Proved on the pipeline alone: "),
+    ],
+)
+def test_the_report_says_where_the_gain_was_proved(
+    result: EndToEnd | None, proved_on: str | None, training: str, first_words: str
+) -> None:
+    report = run_rules(pipeline(source(), batch(32), consumer_ms=5).analysis, [], Settings())
+    report = report_of(report, loop_of("cache"), result, ProofFacts(is_applied=is_proved(result)))
+    assert report.proof is not None
+    assert (report.proof.proved_on, report.proof.training) == (proved_on, training)
+    assert report.proof.sentence.startswith(first_words)
+    (fix,) = report.fixes
+    assert fix.proved_on == ("training" if training == FASTER else "pipeline")
+    assert fix.is_applied == is_proved(result)
+
+
+def test_what_is_not_faster_is_proved_nowhere() -> None:
+    report = run_rules(pipeline(source(), batch(32), consumer_ms=5).analysis, [], Settings())
+    loop = LoopResult((Attempt(finding("cache"), replace(ALONE, verdict=SAME), is_kept=False),))
+    report = report_of(report, loop, None, ProofFacts())
+    assert report.proof is not None
+    assert (report.proof.proved_on, report.proof.training, report.fixes[0].proved_on) == (None, "not measured", None)
+
+
+def test_changes_that_were_only_measured_one_by_one_are_not_said_to_be_measured_together() -> None:
+    loop = replace(loop_of("a", "b"), total=None)
+    _, sentence = sentence_of(loop, None)
+    assert sentence == "Proved on the pipeline alone, one change after the other. The training was not measured."
 
 
 class Runs:

@@ -11,6 +11,7 @@ from typing import Any
 
 from advisor import units
 from advisor.report.places import clean, display_path
+from advisor.report.proof_words import words_for_fix, words_for_training
 
 MISSING = "–"
 MAX_TEXT = 2_000
@@ -100,4 +101,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "call_name": call_name,
     "clip": clip,
     "path": display_path,
+    "proved": lambda fix: words_for_fix(fix["verdict"], fix.get("proved_on"), fix["applied"]),
+    "training": words_for_training,
 }

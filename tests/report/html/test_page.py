@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -152,7 +153,22 @@ def test_proof_is_shown_with_its_intervals():
     text = report_to_html(report).decode()
     assert "Before and after" in text
     assert "2.4x to 2.6x" in text
-    assert "Proved: faster, measured 2.5x (2.4x to 2.6x), kept." in re.sub(r"\s+", " ", text)
+    assert "Proved on the training, kept, measured 2.5x (2.4x to 2.6x)." in re.sub(r"\s+", " ", text)
+
+
+def test_proof_on_the_pipeline_alone_is_told_from_one_on_the_training():
+    from tests.report import test_proof
+
+    made = test_proof.proved(proved_on="pipeline", training="not measured")
+    fixes = (dataclasses.replace(made.fixes[0], proved_on="pipeline"), *made.fixes[1:])
+    made = dataclasses.replace(made, fixes=fixes, comparison=dataclasses.replace(made.comparison, end_to_end=None))
+    report = json.loads(report_to_bytes(made))
+    report["fixes"][0]["site"] = report["findings"][0]["site"]
+    text = re.sub(r"\s+", " ", report_to_html(report).decode())
+    assert "proved on the pipeline alone, kept" in text
+    assert "<dt>Proved on</dt><dd>the pipeline alone</dd>" in text
+    assert "<dt>Training</dt><dd>not measured</dd>" in text
+    assert "proved on the training" not in text
 
 
 def test_how_it_was_proved_is_shown():

@@ -1,0 +1,31 @@
+"""The words for what was proved, and where: the same in the text, HTML and Markdown reports.
+
+In: the fields `verdict`, `proved_on` and `applied` of a fix, `proved_on` and `training` of a proof.  Out: short phrases.
+"""
+
+from __future__ import annotations
+
+from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED
+
+_PLACES = {TRAINING: "proved on the training", PIPELINE: "proved on the pipeline alone"}
+_TRAININGS = {
+    "faster": "faster with the changes",
+    "same": "not faster with the changes",
+    "slower": "slower with the changes",
+    "broken": "fails with the changes",
+    UNDECIDED: "cannot tell: its runs differ by more than it gains",
+    NOT_MEASURED: NOT_MEASURED,
+}
+
+
+def words_for_fix(verdict: str, proved_on: str | None, is_applied: bool) -> str:
+    """`proved on the training, kept`; for a fix that was not proved its verdict."""
+    words = _PLACES.get(proved_on or "", verdict)
+    if is_applied:
+        return f"{words}, kept"
+    return f"{words}, not kept" if proved_on else words
+
+
+def words_for_training(training: str) -> str:
+    """What the whole script showed."""
+    return _TRAININGS.get(training, NOT_MEASURED)

@@ -1,0 +1,36 @@
+"""What is said to be left out was never tried."""
+
+from __future__ import annotations
+
+from advisor.engine import load_rules
+from advisor.engine.run import run_rules
+from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
+from advisor.model.outcome import Report
+from advisor.settings import Settings
+from advisor.testing import batch, map_, pipeline, source
+from advisor.verify.proposals import Proposals
+
+MADE = pipeline(source(bytes=20_000), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+MAP = next(call for call in MADE.calls if call.method == "map")
+
+
+def finding(title: str, is_auto: bool, method: str = "prefetch") -> Finding:
+    fix = Fix((InsertAfter(MAP.id, method, (("", 2),)),), Safety.EXACT, is_auto=is_auto)
+    return Finding("a-rule", title, "", site=MAP.site, prediction=Prediction(2, 2, 2), fix=fix)
+
+
+def report(*findings: Finding) -> Report:
+    made = run_rules(MADE, load_rules([], Settings()), Settings())
+    return Report(made.analysis, findings=findings)
+
+
+def test_what_was_tried_is_not_said_to_be_left_out() -> None:
+    """The same change proposed again, on top of the one that is kept, and now only when asked for."""
+    proposals = Proposals({call.id: call for call in MADE.calls}, None)
+    tried = finding("Do it", is_auto=True)
+    assert proposals.propose(report(tried), ()) == [tried]
+    assert proposals.propose(report(finding("Do it", is_auto=False, method="skip")), (tried,)) == []
+    reason = "Do it: Tried only when asked for by name: --only a-rule."
+    assert proposals.left_out() == (reason,)
+    assert proposals.left_out([tried]) == ()
+    assert proposals.left_out([finding("Do something else", is_auto=True)]) == (reason,)
