@@ -113,8 +113,9 @@ def watch(
     `warmup`: steps before the measured ones, `steps`: steps to profile (None: until the figures are stable). `quiet`: print
     nothing; `run.report`, `run.folder` and `run.problem` tell all.
 
-    Only datasets made after `from advisor import watch` have lines in the report. Raises `advisor.errors.AdvisorError` for a
-    logdir that cannot be written; once the block has begun nothing raises but the block itself.
+    Only datasets made after `advisor.install()`, or in the block, have lines in the report. Raises
+    `advisor.errors.AdvisorError` for a logdir that cannot be written; once the block has begun nothing raises but the block
+    itself.
     """
     return Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
 
