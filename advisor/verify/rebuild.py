@@ -22,6 +22,7 @@ from advisor.capture.patches import PATCHING, Patches
 from advisor.capture.recorder import ID_ATTRIBUTE, ID_PREFIX, Recorder, call_id_of
 from advisor.capture.sites import Place, SiteFinder
 from advisor.model.recording import Call, Site
+from advisor.verify.program_state import state_above
 
 _SOURCES = {
     "_RangeDataset": "range",
@@ -54,6 +55,8 @@ class Rebuilt:
     recorder: Recorder
     opaque: list[str] = field(default_factory=list)
     """Classes of the objects that are used as they are, sources of data apart."""
+    advanced: list[str] = field(default_factory=list)
+    """States of datasets that change when those objects are read."""
 
 
 def rebuild(
@@ -157,6 +160,7 @@ class _Rebuilding:
             method = "from_generator"
         if method is None:
             self._result.opaque.append(kind.lstrip("_"))
+        self._result.advanced += [state for state in state_above(node) if state not in self._result.advanced]
         recorder = self._result.recorder
         with recorder.paused():
             source = node.with_options(self._tf.data.Options())

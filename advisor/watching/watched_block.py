@@ -86,9 +86,12 @@ class Watch:
                 self._remove_folder()
                 self._tell("Nothing took elements from a dataset while this was watched, so there is no report.")
                 return
-            self.report = _analyze(self.folder)
-            if not self._is_quiet:
-                _print(self.report)
+            from advisor.verify.random_state import random_state_kept
+
+            with random_state_kept():  # rules may draw random numbers
+                self.report = _analyze(self.folder)
+                if not self._is_quiet:
+                    _print(self.report)
         except Exception as failure:
             self._tell(f"There is no report ({_one_sentence(failure)}).")
 
