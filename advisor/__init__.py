@@ -8,10 +8,12 @@ print(report.analysis.verdict.sentence)
 
 dataset = advisor.optimize(dataset)              # what is proved faster, else the dataset as it is; says why in .report
 
-From inside a training program; import the name before the datasets are made, so that the report knows their lines:
+From inside a training program:
 
-from advisor import AdvisorCallback              # model.fit(..., callbacks=[AdvisorCallback("logs")])
-from advisor import watch                        # with watch("logs") as run: ...
+advisor.install()                                # above the datasets, so that the report knows their lines
+model.fit(..., callbacks=[advisor.AdvisorCallback("logs")])
+with advisor.watch("logs") as run: ...
+advisor.uninstall()                              # TensorFlow's own functions are back
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from advisor.capture.in_process import Installed
     from advisor.model.outcome import Report
     from advisor.watching import AdvisorCallback, watch
 
-__all__ = ["AdvisorCallback", "__version__", "analyze", "optimize", "watch"]
+__all__ = ["AdvisorCallback", "__version__", "analyze", "install", "optimize", "uninstall", "watch"]
 __version__ = "0.1.0"
 
 Dataset = TypeVar("Dataset")
@@ -103,9 +106,14 @@ def optimize(
 
     It does not matter when the advisor was imported: the dataset is made again from the object. What cannot be (padded batches,
     parallel interleaves, generators) is used as it is, and only what stands behind it is changed; `report.proof.notes` names it.
-    Lines are known for datasets made after `from advisor import watch`, others are told as made where `optimize` is called.
+    Lines are known for datasets made after `advisor.install()`; others are reported at the line that calls `optimize`.
 
-    Raises `advisor.errors.AdvisorError` for anything that is no `tf.data.Dataset`, and inside a `tf.function`.
+    The random state of Python, NumPy and TensorFlow is afterwards as it was before, and so are the variables, random generators
+    and mutable tables that the dataset's functions use. Python code of the pipeline (`py_function`, generators) runs during the
+    trials; `report.proof.notes` says so, for what such code changes elsewhere cannot be put back.
+
+    Raises `advisor.errors.AdvisorError` for anything that is no `tf.data.Dataset`, inside a `tf.function`, and for a dataset
+    whose functions change something that cannot be put back (files, queues).
     """
     from pathlib import Path
 
@@ -124,8 +132,32 @@ def optimize(
     return optimized
 
 
+def install() -> Installed:
+    """Record the calls that make datasets from now on, so that reports of `watch` and `AdvisorCallback` know their lines.
+
+    This replaces public functions of TensorFlow and Keras by wrappers that behave the same; importing the advisor replaces
+    nothing. `uninstall` puts the original functions back. Calls are counted: as many calls of `uninstall` as of `install` are
+    needed. The result can be used in a `with` statement, which uninstalls at its end.
+
+    Does nothing in a script that `advisor analyze` or `advisor fix` runs.
+    """
+    from advisor.capture import in_process
+
+    return in_process.install()
+
+
+def uninstall() -> None:
+    """Put the original functions of TensorFlow and Keras back, once it was called as often as `install`.
+
+    During a watch they come back at its end. Does nothing without an earlier `install`.
+    """
+    from advisor.capture import in_process
+
+    in_process.uninstall()
+
+
 def __getattr__(name: str) -> object:
-    """`watch` and `AdvisorCallback`, loaded when asked for: from then on the calls that make datasets are recorded."""
+    """`watch` and `AdvisorCallback`, loaded when asked for."""
     if name in ("AdvisorCallback", "watch"):
         from advisor import watching
 

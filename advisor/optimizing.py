@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from advisor.model.outcome import Report
     from advisor.model.recording import Call, Site
     from advisor.verify.optimize import InProcessSession
+    from advisor.verify.program_state import Trace
     from advisor.verify.rebuild import Rebuilt
 
 REPORT_ATTRIBUTE = "report"
@@ -37,8 +38,24 @@ REPORT_ATTRIBUTE = "report"
 
 def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequence[Path], only: Sequence[str]) -> Any:  # noqa: ANN401
     """See `advisor.optimize`."""
-    began = time.monotonic()
     levels = _levels(allow)
+    _check(dataset)
+    from advisor.verify.program_state import program_state_kept
+
+    with program_state_kept(dataset) as trace:
+        return _optimize(dataset, levels, allow, budget_s, rules, only, trace)
+
+
+def _optimize(
+    dataset: Any,  # noqa: ANN401
+    levels: frozenset[Safety],
+    allow: Sequence[str],
+    budget_s: float,
+    rules: Sequence[Path],
+    only: Sequence[str],
+    trace: Trace,
+) -> Any:  # noqa: ANN401
+    began = time.monotonic()
     rebuilt = _rebuilt(dataset)
     request = phases.Request(rule_directories=tuple(rules), allow=tuple(allow))
     loaded, settings = phases.load(request)
@@ -68,7 +85,7 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
         seconds=time.monotonic() - began,
         is_applied=bool(edits),
         left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
-        notes=_notes(rebuilt),
+        notes=(*_notes(rebuilt), *trace.notes),
     )
     object.__setattr__(result, REPORT_ATTRIBUTE, report_of(report, loop, None, about))
     return result
@@ -76,12 +93,19 @@ def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequenc
 
 def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN401
     """The report on a dataset alone: a consumer that only reads, so that what it says is the pipeline's own limit."""
-    rebuilt = _rebuilt(dataset)
+    _check(dataset)
+    from advisor.verify.program_state import program_state_kept
+
     loaded, settings = phases.load(phases.Request(rule_directories=tuple(rules)))
-    with letting_go_when_terminated(), temporary_folder("analyze") as folder:
+    with (
+        program_state_kept(dataset) as trace,
+        letting_go_when_terminated(),
+        temporary_folder("analyze") as folder,
+    ):
+        rebuilt = _rebuilt(dataset)
         session = _session(rebuilt, folder, time.monotonic() + 60, lambda progress: None)
         report = phases.analyze_run(session.profile(()), loaded, settings)
-    return replace(report, run_folder="", warnings=(*report.warnings, *_notes(rebuilt)))
+    return replace(report, run_folder="", warnings=(*report.warnings, *_notes(rebuilt), *trace.notes))
 
 
 def analyze_function(
@@ -106,7 +130,7 @@ def is_dataset(target: object) -> bool:
     return hasattr(target, "element_spec") and hasattr(target, "_variant_tensor")
 
 
-def _rebuilt(dataset: Any) -> Rebuilt:  # noqa: ANN401
+def _check(dataset: Any) -> None:  # noqa: ANN401
     """Raises AdvisorError for what is no dataset, for a distributed one, and inside a tf.function."""
     if not is_dataset(dataset):
         what = type(dataset).__name__
@@ -115,6 +139,10 @@ def _rebuilt(dataset: Any) -> Rebuilt:  # noqa: ANN401
     tensorflow = sys.modules["tensorflow"]
     if not tensorflow.executing_eagerly():
         raise AdvisorError("A dataset can only be measured outside of a tf.function, so call advisor there.")
+
+
+def _rebuilt(dataset: Any) -> Rebuilt:  # noqa: ANN401
+    """Raises AdvisorError where nothing of the dataset can be made again."""
     from advisor.verify.rebuild import rebuild
 
     warnings: dict[str, None] = {}
@@ -151,9 +179,14 @@ def _notes(rebuilt: Rebuilt) -> tuple[str, ...]:
     names = dict.fromkeys(rebuilt.opaque)
     if not names:
         return ()
-    return (
-        f"Used as it is, with all that feeds it: {', '.join(names)}. It cannot be made again from the object alone.",
-    )
+    notes = [
+        f"Used as it is, with all that feeds it: {', '.join(names)}. It cannot be made again from the object alone."
+    ]
+    if rebuilt.advanced:
+        notes.append(
+            f"Reading it during the trials changed {', '.join(rebuilt.advanced)}, which could not be put back."
+        )
+    return tuple(notes)
 
 
 def _levels(allow: Sequence[str]) -> frozenset[Safety]:

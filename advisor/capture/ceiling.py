@@ -29,13 +29,10 @@ class Ceiling:
         known = dataset.__dict__.get(_SUBSTITUTE)
         if known is not None and sys.modules["tensorflow"].executing_eagerly():
             return known
-        was_open, self._recorder.is_open = self._recorder.is_open, False
-        try:
+        with self._recorder.paused():
             length = dataset.cardinality()
             length = int(length) if hasattr(length, "numpy") else -1
             result = dataset.take(1).cache().repeat(length if length >= 0 else None)
-        finally:
-            self._recorder.is_open = was_open
         object.__setattr__(dataset, _SUBSTITUTE, result)
         self.replaced += 1
         return result

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any, Protocol
 
+from advisor.capture.patches import Patches
 from advisor.capture.recorder import call_id_of
 from advisor.capture.releases import watch_release
 from advisor.capture.sites import GET_ITER, SiteFinder
@@ -30,7 +31,11 @@ _TRACK = "_tfadv_track"
 class StepFollower(Protocol):
     """Who is told of steps: the `Monitor`, or what stands in for it between two watches of one process."""
 
-    long_call: LongCall | None
+    def call_began(self, call: LongCall) -> None:
+        """A thread may now be inside TensorFlow for long."""
+
+    def call_ended(self, thread_id: int) -> None:
+        """That thread is back in Python."""
 
     def boundary(self, track: Track) -> int:
         """A step of `track` ended and another begins; returns the instant at which it begins."""
@@ -55,8 +60,9 @@ class Consumption:
         self.on_epoch: Callable[[str | None], None] = lambda call_id: None
         """Told the call whose dataset is read from its beginning."""
 
-    def install(self, tensorflow: ModuleType) -> None:
-        """Hook the imported TensorFlow."""
+    def install(self, tensorflow: ModuleType, patches: Patches | None = None) -> None:
+        """Hook the imported TensorFlow; `patches` notes what was replaced."""
+        patches = Patches() if patches is None else patches
         from tensorflow.python.data.ops import iterator_ops
 
         self._executing_eagerly = tensorflow.executing_eagerly
@@ -67,37 +73,37 @@ class Consumption:
             for base in [*tensorflow.compat.v1.data.Dataset.__subclasses__(), dataset]
             if "__iter__" in base.__dict__
         ):
-            cls.__iter__ = self._iter_hook(cls.__iter__)
-        iterator.__next__ = self._next_hook(iterator.__next__)
-        iterator.get_next = self._next_hook(iterator.get_next)
-        dataset.as_numpy_iterator = self._context_hook(dataset.as_numpy_iterator, "as_numpy_iterator")
-        dataset.reduce = self._reduce_hook(dataset.reduce)
+            patches.set(cls, "__iter__", self._iter_hook(cls.__iter__))
+        patches.set(iterator, "__next__", self._next_hook(iterator.__next__))
+        patches.set(iterator, "get_next", self._next_hook(iterator.get_next))
+        numpy_hook = self._context_hook(dataset.as_numpy_iterator, "as_numpy_iterator")
+        patches.set(dataset, "as_numpy_iterator", numpy_hook)
+        patches.set(dataset, "reduce", self._reduce_hook(dataset.reduce))
         tape = tensorflow.GradientTape
-        tape.__enter__ = self._tape_hook(tape.__enter__)
+        patches.set(tape, "__enter__", self._tape_hook(tape.__enter__))
         try:
             from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
-            Function.__call__ = self._function_hook(Function.__call__)
+            patches.set(Function, "__call__", self._function_hook(Function.__call__))
         except (ImportError, AttributeError) as error:
             self._warn(f"Steps inside a tf.function cannot be seen ({error}).")
         try:
-            self._install_distributed()
+            self._install_distributed(patches)
         except (ImportError, AttributeError) as error:
             self._warn(f"Steps of distributed datasets cannot be seen ({error}).")
 
-    def _install_distributed(self) -> None:
+    def _install_distributed(self, patches: Patches) -> None:
         from tensorflow.python.distribute import input_lib
 
         if self._substitute is not None:
-            input_lib.DistributedDataset.__init__ = self._distribution_hook(input_lib.DistributedDataset.__init__)
-            each = input_lib.DistributedDatasetsFromFunction
-            each.__init__ = self._distribution_hook(each.__init__)
+            for distributed in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
+                patches.set(distributed, "__init__", self._distribution_hook(distributed.__init__))
 
         for cls in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
-            cls.__iter__ = self._iter_hook(cls.__iter__, "distributed")
+            patches.set(cls, "__iter__", self._iter_hook(cls.__iter__, "distributed"))
         base = input_lib.DistributedIteratorBase
-        base.__next__ = self._next_hook(base.__next__)
-        base.get_next = self._next_hook(base.get_next)
+        patches.set(base, "__next__", self._next_hook(base.__next__))
+        patches.set(base, "get_next", self._next_hook(base.get_next))
 
     def _distribution_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The ceiling run replaces what is distributed, for the iterators are made from clones of it."""
@@ -293,7 +299,7 @@ class Consumption:
                 raise
             finally:
                 local.function = local.arguments = None
-                self._monitor.long_call = None
+                self._monitor.call_ended(threading.get_ident())
 
         return __call__
 
@@ -310,11 +316,11 @@ class Consumption:
     @contextlib.contextmanager
     def _inside(self, track: Track) -> Iterator[None]:
         """Tell the watchdog that this thread may now be in TensorFlow for long."""
-        self._monitor.long_call = LongCall(track, threading.get_ident(), time.time_ns())
+        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
         try:
             yield
         finally:
-            self._monitor.long_call = None
+            self._monitor.call_ended(threading.get_ident())
 
     def _traced(self, track: Track | None) -> None:
         """Elements are taken inside the function that is being traced: its calls are the steps."""
@@ -329,7 +335,7 @@ class Consumption:
         function.__dict__[_TRACK] = track
         track.begin(time.time_ns())
         self._local.last = track
-        self._monitor.long_call = LongCall(track, threading.get_ident(), time.time_ns())
+        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
 
 
 def _undistributed(dataset: Any) -> Any:  # noqa: ANN401

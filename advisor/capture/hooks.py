@@ -28,7 +28,8 @@ class AfterImport:
         sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
-        """Watch no longer."""
+        """Watch no longer, also for a package that is being imported at this moment."""
+        self._actions.clear()
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 

@@ -2,18 +2,19 @@
 
 In: the start and end of what is to be watched.  Out: a run folder as of `advisor analyze`; the program runs on.
 
-The hooks are put in place once a process and stay; between two watches they record the calls that make datasets, and pass
-everything else through.
+The hooks are in place from `install` to `uninstall`, and during a watch. Between two watches they record the calls that make
+datasets, and pass everything else through. `uninstall` puts the original functions back.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import NoReturn
 
 from advisor.capture.consumption import Consumption
@@ -23,6 +24,7 @@ from advisor.capture.kept import current_seeds
 from advisor.capture.keras_steps import KerasSteps
 from advisor.capture.machine import describe_host
 from advisor.capture.monitor import Monitor
+from advisor.capture.patches import PATCHING, Patches
 from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import MAX_CALLS, Recorder
 from advisor.capture.script import one_line
@@ -37,8 +39,7 @@ from advisor.run_folder import RECORDING_NAME, write_whole
 _PACKAGE = Path(__file__).resolve().parents[1]
 """Both children of ours are run by path: `capture/child.py` and `verify/child.py`."""
 _DATASETS_UNSEEN = (
-    "The datasets were made before the advisor was imported, so their lines are not known: put `from advisor import watch` (or "
-    "AdvisorCallback) above them."
+    "The datasets were made before `advisor.install()` was called, so their lines are not known: call it above them."
 )
 
 
@@ -48,14 +49,15 @@ class _Follower:
     def __init__(self) -> None:
         self.monitor: Monitor | None = None
 
-    @property
-    def long_call(self) -> LongCall | None:
-        return None if self.monitor is None else self.monitor.long_call
-
-    @long_call.setter
-    def long_call(self, call: LongCall | None) -> None:
+    def call_began(self, call: LongCall) -> None:
+        """A thread may now be inside TensorFlow for long."""
         if self.monitor is not None:
-            self.monitor.long_call = call
+            self.monitor.call_began(call)
+
+    def call_ended(self, thread_id: int) -> None:
+        """That thread is back in Python."""
+        if self.monitor is not None:
+            self.monitor.call_ended(thread_id)
 
     def boundary(self, track: Track) -> int:
         """A step begins; between watches nothing is kept of it."""
@@ -73,7 +75,7 @@ class _Follower:
 
 
 class Hooks:
-    """What is in place in this process."""
+    """What can be put in place in this process, and taken away again. Made once; its recording goes on where it stopped."""
 
     def __init__(self) -> None:
         self.follower = _Follower()
@@ -84,13 +86,48 @@ class Hooks:
         self.consumption = Consumption(self.recorder.finder, self.tracks, self.follower, self.warn)
         self.keras = KerasSteps(self.consumption, self.follower, self.warn)
         self.warnings: dict[str, None] = {}
-
-    def install(self) -> None:
-        """Record from now on; TensorFlow and Keras are hooked when they are imported, or now if they are."""
+        self._patches = Patches()
+        self._imports: AfterImport | None = None
+        self._users = 0
+        """How many `acquire` were not followed by a `release` yet."""
+        self.recorder.is_open = False
         os.register_at_fork(after_in_child=self._forget_in_fork)
-        AfterImport(
-            {"tensorflow": self._on_tensorflow, "keras": self.keras.install, "tf_keras": self.keras.install}
-        ).install()
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the hooks are in place."""
+        return self._users > 0
+
+    def acquire(self) -> None:
+        """Put the hooks in place, or count one more user of those in place.
+
+        TensorFlow and Keras are hooked when they are imported, or now if they are.
+        """
+        with PATCHING:
+            self._users += 1
+            if self._users > 1:
+                return
+            self.recorder.is_open = True
+            self._imports = AfterImport(
+                {"tensorflow": self._on_tensorflow, "keras": self._on_keras, "tf_keras": self._on_keras}
+            )
+            self._imports.install()
+
+    def release(self) -> None:
+        """The opposite of `acquire`: with the last user the original functions come back."""
+        with PATCHING:
+            if not self._users:
+                return
+            self._users -= 1
+            if self._users:
+                return
+            self.recorder.is_open = False
+            if self._imports is not None:
+                self._imports.remove()
+            self._patches.restore()
+            if self.watchdog is not None:
+                self.watchdog.stop()
+            self._imports = self.watchdog = self.profiler = None
 
     def warn(self, text: str) -> None:
         """Keep a warning, once, for the recordings to come."""
@@ -98,10 +135,10 @@ class Hooks:
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         try:
-            record_dataset_api(tensorflow, self.recorder, self.warn)
-            self.consumption.install(tensorflow)
+            record_dataset_api(tensorflow, self.recorder, self.warn, self._patches)
+            self.consumption.install(tensorflow, self._patches)
             self.profiler = Profiler(tensorflow)
-            self.profiler.yield_to_script(self.follower.script_profiles)
+            self.profiler.yield_to_script(self.follower.script_profiles, self._patches)
             self.watchdog = Watchdog(self.follower.poll, _never_stuck)
             self.watchdog.start()
         except Exception as error:  # the program goes on whatever happens here
@@ -111,19 +148,58 @@ class Hooks:
             self.follower.monitor.profiler = self.profiler
             self.follower.monitor.watchdog = self.watchdog
 
+    def _on_keras(self, keras: ModuleType) -> None:
+        self.keras.install(keras, self._patches)
+
     def _forget_in_fork(self) -> None:
         """A forked child of the program is not watched."""
         self.recorder.is_open = False
+        self.tracks.after_fork()
         if self.follower.monitor is not None:
             self.follower.monitor.switch_off()
 
 
 @cache
 def hooks() -> Hooks:
-    """Those of this process, put in place by the first call."""
-    made = Hooks()
-    made.install()
-    return made
+    """Those of this process, in place or not."""
+    return Hooks()
+
+
+class Installed:
+    """What `install` returns: used in a `with` statement, it uninstalls at the end of the block."""
+
+    def __enter__(self) -> Installed:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        uninstall()
+
+
+_installs = 0
+"""How many calls of `install` were not followed by `uninstall` yet."""
+_INSTALLS = threading.Lock()
+
+
+def install() -> Installed:
+    """See `advisor.install`."""
+    global _installs
+    if not is_run_by_advisor():
+        with _INSTALLS:
+            _installs += 1
+        hooks().acquire()
+    return Installed()
+
+
+def uninstall() -> None:
+    """See `advisor.uninstall`."""
+    global _installs
+    with _INSTALLS:
+        if not _installs:
+            return
+        _installs -= 1
+    hooks().release()
 
 
 def is_run_by_advisor() -> bool:
@@ -149,6 +225,14 @@ class ProcessWatch:
     def start(self) -> None:
         """Follow the steps from here on; the window opens when they are steady."""
         here = self._hooks
+        here.acquire()
+        try:
+            self._start(here)
+        except BaseException:
+            here.release()
+            raise
+
+    def _start(self, here: Hooks) -> None:
         for track in here.tracks.all():
             track.restart()
         self._monitor = monitor = Monitor(
@@ -171,12 +255,15 @@ class ProcessWatch:
         if monitor is None:
             return False
         ended = _how_it_ended(error)
-        monitor.script_ended(ended.kind)
-        self._hooks.follower.monitor = None
-        is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
-        if is_measured:
-            self._write(ended, monitor)
-        return is_measured
+        try:
+            monitor.script_ended(ended.kind)
+            is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
+            if is_measured:
+                self._write(ended, monitor)
+            return is_measured
+        finally:
+            self._hooks.follower.monitor = None
+            self._hooks.release()
 
     def _write(self, ended: ScriptExit, monitor: Monitor | None = None) -> None:
         monitor = monitor or self._monitor

@@ -66,9 +66,11 @@ class KeptCalls:
         if parent is not None:
             self.inner.setdefault(parent, []).append((call_id, method))
         seeds = current_seeds()
-        if seeds != self._last:
-            self._last = seeds
-        return self._last  # one object for all calls between two draws: a state is 625 numbers
+        last = self._last  # one object for all calls between two draws: a state is 625 numbers
+        if seeds == last:
+            return last
+        self._last = seeds
+        return seeds  # not `_last`: another thread may have set it since
 
     def end(self, call: KeptCall) -> None:
         """The call made a dataset of its own."""

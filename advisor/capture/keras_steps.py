@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from advisor.capture.consumption import Consumption, StepFollower
+from advisor.capture.patches import Patches
 from advisor.model.recording import Scalar
 
 _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
@@ -27,8 +28,9 @@ class KerasSteps:
         self.facts: dict[str, Scalar] = {}
         self._consumption, self._monitor, self._warn = consumption, monitor, warn
 
-    def install(self, keras: ModuleType) -> None:
-        """Hook one Keras; what this version lacks is passed over."""
+    def install(self, keras: ModuleType, patches: Patches | None = None) -> None:
+        """Hook one Keras; what this version lacks is passed over. `patches` notes what was replaced."""
+        patches = Patches() if patches is None else patches
         try:
             model, callbacks = keras.Model, keras.callbacks.CallbackList
         except AttributeError as error:
@@ -36,15 +38,15 @@ class KerasSteps:
             return
         for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
             if name in callbacks.__dict__:
-                setattr(callbacks, name, self._batch_hook(getattr(callbacks, name), self._finish_epoch))
+                patches.set(callbacks, name, self._batch_hook(getattr(callbacks, name), self._finish_epoch))
         for name, word in _LOOPS.items():
             owner = next((cls for cls in model.__mro__ if name in cls.__dict__), None)
             if owner is not None:
-                setattr(owner, name, self._loop_hook(getattr(owner, name), f"keras.{name}"))
+                patches.set(owner, name, self._loop_hook(getattr(owner, name), f"keras.{name}"))
             for suffix, action in (("begin", self._begin), ("end", self._end)):
                 method = f"on_{word}_batch_{suffix}"
                 if method in callbacks.__dict__:
-                    setattr(callbacks, method, self._batch_hook(getattr(callbacks, method), action))
+                    patches.set(callbacks, method, self._batch_hook(getattr(callbacks, method), action))
 
     def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         steps_parameter = "steps_per_epoch" if kind == "keras.fit" else "steps"

@@ -15,7 +15,7 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -75,7 +75,8 @@ class Monitor:
         """Why there is no profile, in one sentence; empty where there is one, or nothing was tried."""
         self.leader: Track | None = None
         """The consumer that the window follows."""
-        self.long_call: LongCall | None = None
+        self._long_calls: dict[int, LongCall] = {}
+        """The calls into TensorFlow that threads are in, by thread."""
         self._out, self._limits, self._tracks = out, limits, tracks
         self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
@@ -89,11 +90,22 @@ class Monitor:
         self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
         """Number of steps at which to look without waiting for the next check: a limit that the user set is kept exactly."""
         self._closed_ns = 0
-        self._executing_since_ns = 0
+        self._executing_since_ns: dict[int, int] = {}
+        """By thread, since when its call was seen inside TensorFlow's executor."""
         self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
         self._stops = 0
+
+    # -- long calls
+
+    def call_began(self, call: LongCall) -> None:
+        """A thread may now be inside TensorFlow for long; each thread is in one such call at most."""
+        self._long_calls[call.thread_id] = call
+
+    def call_ended(self, thread_id: int) -> None:
+        """That thread is back in Python. Calls of other threads go on."""
+        self._long_calls.pop(thread_id, None)
 
     # -- step boundaries
 
@@ -250,6 +262,7 @@ class Monitor:
     def switch_off(self) -> None:
         """Nothing is watched any more (a forked process)."""
         self._is_off = True
+        self._tracks.after_fork()
         self._lock = threading.RLock()  # another thread may have held it while the process forked
 
     # -- the end of the script
@@ -295,27 +308,37 @@ class Monitor:
         if self._is_off:
             return
         with self._lock:
-            call = self.long_call
+            calls = sorted(self._long_calls.copy().values(), key=lambda call: (-call.track.rank, call.start_ns))
             if self._state == "closed":
                 if not self._is_to_end and not self._stops and not self._is_waiting(now):
-                    self._stop_from_outside(call)
+                    self._stop_from_outside(self._call_to_stop(calls))
             elif self._measurement is not None and self._is_by_time:
                 seconds = self._limits.seconds or LOOP_SECONDS
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
                 self._report("profiling", int(elapsed_s), math.ceil(seconds))
                 if elapsed_s >= seconds:
                     self._close("seconds")
-            elif call is not None and self._is_loop(call, now):
-                self._open_by_time(call)
+            else:
+                loop = next((call for call in calls if self._is_loop(call, now)), None)
+                if loop is not None:
+                    self._open_by_time(loop)
 
     def _is_loop(self, call: LongCall, now: int) -> bool:
         """Whether that call has been inside TensorFlow's executor for so long that it must be a loop."""
         if self.profiler is None or self.profiler.is_users_running or not is_executing(call.thread_id):
-            self._executing_since_ns = 0
+            self._executing_since_ns.pop(call.thread_id, None)
             return False
-        if self._executing_since_ns < call.start_ns:
-            self._executing_since_ns = now
-        return now - self._executing_since_ns >= BLOCKED_S * 1e9
+        if self._executing_since_ns.get(call.thread_id, 0) < call.start_ns:
+            self._executing_since_ns[call.thread_id] = now
+        return now - self._executing_since_ns[call.thread_id] >= BLOCKED_S * 1e9
+
+    def _call_to_stop(self, calls: Sequence[LongCall]) -> LongCall | None:
+        """The call of the consumer that was measured, else the main thread's, else any."""
+        main = threading.main_thread().ident
+        wanted = [call for call in calls if call.track is self.leader] + [
+            call for call in calls if call.thread_id == main
+        ]
+        return next(iter([*wanted, *calls]), None)
 
     def _open_by_time(self, call: LongCall) -> None:
         if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from advisor.capture.patches import Patches
+
 _SESSION = "_profiler"
 """Global of TensorFlow's module: the session under way, or None."""
 
@@ -51,8 +53,12 @@ class Profiler:
             self.is_running = False
             self._stop(save=save)
 
-    def yield_to_script(self, on_start: Callable[[], None]) -> None:
-        """Let the script's own sessions win: `on_start` runs before one begins (and must end ours)."""
+    def yield_to_script(self, on_start: Callable[[], None], patches: Patches | None = None) -> None:
+        """Let the script's own sessions win: `on_start` runs before one begins (and must end ours).
+
+        `patches` notes what was replaced.
+        """
+        patches = Patches() if patches is None else patches
 
         @functools.wraps(self._start)
         def start(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -68,7 +74,8 @@ class Profiler:
 
         users_start, users_stop = self._start, self._stop
         for module in (self._api, _module()):
-            module.start, module.stop = start, stop
+            patches.set(module, "start", start)
+            patches.set(module, "stop", stop)
 
 
 def _module() -> Any:  # noqa: ANN401

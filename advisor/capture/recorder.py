@@ -8,12 +8,13 @@ Nothing here may break or change the script: whatever fails inside the recorder 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -81,17 +82,46 @@ class Recorder:
         """`kept` gets what it takes to make each call again (a proof); without it nothing is held on to."""
         self.finder = finder
         self.is_open = True
+        """False: no thread's calls are recorded. See `paused` for one thread."""
         self.kept = kept
         self.data_files = DataFiles()
         self.state = StateWatch(self.calls, warn)
-        self.replacing: Replacing | None = None
-        """Takes the place of every wrapped function while a replay traces the script's functions again."""
+        self.only_thread: int | None = None
+        """Record the calls of this thread alone (`threading.get_ident()`); None: those of every thread."""
         self.dropped = 0
         self._warn = warn
         self._calls: dict[str, Call] = {}
         self._number = 0
         self._lock = threading.Lock()
         self._local = threading.local()
+
+    @property
+    def replacing(self) -> Replacing | None:
+        """Takes the place of every wrapped function while a replay traces the script's functions again, in the thread of the
+        replay: other threads build their own datasets meanwhile.
+        """
+        value: Replacing | None = self._local.__dict__.get("replacing")
+        return value
+
+    @replacing.setter
+    def replacing(self, value: Replacing | None) -> None:
+        self._local.replacing = value
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Calls of this thread in the block go straight to TensorFlow: neither recorded nor replaced."""
+        depth = self._local.__dict__.get("paused", 0)
+        before = self.replacing
+        self._local.paused, self.replacing = depth + 1, None
+        try:
+            yield
+        finally:
+            self._local.paused, self.replacing = depth, before
+
+    def _is_recording(self) -> bool:
+        if not self.is_open or self._local.__dict__.get("paused"):
+            return False
+        return self.only_thread is None or self.only_thread == threading.get_ident()
 
     def calls(self) -> tuple[Call, ...]:
         """All calls so far, in the order in which they ended."""
@@ -111,8 +141,9 @@ class Recorder:
 
         @functools.wraps(original)
         def recorded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            if self.replacing is not None:
-                return self.replacing(original, method, args, kwargs, is_constructor)
+            replacing = self.replacing
+            if replacing is not None:
+                return replacing(original, method, args, kwargs, is_constructor)
             pending = self._begin(method, signature, args, kwargs, is_constructor)
             if pending is None:
                 return original(*args, **kwargs)
@@ -138,7 +169,7 @@ class Recorder:
         kwargs: dict[str, Any],
         is_constructor: bool,
     ) -> _Pending | None:
-        if not self.is_open or signature is None:
+        if signature is None or not self._is_recording():
             return None
         try:
             return self._prepare(method, signature, args, kwargs, is_constructor)
@@ -158,7 +189,8 @@ class Recorder:
         if is_constructor and stack and stack[-1].bound.get("self") is args[0]:
             return None  # a subclass' constructor calling its base's: one dataset, one call
         if len(self._calls) >= MAX_CALLS:
-            self.dropped += 1
+            with self._lock:
+                self.dropped += 1
             return None
         try:
             binding = signature.bind(*args, **kwargs)

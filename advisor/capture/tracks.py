@@ -5,6 +5,7 @@ In: instants from the hooks.  Out: `Consumer` and `StepSeries` of each place.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from array import array
 from typing import Any
@@ -200,16 +201,37 @@ class Tracks:
     """All consumers of a run."""
 
     def __init__(self) -> None:
-        self._tracks: dict[tuple[str, Site | None, str | None], Track] = {}
+        self._tracks: list[Track] = []
+        self._at: dict[tuple[str, Site | None, str | None], list[tuple[threading.Thread, Track]]] = {}
+        """Place -> (the thread that reads there, its consumer)."""
+        self._lock = threading.Lock()
 
     def at(self, kind: str, site: Site | None, library: str | None) -> Track:
-        """The consumer of that kind at that place, new or known."""
-        key = (kind, site, library)
-        track = self._tracks.get(key)
-        if track is None:
-            track = self._tracks[key] = Track(f"c{len(self._tracks)}", kind, site, library)
-        return track
+        """The consumer of that kind at that place, new or known.
+
+        Threads that read at one place at the same time are consumers of their own, for a step of one does not end where another
+        begins. The consumer of a thread that has ended goes to the next one at its place: a thread per epoch is one consumer.
+        """
+        key, thread = (kind, site, library), threading.current_thread()
+        with self._lock:
+            known = self._at.setdefault(key, [])
+            for owner, track in known:
+                if owner is thread:
+                    return track
+            for number, (owner, track) in enumerate(known):
+                if not owner.is_alive():
+                    known[number] = (thread, track)
+                    return track
+            track = Track(f"c{len(self._tracks)}", kind, site, library)
+            known.append((thread, track))
+            self._tracks.append(track)
+            return track
+
+    def after_fork(self) -> None:
+        """In a forked child: another thread may have held the lock while the process forked."""
+        self._lock = threading.Lock()
 
     def all(self) -> list[Track]:
         """In the order in which they first appeared."""
-        return list(self._tracks.values())
+        with self._lock:
+            return list(self._tracks)

@@ -57,11 +57,16 @@ class Watchdog:
         self._poll, self._on_stuck = poll, on_stuck
         self._deadline_ns = 0
         self._why = ""
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="advisor-watchdog", daemon=True)
 
     def start(self) -> None:
         """Begin to watch."""
         self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no longer; the thread ends within `POLL_S`."""
+        self._is_over.set()
 
     def end_within(self, seconds: float, why: str) -> None:
         """End the process if it has not ended by itself by then; the first call counts."""
@@ -69,8 +74,7 @@ class Watchdog:
             self._deadline_ns, self._why = time.time_ns() + int(seconds * 1e9), why
 
     def _run(self) -> None:
-        while True:
-            time.sleep(POLL_S)
+        while not self._is_over.wait(POLL_S):
             now = time.time_ns()
             if self._deadline_ns and now > self._deadline_ns:
                 self._on_stuck(self._why)

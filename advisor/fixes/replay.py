@@ -19,9 +19,8 @@ script's, unless the script's own is complete.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +93,7 @@ class Replay:
         Raises CannotReplay, also where an edit concerns a call that this dataset does not come from.
         """
         try:
-            with self._tf.init_scope(), self._closed_recorder():
+            with self._tf.init_scope(), self._recorder.paused():
                 dataset = self._at(call_id)
         except RecursionError:
             raise CannotReplay(self.name(call_id), "its chain of calls is too long") from None
@@ -125,15 +124,6 @@ class Replay:
             ):
                 return True
         return False
-
-    @contextlib.contextmanager
-    def _closed_recorder(self) -> Iterator[None]:
-        was_open, self._recorder.is_open = self._recorder.is_open, False
-        before, self._recorder.replacing = self._recorder.replacing, None
-        try:
-            yield
-        finally:
-            self._recorder.is_open, self._recorder.replacing = was_open, before
 
     # -- recorded calls
 
@@ -236,7 +226,7 @@ class Replay:
             return value  # one of ours, or the one that is being built
         if kept.parent in self._kept.calls or not self._upstream.is_touched(kept.id):
             return value
-        with self._tf.init_scope(), self._closed_recorder():
+        with self._tf.init_scope(), self._recorder.paused():
             return self._at(kept.id)
 
     # -- links

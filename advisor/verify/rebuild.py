@@ -9,6 +9,7 @@ the source of what stands behind it: it is used as it is, and nothing above it c
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,10 +18,11 @@ from typing import Any
 
 from advisor.capture.dataset_api import record_dataset_api
 from advisor.capture.kept import KeptCalls
+from advisor.capture.patches import PATCHING, Patches
 from advisor.capture.recorder import ID_ATTRIBUTE, ID_PREFIX, Recorder, call_id_of
 from advisor.capture.sites import Place, SiteFinder
-from advisor.model import catalog
 from advisor.model.recording import Call, Site
+from advisor.verify.program_state import state_above
 
 _SOURCES = {
     "_RangeDataset": "range",
@@ -53,6 +55,8 @@ class Rebuilt:
     recorder: Recorder
     opaque: list[str] = field(default_factory=list)
     """Classes of the objects that are used as they are, sources of data apart."""
+    advanced: list[str] = field(default_factory=list)
+    """States of datasets that change when those objects are read."""
 
 
 def rebuild(
@@ -67,6 +71,7 @@ def rebuild(
     finder = _Finder(place)
     recorder = Recorder(finder, warn)
     recorder.kept = KeptCalls()
+    recorder.only_thread = threading.get_ident()
     result = Rebuilt(None, None, recorder)
     with _recorded_api(tf, recorder, warn):
         result.dataset = _Rebuilding(tf, finder, known, result).at(dataset)
@@ -78,23 +83,14 @@ def rebuild(
 @contextmanager
 def _recorded_api(tf: Any, recorder: Recorder, warn: Callable[[str], None]) -> Iterator[None]:  # noqa: ANN401
     """The public API recorded by `recorder` within the block, and afterwards as it was."""
-    from tensorflow.python.autograph.pyct import loader
-
-    owners: list[Any] = [*tf.data.Dataset.__mro__, *tf.compat.v1.data.Dataset.__mro__, loader]
-    for module in (tf.data, tf.compat.v1.data):
-        owners += [module.experimental, module.experimental.service]
-        owners += [getattr(module, name) for name in catalog.READERS]
-        owners += [getattr(module.experimental, name, object) for name in catalog.EXPERIMENTAL_READERS]
-    before = {owner: dict(vars(owner)) for owner in dict.fromkeys(owners) if owner is not object}
-    record_dataset_api(tf, recorder, warn)
-    try:
-        yield
-    finally:
-        recorder.is_open = False
-        for owner, names in before.items():
-            for name, value in names.items():
-                if vars(owner).get(name) is not value:
-                    setattr(owner, name, value)
+    with PATCHING:
+        patches = Patches()
+        try:
+            record_dataset_api(tf, recorder, warn, patches)
+            yield
+        finally:
+            recorder.is_open = False
+            patches.restore()
 
 
 class _Finder(SiteFinder):
@@ -164,11 +160,10 @@ class _Rebuilding:
             method = "from_generator"
         if method is None:
             self._result.opaque.append(kind.lstrip("_"))
+        self._result.advanced += [state for state in state_above(node) if state not in self._result.advanced]
         recorder = self._result.recorder
-        was_open, recorder.is_open = recorder.is_open, False
-        options = self._tf.data.Options()
-        source = node.with_options(options)
-        recorder.is_open = was_open
+        with recorder.paused():
+            source = node.with_options(self._tf.data.Options())
 
         def use_as_it_is(name: str | None = None) -> Any:  # noqa: ANN401
             return source

@@ -86,9 +86,12 @@ class Watch:
                 self._remove_folder()
                 self._tell("Nothing took elements from a dataset while this was watched, so there is no report.")
                 return
-            self.report = _analyze(self.folder)
-            if not self._is_quiet:
-                _print(self.report)
+            from advisor.verify.random_state import random_state_kept
+
+            with random_state_kept():  # rules may draw random numbers
+                self.report = _analyze(self.folder)
+                if not self._is_quiet:
+                    _print(self.report)
         except Exception as failure:
             self._tell(f"There is no report ({_one_sentence(failure)}).")
 
@@ -113,8 +116,9 @@ def watch(
     `warmup`: steps before the measured ones, `steps`: steps to profile (None: until the figures are stable). `quiet`: print
     nothing; `run.report`, `run.folder` and `run.problem` tell all.
 
-    Only datasets made after `from advisor import watch` have lines in the report. Raises `advisor.errors.AdvisorError` for a
-    logdir that cannot be written; once the block has begun nothing raises but the block itself.
+    Only datasets made after `advisor.install()`, or in the block, have lines in the report. Raises
+    `advisor.errors.AdvisorError` for a logdir that cannot be written; once the block has begun nothing raises but the block
+    itself.
     """
     return Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
 
