@@ -27,7 +27,7 @@ from advisor.trace.memory import ALLOCATION, DEALLOCATION, MemoryTable
 from advisor.trace.op_names import is_op_name
 from advisor.trace.plain_text import text
 from advisor.trace.reader import HOST_PLANE, clock_of
-from advisor.trace.wire import Batch, EventColumns, UInts, batches, decode_events
+from advisor.trace.wire import Batch, EventColumns, Ints, UInts, batches, decode_events
 from advisor.trace.xspace import MAX_PS, XSpaceDecodeError, parse_event, parse_xspace
 
 _DROPPED = re.compile(r"\$.*|ThreadpoolListener::.*", re.DOTALL)
@@ -195,17 +195,19 @@ class _LineDecoder:
     def _read_stats(self, events: EventColumns, kept: Flags, kind: Any, group: Any, flags: Any) -> None:  # noqa: ANN401
         """Set kind, group and flags from the stats of the events."""
         step = np.full(len(events), NO_GROUP, np.int32)
-        found = {
-            code: stats[kept[events.stat_event[stats]]]
-            for code, number in self._stats.items()
-            if len(stats := np.flatnonzero(events.stat_id == number))
-        }
-        if (stats := found.get(_GROUP_ID)) is not None:
+        found: dict[int, Ints] = {}
+        for code, number in self._stats.items():
+            stats = np.flatnonzero(events.stat_id == number)
+            if len(stats):
+                found[code] = stats[kept[events.stat_event[stats]]]
+        if _GROUP_ID in found:
+            stats = found[_GROUP_ID]
             group[events.stat_event[stats]] = _small(events.numbers(stats))
-        if (stats := found.get(_IS_EAGER)) is not None:
+        if _IS_EAGER in found:
+            stats = found[_IS_EAGER]
             flags[events.stat_event[stats[events.numbers(stats) != 0]]] |= _EAGER
-        if (stats := found.get(_CORRELATION_ID)) is not None:
-            flags[events.stat_event[stats]] |= _LAUNCH
+        if _CORRELATION_ID in found:
+            flags[events.stat_event[found[_CORRELATION_ID]]] |= _LAUNCH
         # of a step's number and a function's call the one that stands last decides; both are rare
         marks = np.concatenate([found[code] for code in (_STEP_NUM, _FUNCTION_CALL) if code in found] or [_NONE])
         for stat in np.sort(marks).tolist():
@@ -218,8 +220,8 @@ class _LineDecoder:
                     events.string(stat)
                 )
                 kind[event] = int(HostKind.TRACED_CALL if name.startswith("traced") else HostKind.FUNCTION_CALL)
-        if (stats := found.get(_HLO_OP)) is not None:
-            rows = np.unique(events.stat_event[stats])
+        if _HLO_OP in found:
+            rows = np.unique(events.stat_event[found[_HLO_OP]])
             # launches of a GPU's kernels name their op too
             kind[rows[(kind[rows] == HostKind.OTHER) & (flags[rows] & _LAUNCH == 0)]] = int(HostKind.XLA_OP)
         np.copyto(group, step, where=group == NO_GROUP)
