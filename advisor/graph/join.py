@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from advisor.graph.nodes import Forest
 from advisor.model.trace import EventKind, HostTrace, Thread
+from advisor.trace.nesting import nest
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
@@ -27,23 +28,6 @@ MAX_NESTING = 500
 and what is looked up through the levels grows with their number."""
 NOBODY = -1
 """Owner of what belongs to no node."""
-
-
-def nest(start: Ints, end: Ints) -> Rows:
-    """Row of the event that directly encloses each event of a thread (sorted by start, longer first); -1 at the top.
-
-    An event that sticks out of another one (clock rounding) counts as inside it.
-    """
-    parents = np.full(len(start), -1, np.int32)
-    stack: list[tuple[int, int]] = []
-    for row, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        while stack and stack[-1][0] <= begin:
-            stack.pop()
-        if stack:
-            parents[row] = stack[-1][1]
-        if len(stack) < MAX_NESTING:
-            stack.append((finish, row))
-    return parents
 
 
 @dataclass(eq=False)
@@ -79,7 +63,9 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
     parent_node = np.array([NOBODY if n.parent is None else n.parent.index for n in forest.nodes], np.int32)
     nested = []
     for thread in host.threads:
-        part = NestedThread(thread, nest(thread.start_ns, thread.end_ns), np.full(len(thread), NOBODY, np.int32))
+        part = NestedThread(
+            thread, nest(thread.start_ns, thread.end_ns, MAX_NESTING), np.full(len(thread), NOBODY, np.int32)
+        )
         rows = rows_of(thread, EventKind.ITERATOR)
         if len(rows) and len(ids):
             where = np.minimum(np.searchsorted(ids, thread.key[rows]), len(ids) - 1)

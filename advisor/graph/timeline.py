@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import NOBODY, Ints, NestedThread, Rows, join, nearest, nest, rows_of
+from advisor.graph.join import MAX_NESTING, NOBODY, Ints, NestedThread, Rows, join, nearest, rows_of
 from advisor.graph.nodes import Forest
 from advisor.graph.sums import NodeSums, sum_up
 from advisor.model.trace import EventKind, HostTrace
+from advisor.trace.nesting import nest
 
 MULTI_DEVICE_THREAD = "tf_data_multi_device_iterator"
 """Threads that fill the devices' buffers of a distributed dataset: nobody waits for them directly. Source: the thread
@@ -179,14 +180,8 @@ def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, R
     if not len(rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int32)
     start, end = thread.start_ns[rows], thread.end_ns[rows]
-    parent = nest(start, end)
-    top = parent.copy()
-    while True:
-        above = np.where(top >= 0, parent[top], -1)
-        if not (above >= 0).any():
-            break
-        top = np.where(above >= 0, above, top)
-    top = np.where(top >= 0, top, np.arange(len(rows)))
+    parent = nest(start, end, MAX_NESTING)
+    top, depth, end = _settle(parent, end)
     feeds = thread.name.startswith(MULTI_DEVICE_THREAD)
     kind = thread.kind[rows]
     leaf = owner[rows].astype(np.int64)
@@ -205,12 +200,6 @@ def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, R
         activity = Activity(EventKind(top_kind), top_owner, leaf_owner, bool(is_in_function), feeding)
         numbers.append(known.setdefault(activity, len(known)))
     code = np.array(numbers, np.int32)[inverse.reshape(-1)]
-    depths, ends = [0] * len(rows), end.tolist()
-    for row, above_row in enumerate(parent.tolist()):
-        if above_row >= 0:
-            depths[row] = depths[above_row] + 1
-            ends[row] = min(ends[row], ends[above_row])  # an inner event never outlives the outer one
-    depth, end = np.array(depths, np.int32), np.array(ends, np.int64)
     # at one instant: ends first (inner before outer), then starts (outer before inner)
     times = np.concatenate([end, start])
     phase = np.concatenate([np.zeros(len(rows), np.int8), np.ones(len(rows), np.int8)])
@@ -218,3 +207,15 @@ def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, R
     codes = np.concatenate([np.where(parent >= 0, code[parent], -1), code]).astype(np.int32)
     order = np.lexsort((rank, phase, times))
     return times[order], codes[order]
+
+
+def _settle(parent: Rows, end: Ints) -> tuple[Rows, Rows, Ints]:
+    """(outermost enclosing row, how many rows enclose it, end) of each row: an inner event never outlives the outer one."""
+    top = np.where(parent >= 0, parent, np.arange(len(parent), dtype=np.int32))
+    depth = (parent >= 0).astype(np.int32)
+    while True:  # each round looks twice as far up
+        end = np.minimum(end, end[top])
+        above = top[top]
+        if (above == top).all():
+            return top, depth, end
+        depth, top = depth + depth[top], above

@@ -6,9 +6,12 @@ In: columns of starts and ends in one unit.  Out: columns. All is linear in the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from advisor.trace.nesting import nest
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
@@ -81,18 +84,11 @@ def self_times(thread: Rows, start: Ints, duration: Ints) -> Ints:
     is_outermost = outermost(thread, start, end)
     if is_outermost.all():
         return own
-    stack: list[tuple[int, int]] = []
     inner = np.zeros(len(start), np.int64)
-    for row, (begin, finish, is_outer) in enumerate(
-        zip(start.tolist(), end.tolist(), is_outermost.tolist(), strict=True)
-    ):
-        if is_outer:
-            stack = [(finish, row)]
-            continue
-        while stack and stack[-1][0] <= begin:
-            stack.pop()
-        if stack:
-            inner[stack[-1][1]] += finish - begin
-        stack.append((finish, row))
+    bounds = [0, *(np.flatnonzero(np.diff(thread)) + 1).tolist(), len(start)]
+    for first, last in pairwise(bounds):
+        parent = nest(start[first:last], end[first:last])
+        rows = np.flatnonzero(parent >= 0)
+        np.add.at(inner, first + parent[rows], duration[first + rows])
     left: Ints = np.maximum(own - inner, 0)
     return left

@@ -9,25 +9,26 @@ and events are decoded a slice at a time, as in `events`. Events of Python frame
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from advisor.errors import AdvisorError
-from advisor.model.activity import NO_GROUP, HostActivity, HostKind
+from advisor.model.activity import NO_GROUP, Flags, HostActivity, HostKind, Numbers
 from advisor.trace.content import read_profile
 from advisor.trace.devices import DEVICE_PLANE, decode_device, sane_times
-from advisor.trace.events import SLICE, Labels
+from advisor.trace.events import SLICE
 from advisor.trace.files import host_of
+from advisor.trace.labels import Labels
 from advisor.trace.long_names import is_iterator_name
 from advisor.trace.memory import ALLOCATION, DEALLOCATION, MemoryTable
 from advisor.trace.op_names import is_op_name
 from advisor.trace.plain_text import text
 from advisor.trace.reader import HOST_PLANE, clock_of
-from advisor.trace.xspace import MAX_PS, XSpaceDecodeError, parse_raw_events, parse_xspace
+from advisor.trace.wire import Batch, EventColumns, Ints, UInts, batches, decode_events
+from advisor.trace.xspace import MAX_PS, XSpaceDecodeError, parse_event, parse_xspace
 
 _DROPPED = re.compile(r"\$.*|ThreadpoolListener::.*", re.DOTALL)
 """Python frames and the bookkeeping of thread pools: many, and no work of their own."""
@@ -55,8 +56,20 @@ _MEMORY = -2
 _DROP = -1
 _EAGER, _LAUNCH = 1, 2
 """Bits of an event's flags."""
-_STATS = {"group_id": 1, "is_eager": 2, "correlation_id": 3, "hlo_op": 4, "step_num": 5, "tf_function_call": 6}
-"""What `_read_stats` does with each stat."""
+_GROUP_ID, _IS_EAGER, _CORRELATION_ID, _HLO_OP, _STEP_NUM, _FUNCTION_CALL = range(6)
+_STATS = {
+    "group_id": _GROUP_ID,
+    "is_eager": _IS_EAGER,
+    "correlation_id": _CORRELATION_ID,
+    "hlo_op": _HLO_OP,
+    "step_num": _STEP_NUM,
+    "tf_function_call": _FUNCTION_CALL,
+}
+"""The stats that are read of every event."""
+_Part = tuple[Any, ...]
+"""Offset and duration in ps, name, kind, group, flags."""
+_NO_COLUMNS: list[Any] = [np.zeros(0, dtype) for dtype in (np.int64, np.int64, np.int32, np.uint8, np.int32, np.uint8)]
+_NONE = np.zeros(0, np.int64)
 
 
 def read_activity(path: Path) -> HostActivity | None:
@@ -99,16 +112,18 @@ class _HostDecoder:
             if kind >= 0
         }
         memory = self._memory.decoder(plane)
-        for line in plane.lines:
-            columns = _Columns(stat_numbers, judged, labels)
-            zero_ps = (line.timestamp_ns - zero_ns) * 1000
-            for first in range(0, len(line.events), SLICE):
-                columns.add(parse_raw_events(line.events[first : first + SLICE]), zero_ps, memory)
-            self._parts.append(columns.sorted(len(self._threads), zero_ps))
+        lines = list(plane.lines)
+        decoder = _LineDecoder(stat_numbers, judged, labels, memory)
+        parts: list[list[_Part]] = [[] for _ in lines]
+        zero_ps = [(line.timestamp_ns - zero_ns) * 1000 for line in lines]
+        for batch in batches(lines, SLICE):
+            decoder.decode(batch, zero_ps, parts)
+        for line, start, columns in zip(lines, zero_ps, parts, strict=True):
+            self._parts.append(_sorted(columns, len(self._threads), start))
             self._threads.append(text(line.name) or text(line.display_name))
 
     def activity(self, hostname: str, devices: tuple[Any, ...], start_unix_ns: int | None) -> HostActivity:
-        parts = self._parts or [_Columns({}, {}, {}).sorted(0, 0)]
+        parts = self._parts or [_sorted([], 0, 0)]
         start, duration, thread, name, kind, group, flags = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
@@ -130,83 +145,103 @@ class _HostDecoder:
         )
 
 
-class _Columns:
-    """Growing columns of one thread."""
+class _LineDecoder:
+    """Decodes events of one plane: offset and duration in ps, name, kind, group, flags."""
 
-    def __init__(self, stat_numbers: Mapping[str, int], judged: Mapping[int, int], labels: Mapping[int, int]) -> None:
-        self._judged, self._labels = judged, labels
-        self._stats = {stat_numbers[name]: code for name, code in _STATS.items() if name in stat_numbers}
+    def __init__(
+        self,
+        stat_numbers: Mapping[str, int],
+        judged: Mapping[int, int],
+        labels: Mapping[int, int],
+        memory: Callable[[Any, int], None],
+    ) -> None:
+        self._stats = {code: stat_numbers[name] for name, code in _STATS.items() if name in stat_numbers}
         self._stat_names = {number: name for name, number in stat_numbers.items()}
-        self._offset, self._duration = array("q"), array("q")
-        self._name, self._group = array("i"), array("i")
-        self._kind, self._flags = array("B"), array("B")
+        self._memory = memory
+        self._ids = np.array(sorted(judged), np.int64)
+        # one more for names that are missing: a damaged file
+        self._kinds = np.array([*(judged[number] for number in self._ids.tolist()), _DROP], np.int16)
+        self._labels = np.array([*(labels.get(number, 0) for number in self._ids.tolist()), 0], np.int32)
 
-    def add(self, events: Any, zero_ps: int, memory: Any) -> None:  # noqa: ANN401
-        """Append a slice of decoded events; memory events go to `memory`."""
-        judged, labels, reads_stats = self._judged, self._labels, bool(self._stats)
-        # bound once: this loop runs for every event of the profile
-        columns = (self._offset, self._duration, self._name, self._kind, self._group, self._flags)
-        offsets, durations, names, kinds, groups, all_flags = (column.append for column in columns)
-        for event in events:
-            number = event.metadata_id
-            offset, duration = event.offset_ps, event.duration_ps
-            if not (0 <= duration <= MAX_PS and -MAX_PS <= offset <= MAX_PS):
-                continue
-            kind = judged.get(number, _DROP)
-            if kind < 0:
-                if kind == _MEMORY:
-                    memory(event, zero_ps)
-                continue
-            group, flags = NO_GROUP, 0
-            if reads_stats:
-                kind, group, flags = self._read_stats(event.stats, kind)
-            if not duration and event.num_occurrences:
-                continue  # a sum over many events: it has no place in time
-            offsets(offset)
-            durations(duration)
-            names(labels[number])
-            kinds(kind)
-            groups(group)
-            all_flags(flags)
-
-    def _read_stats(self, stats: Any, kind: int) -> tuple[int, int, int]:  # noqa: ANN401
-        """(kind, group, flags) of an event, from its stats."""
-        group, step, flags, is_xla = NO_GROUP, NO_GROUP, 0, False
-        wanted = self._stats
-        for stat in stats:
-            match wanted.get(stat.metadata_id, 0):
-                case 0:
-                    continue
-                case 1:
-                    group = _small(stat.int64_value or stat.uint64_value)
-                case 2:
-                    flags |= _EAGER if (stat.int64_value or stat.uint64_value) else 0
-                case 3:
-                    flags |= _LAUNCH
-                case 4:
-                    is_xla = True
-                case 5:
-                    kind, step = int(HostKind.STEP), _small(stat.int64_value or stat.uint64_value)
-                case 6:
-                    value = self._stat_names.get(stat.ref_value, "") or text(stat.str_value)
-                    kind = int(HostKind.TRACED_CALL if value.startswith("traced") else HostKind.FUNCTION_CALL)
-        if is_xla and kind == HostKind.OTHER and not flags & _LAUNCH:  # launches of a GPU's kernels name their op too
-            kind = int(HostKind.XLA_OP)
-        return kind, step if group == NO_GROUP else group, flags
-
-    def sorted(self, thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:
-        """The columns, sorted by start, longer first: start, duration, thread, name, kind, group, flags."""
-        start, duration = sane_times(self._offset, self._duration, zero_ps)
-        order = np.lexsort((-duration, start))
-        return (
-            start[order],
-            duration[order],
-            np.full(len(order), thread, np.int32),
-            np.frombuffer(self._name, np.int32)[order],
-            np.frombuffer(self._kind, np.uint8)[order],
-            np.frombuffer(self._group, np.int32)[order],
-            np.frombuffer(self._flags, np.uint8)[order],
+    def decode(self, batch: Batch, zero_ps: Sequence[int], parts: list[list[_Part]]) -> None:
+        """Add the columns of each slice to those of its line; memory events go to the memory table."""
+        events = decode_events(batch.encoded)
+        offset, duration = events.offset_ps, events.duration_ps
+        place = np.searchsorted(self._ids, events.metadata_id)
+        is_known = np.append(self._ids, 0)[place] == events.metadata_id
+        place = np.where(is_known & (place < len(self._ids)), place, len(self._ids))
+        kind = self._kinds[place]
+        is_possible = (duration >= 0) & (duration <= MAX_PS) & (offset >= -MAX_PS) & (offset <= MAX_PS)
+        piece = np.repeat(np.arange(len(batch.count)), batch.count)
+        for event in np.flatnonzero(is_possible & (kind == _MEMORY)).tolist():
+            self._memory(parse_event(batch.encoded[event]), zero_ps[batch.line[piece[event]]])
+        group, flags = np.full(len(events), NO_GROUP, np.int32), np.zeros(len(events), np.uint8)
+        # a sum over many events has no place in time
+        kept = is_possible & (kind >= 0) & ((duration != 0) | (events.num_occurrences == 0))
+        self._read_stats(events, kept, kind, group, flags)
+        rows = np.flatnonzero(kept)
+        columns = (
+            offset[rows],
+            duration[rows],
+            self._labels[place[rows]],
+            kind[rows].astype(np.uint8),
+            group[rows],
+            flags[rows],
         )
+        bounds = np.searchsorted(piece[rows], np.arange(len(batch.count) + 1)).tolist()
+        for line, begin, end in zip(batch.line, bounds, bounds[1:], strict=False):
+            parts[line].append(tuple(column[begin:end] for column in columns))
+
+    def _read_stats(self, events: EventColumns, kept: Flags, kind: Any, group: Any, flags: Any) -> None:  # noqa: ANN401
+        """Set kind, group and flags from the stats of the events."""
+        step = np.full(len(events), NO_GROUP, np.int32)
+        found: dict[int, Ints] = {}
+        for code, number in self._stats.items():
+            stats = np.flatnonzero(events.stat_id == number)
+            if len(stats):
+                found[code] = stats[kept[events.stat_event[stats]]]
+        if _GROUP_ID in found:
+            stats = found[_GROUP_ID]
+            group[events.stat_event[stats]] = _small(events.numbers(stats))
+        if _IS_EAGER in found:
+            stats = found[_IS_EAGER]
+            flags[events.stat_event[stats[events.numbers(stats) != 0]]] |= _EAGER
+        if _CORRELATION_ID in found:
+            flags[events.stat_event[found[_CORRELATION_ID]]] |= _LAUNCH
+        # of a step's number and a function's call the one that stands last decides; both are rare
+        marks = np.concatenate([found[code] for code in (_STEP_NUM, _FUNCTION_CALL) if code in found] or [_NONE])
+        for stat in np.sort(marks).tolist():
+            event = int(events.stat_event[stat])
+            if events.stat_id[stat] == self._stats.get(_STEP_NUM):
+                kind[event] = int(HostKind.STEP)
+                step[event] = _small(events.numbers(np.array([stat])))[0]
+            else:
+                name = self._stat_names.get(int(events.references(np.array([stat]))[0]), "") or text(
+                    events.string(stat)
+                )
+                kind[event] = int(HostKind.TRACED_CALL if name.startswith("traced") else HostKind.FUNCTION_CALL)
+        if _HLO_OP in found:
+            rows = np.unique(events.stat_event[found[_HLO_OP]])
+            # launches of a GPU's kernels name their op too
+            kind[rows[(kind[rows] == HostKind.OTHER) & (flags[rows] & _LAUNCH == 0)]] = int(HostKind.XLA_OP)
+        np.copyto(group, step, where=group == NO_GROUP)
+
+
+def _sorted(parts: Sequence[_Part], thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:
+    """The columns of a line, sorted by start, longer first: start, duration, thread, name, kind, group, flags."""
+    columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else _NO_COLUMNS
+    offset, length, name, kind, group, flags = columns
+    start, duration = sane_times(offset, length, zero_ps)
+    order = np.lexsort((-duration, start))
+    return (
+        start[order],
+        duration[order],
+        np.full(len(order), thread, np.int32),
+        name[order],
+        kind[order],
+        group[order],
+        flags[order],
+    )
 
 
 def _judge(name: str) -> int:
@@ -223,6 +258,8 @@ def _judge(name: str) -> int:
     return int(HostKind.OP if is_op_name(name) else HostKind.OTHER)
 
 
-def _small(value: int) -> int:
-    """A group's number, or NO_GROUP where it fits no int32 (a damaged file)."""
-    return value if 0 <= value < 2**31 else NO_GROUP
+def _small(values: UInts) -> Numbers:
+    """Groups' numbers, NO_GROUP where one fits no int32 (a damaged file)."""
+    return np.where(values < np.uint64(2**31), values, np.uint64(0)).astype(np.int32) + np.where(
+        values < np.uint64(2**31), 0, NO_GROUP
+    ).astype(np.int32)

@@ -126,7 +126,7 @@ class _DeviceDecoder:
                 kinds.append(DeviceKind.XLA_OP if is_xla_line else _kind(name, details, stats))
                 eager.append(bool(stats.get("is_eager")))
                 half.append(self._is_half(self._event_names.get(event.metadata_id, ""), str(stats.get("shape", ""))))
-        start, length = sane_times(offset, duration, zero_ps)
+        start, length = sane_times(np.frombuffer(offset, np.int64), np.frombuffer(duration, np.int64), zero_ps)
         order = np.lexsort((-length, start))
         columns = [np.frombuffer(column, np.int32)[order] for column in numbers.values()]
         codes = [np.frombuffer(column, np.uint8)[order] for column in (kinds, eager, half)]
@@ -211,11 +211,11 @@ class _DeviceDecoder:
         return known
 
 
-def sane_times(offset: array[int], duration: array[int], zero_ps: int) -> tuple[Picoseconds, Picoseconds]:
+def sane_times(offset: Picoseconds, duration: Picoseconds, zero_ps: int) -> tuple[Picoseconds, Picoseconds]:
     """Starts and durations of events, kept between 0 and `MAX_PS`."""
     zero = min(max(zero_ps, -MAX_PS), MAX_PS)
-    start = np.clip(np.frombuffer(offset, np.int64), -2 * MAX_PS, 2 * MAX_PS) + zero
-    return np.clip(start, 0, MAX_PS), np.clip(np.frombuffer(duration, np.int64), 0, MAX_PS)
+    start = np.clip(offset, -2 * MAX_PS, 2 * MAX_PS) + zero
+    return np.clip(start, 0, MAX_PS), np.clip(duration, 0, MAX_PS)
 
 
 def _name_op(said: str, hlo: str) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from advisor.model.trace import EventKind, IteratorFacts, Thread
+from advisor.model.trace import EventKind, IteratorFacts, Keys, Thread
 from advisor.trace.plain_text import text
 
 Parameter = str | int | float | bool
@@ -24,6 +24,10 @@ _OWN_FIELDS = frozenset({"id", "parent_id", "name", "shapes", "types", "group_id
 """Stats that are fields of `IteratorFacts` or speak of the event, not of the iterator."""
 UNAVAILABLE = "unavailable"
 """tf.data writes this where it could not take the iterator's lock at once (`kTraceInfoUnavailable`)."""
+
+
+_LARGEST_FILL = 2**40
+"""No buffer holds so many elements."""
 
 
 @dataclass(slots=True)
@@ -57,10 +61,16 @@ class IteratorTable:
             known = {name: before.get(name, value) if value == UNAVAILABLE else value for name, value in stats.items()}
         self._last[iterator_id] = _LastCall(start_ps, parent_id, long_name, known)
 
-    def add_fill(self, iterator_id: int, elements: int) -> None:
-        """Count one call that found `elements` in the buffer."""
-        self._fill_sum[iterator_id] = self._fill_sum.get(iterator_id, 0) + elements
-        self._fill_count[iterator_id] = self._fill_count.get(iterator_id, 0) + 1
+    def add_fills(self, iterator_ids: Keys, elements: Keys) -> None:
+        """Count calls that found so many elements in the buffers of these iterators."""
+        ids, number, count = np.unique(iterator_ids, return_inverse=True, return_counts=True)
+        if len(elements) and int(elements.max()) >= _LARGEST_FILL:  # a damaged file: sums must not overflow
+            elements = np.where(elements < _LARGEST_FILL, elements, np.uint64(0))
+        total = np.zeros(len(ids), np.uint64)
+        np.add.at(total, number.reshape(-1), elements)
+        for iterator_id, fill, calls in zip(ids.tolist(), total.tolist(), count.tolist(), strict=True):
+            self._fill_sum[iterator_id] = self._fill_sum.get(iterator_id, 0) + fill
+            self._fill_count[iterator_id] = self._fill_count.get(iterator_id, 0) + calls
 
     def facts(self, threads: Iterable[Thread]) -> dict[int, IteratorFacts]:
         """The facts of every iterator seen, with their calls counted on the decoded threads."""

@@ -96,7 +96,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
             is_jax |= any(metadata.name.startswith(JAX_CALL) for metadata in plane.event_metadata.values())
             lines = _busiest(plane.lines)
             unread += len(plane.lines) - len(lines)
-            threads += [decoder.decode(line) for line in lines]
+            threads += decoder.decode(lines)
             dropped += decoder.num_dropped
         else:
             planes.append(PlaneFacts(text(plane.name), len(plane.lines), _num_events(plane)))

@@ -20,8 +20,8 @@ __all__ = [
     "XSpaceDecodeError",
     "clock_of",
     "message_class",
+    "parse_event",
     "parse_events",
-    "parse_raw_events",
     "parse_xspace",
 ]
 
@@ -56,14 +56,13 @@ def parse_events(encoded: Sequence[bytes]) -> Sequence[Any]:
 
     Events at an impossible time or of a negative duration are left out: whatever is added up of the others fits int64.
     """
-    events = parse_raw_events(encoded)
+    events = _parse("XEvents", message_class("XLine")(events=encoded).SerializeToString()).events
     return [event for event in events if 0 <= event.duration_ps <= MAX_PS and -MAX_PS <= event.offset_ps <= MAX_PS]
 
 
-def parse_raw_events(encoded: Sequence[bytes]) -> Sequence[Any]:
-    """The same with all events: for loops over very many, which look at the times themselves."""
-    events: Sequence[Any] = _parse("XEvents", message_class("XLine")(events=encoded).SerializeToString()).events
-    return events
+def parse_event(encoded: bytes) -> Any:  # noqa: ANN401
+    """Decode one event, whatever its times; `XSpaceDecodeError` if it is damaged."""
+    return _parse("XEvent", encoded)
 
 
 def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
