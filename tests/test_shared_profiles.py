@@ -72,7 +72,9 @@ def test_verdict_on_one_step_agrees_with_the_overview(folder):
     assert overview.num_steps == 1
     waited = (overview.breakdown.input_ns - overview.breakdown.to_device_ns) / overview.breakdown.total_ns
     assert analysis.verdict.input_wait_share == waited
-    assert f"In the only step of the profile, {format_share(waited)} of {format_ns(overview.step_ns)}" in text_of(folder)
+    assert f"In the only step of the profile, {format_share(waited)} of {format_ns(overview.step_ns)}" in text_of(
+        folder
+    )
     assert "too few to tell" not in text_of(folder)
     told = [line for line in overview.next_steps if "waiting for input" in line]
     assert all(line.startswith(format_share(waited)) for line in told)

@@ -29,9 +29,17 @@ def console_for_people(to_stderr: bool = False) -> Console:
     """The console for what people read: stdout, or stderr where stdout belongs to JSON."""
     from rich.console import Console
 
+    class ReportConsole(Console):
+        """Rich ends the program with 1 where the reader of a pipe has left, which is the exit code of `--fail-on`."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     stream = sys.stderr if to_stderr else sys.stdout
     has_width = stream.isatty() or "COLUMNS" in os.environ
-    return Console(file=stream, width=None if has_width else PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+    return ReportConsole(
+        file=stream, width=None if has_width else PIPE_WIDTH, highlight=False, markup=False, emoji=False
+    )
 
 
 def progress_line(is_quiet: bool) -> contextlib.AbstractContextManager[Any]:
@@ -73,12 +81,15 @@ def emit_html(report: Report, html_path: Path | None) -> None:
 
 
 def show_failure(report: Report) -> None:
-    """What a script that failed after its window wrote to stderr: its own traceback, untouched."""
+    """What a script that failed after its window wrote to stderr: its own traceback, lines of thousands of characters cut."""
+    from advisor.long_lines import shorten_lines
+
     recording = report.analysis.recording
     if recording is None or recording.script_exit.code == 0:
         return
     with contextlib.suppress(OSError):
-        sys.stderr.buffer.write((Path(report.run_folder) / "script.err").read_bytes())
+        text = (Path(report.run_folder) / "script.err").read_text("utf-8", errors="replace")
+        sys.stderr.write(shorten_lines(text))
         sys.stderr.flush()
 
 

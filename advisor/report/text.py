@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from advisor import units
+from advisor.long_lines import shorten_line
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
@@ -182,7 +183,7 @@ def _diff(diff: str) -> Text:
     text = Text(overflow="fold")
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
     for number, line in enumerate(lines):
-        text.append(("\n" if number else "") + clean(line), "green" if line.startswith("+") else "red")
+        text.append(("\n" if number else "") + clean(shorten_line(line)), "green" if line.startswith("+") else "red")
     return text
 
 

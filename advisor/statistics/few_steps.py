@@ -27,7 +27,9 @@ def tell_few_steps(analysis: Analysis) -> Analysis:
     count, step_ns, share = measured
     which = "the only step" if count == 1 else f"the {format_count(count)} steps"
     length = format_ns(step_ns) if count == 1 else f"{format_ns(step_ns)} each (mean)"
-    others = "One step does" if count == 1 else "So few steps do" if count < MIN_STEPS else "Steps that share no request do"
+    others = (
+        "One step does" if count == 1 else "So few steps do" if count < MIN_STEPS else "Steps that share no request do"
+    )
     sentence = (
         f"In {which} of the profile, {format_share(share)} of {length} was spent waiting for the input pipeline. "
         f"{others} not show whether input is the problem in the whole training: capture a longer window."

@@ -26,8 +26,14 @@ def analysis_of(count):
 @pytest.mark.parametrize(
     ("count", "says"),
     [
-        (1, "In the only step of the profile, 80 % of 10 ms was spent waiting for the input pipeline. One step does not"),
-        (2, "In the 2 steps of the profile, 80 % of 10 ms each (mean) was spent waiting for the input pipeline. So few"),
+        (
+            1,
+            "In the only step of the profile, 80 % of 10 ms was spent waiting for the input pipeline. One step does not",
+        ),
+        (
+            2,
+            "In the 2 steps of the profile, 80 % of 10 ms each (mean) was spent waiting for the input pipeline. So few",
+        ),
     ],
 )
 def test_steps_of_the_pipeline_are_told_where_the_profile_has_no_overview(count, says):
