@@ -213,7 +213,8 @@ def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = st
         listed = ", ".join(f"{show(value)} on {count}" for value, count in counts[:6])
         return [f"Between hosts {what} not the same: {listed} hosts."]
     return [
-        f"On {few([name for name, each in told.items() if each == value])} {what} {show(value)}, on {number} others {show(usual)}."
+        f"On {few([name for name, each in told.items() if each == value])} {what} {show(value)}, "
+        f"on {number} others {show(usual)}."
         for value, _ in counts[1:]
     ]
 
