@@ -5,6 +5,7 @@ In: the command line.  Out: the report on stdout, everything else on stderr, and
     0  analysed            1  analysed, and --fail-on matched       2  could not: one sentence says what, where, what to do
     3  the script failed before anything was measured               130  interrupted (143: by SIGTERM)
     4  `fix`: --fail-on matched, and the changes are proved on the pipeline alone
+                                                                    141  the reader of the output left (`| head`)
 
 Importing this module imports click and nothing heavier: `advisor --help` has to feel instant.
 """
@@ -37,6 +38,10 @@ EXIT_FAILED = 2
 EXIT_INTERRUPTED = 130
 EXIT_SIGNALLED = 128
 """And the signal's number, as shells say it."""
+MAX_MESSAGE = 2_000
+"""Characters of an error."""
+EXIT_BROKEN_PIPE = 141
+"""128 + SIGPIPE: what other tools end with when the reader of their output leaves. Never 0 or 1, which a gate would read."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -58,9 +63,12 @@ def main(args: Sequence[str] | None = None) -> int:
         if isinstance(ended, Terminated):
             return _fail("Terminated.", EXIT_SIGNALLED + ended.number)
         return _fail("Interrupted.", EXIT_INTERRUPTED)
-    except BrokenPipeError:  # `| head` has seen enough; Python must not complain at exit either
+    except (
+        _ReaderLeft,
+        BrokenPipeError,
+    ):  # the reader of the pipe has left (`| head`); Python must not complain at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+        return EXIT_BROKEN_PIPE
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         return _fail(f"The system said no{where}: {error.strerror or error}.", EXIT_FAILED)
@@ -73,8 +81,19 @@ def main(args: Sequence[str] | None = None) -> int:
         )
 
 
+class _ReaderLeft(Exception):
+    """Nobody reads the output any more."""
+
+
 class _Commands(click.Group):
     """The group imports a command's module when it needs it."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command. Click would end the process with 1 when the reader of a pipe has left."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ReaderLeft from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -95,6 +114,8 @@ def advisor() -> None:
 
 def _fail(message: str, code: int) -> int:
     line = "".join(map(_visible, " ".join(message.split())))
+    if len(line) > MAX_MESSAGE:  # an error that quotes a line of a generated file
+        line = f"{line[:MAX_MESSAGE]}... ({len(line) - MAX_MESSAGE:,} more characters)"
     with contextlib.suppress(OSError):
         click.echo(f"error: {line}", err=True)
     return code

@@ -218,12 +218,20 @@ def _analyze_saved_run(
 
 
 def _write_reports(report: Report, folder: Path) -> None:
-    """report.json and report.html into a run folder. Raises AdvisorError when they cannot be written."""
+    """report.json and report.html into a run folder.
+
+    Raises AdvisorError when they cannot be written, or would replace files of the same names that are not ours.
+    """
+    from advisor.outputs import check_output
+    from advisor.own_files import FileKind
     from advisor.report.html import REPORT_HTML_NAME, write_html
     from advisor.report.json import REPORT_NAME, report_to_dict, write_report
 
-    write_report(report, folder / REPORT_NAME)
-    write_html(report_to_dict(report), folder / REPORT_HTML_NAME)
+    json_path, html_path = folder / REPORT_NAME, folder / REPORT_HTML_NAME
+    check_output("The folder's", json_path, FileKind.REPORT)
+    check_output("The folder's", html_path, FileKind.HTML)
+    write_report(report, json_path)
+    write_html(report_to_dict(report), html_path)
 
 
 def _analyze_script(

@@ -7,6 +7,7 @@ fails and it was not there before; files written whole or not at all.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import BinaryIO
 
 from advisor.errors import AdvisorError
 from advisor.locations import reading
+from advisor.own_files import FileKind, is_own_file
 from advisor.sandbox.temporary import remove_on_death, temporary_folder
 
 RECORDING_NAME = "recording.json"
@@ -23,6 +25,12 @@ PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 _FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json")
 _FOLDER = "plugins"
 """Where TensorBoard looks for profiles, and capture puts them: `plugins/profile/<time>/<host>.xplane.pb`."""
+
+
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
+_STANDARD = {"stdout": 1, "stderr": 2}
+_KINDS = {RECORDING_NAME: FileKind.RECORDING, "report.json": FileKind.REPORT, "report.html": FileKind.HTML}
+"""Files of a run folder that are recognised by how they begin."""
 
 
 @contextmanager
@@ -128,7 +136,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises AdvisorError when it cannot be written.
     """
     try:
-        if path.exists() and not path.is_file():  # /dev/stdout, a named pipe: nothing to replace
+        number = descriptor_of(path)
+        if number is not None:
+            with os.fdopen(os.dup(number), "wb") as file:
+                yield file
+            return
+        if path.exists() and not path.is_file():  # a device, a named pipe: nothing to replace
             with path.open("wb") as file:
                 yield file
             return
@@ -147,6 +160,17 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise AdvisorError(f"Cannot write {path}: {error.strerror or error}.") from None
 
 
+def descriptor_of(path: Path) -> int | None:
+    """The open file of this process that a path such as `/dev/stdout` or `/dev/fd/3` stands for; None for any other path.
+
+    Behind it may be a file that the shell redirects to: it is written to, and `/dev/stdout` itself is never replaced.
+    """
+    match = _DESCRIPTOR.fullmatch(str(path))
+    if match is None:
+        return None
+    return _STANDARD.get(match[1]) if match[1] is not None else int(match[2])
+
+
 def _umask() -> int:
     mask = os.umask(0o022)  # the only way to read it
     os.umask(mask)
@@ -156,7 +180,8 @@ def _umask() -> int:
 def _check_replaceable(folder: Path) -> None:
     """Raise AdvisorError unless the folder is empty or holds one run of ours and nothing else.
 
-    A user's own captures may lie in `plugins/profile` too, so more than one profile there is not ours to delete.
+    A file that only has the name of one of ours is not ours. A user's own captures may lie in `plugins/profile` too, so more
+    than one profile there is not ours to delete.
     """
     if not folder.is_dir():
         raise AdvisorError(f"{folder} is a file; name a folder with --out.")
@@ -167,6 +192,7 @@ def _check_replaceable(folder: Path) -> None:
         and names <= {*_FILES, _FOLDER}
         and all(path.name.endswith(PROFILE_SUFFIXES) for path in profiles)
         and len({path.parent for path in profiles}) <= 1
+        and all(is_own_file(folder / name, kind) for name, kind in _KINDS.items() if name in names)
     )
     if names and not is_ours:
         raise AdvisorError(

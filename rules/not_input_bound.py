@@ -40,7 +40,9 @@ class NotInputBound(Rule):
         """One note with the next step, where the verdict is that input is no problem."""
         verdict = analysis.verdict
         share = verdict.input_wait_share
-        if verdict.is_input_bound or share is None or verdict.steps is None or share >= self.max_wait_share:
+        if verdict.is_input_bound or verdict.level == "unknown":
+            return
+        if share is None or verdict.steps is None or share >= self.max_wait_share:
             return
         yield Note(
             f"A step takes {format_ns(verdict.steps.median_ns)} and waits {format_share(share)} of it for input; a pipeline that "

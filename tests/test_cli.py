@@ -170,14 +170,16 @@ def test_wrong_settings_are_told_before_anything_is_run(tmp_path, monkeypatch, c
     assert "Did you mean steps?" in capsys.readouterr().err
 
 
-def test_reader_that_leaves_is_no_error(run):
+@pytest.mark.parametrize("options", ["", "--json -", "--fail-on any"])
+def test_reader_that_leaves_ends_the_command_as_sigpipe_does(options, run):
+    """Not with 1, which says that --fail-on matched, nor with 0, which says that it did not."""
     done = subprocess.run(
-        f"{sys.executable} -m advisor analyze --json - {run} | head -c 10; echo ${{PIPESTATUS[0]}}",
+        f"{sys.executable} -m advisor analyze {options} {run} | true; echo ${{PIPESTATUS[0]}}",
         shell=True, executable="/bin/bash", capture_output=True, text=True,
     )  # fmt: skip
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
-    assert done.stdout.splitlines()[-1].endswith("0")
+    assert done.stderr == "" or options == "--json -"
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    assert done.stdout.splitlines()[-1] == "141"
 
 
 def test_ascii_terminal(run):

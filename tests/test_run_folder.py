@@ -14,7 +14,11 @@ def make_run(folder: Path) -> Path:
     profile = folder / "plugins/profile/2026_01_01_00_00_00"
     profile.mkdir(parents=True)
     (profile / "vm.xplane.pb").write_bytes(b"")
-    for name in ("recording.json", "host.json", "script.out", "report.json"):
+    (folder / "recording.json").write_text('{"target":"train.py","host":{"hostname":"vm"}}')
+    (folder / "report.json").write_text(
+        '{\n  "schema_version": 1,\n  "advisor_version": "0.1.0",\n  "target": "train.py"\n}'
+    )
+    for name in ("host.json", "script.out"):
         (folder / name).write_text("old")
     return folder
 
@@ -51,6 +55,16 @@ def test_a_folder_with_files_of_the_users_is_refused_and_untouched(tmp_path, nam
     with pytest.raises(AdvisorError, match="not an earlier run's"), new_run_folder(run, "train"):
         pass
     assert files(run) == before
+
+
+@pytest.mark.parametrize("name", ["recording.json", "report.json", "report.html"])
+def test_files_that_only_have_the_names_of_ours_are_refused_and_untouched(tmp_path, name):
+    run = make_run(tmp_path / "run")
+    (run / name).write_text('{"take": 3, "recorded": "at home"}')
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with pytest.raises(AdvisorError, match="not an earlier run's"), new_run_folder(run, "train"):
+        pass
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 def test_a_logdir_of_others_is_refused(tmp_path):

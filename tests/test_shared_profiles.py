@@ -18,6 +18,7 @@ from advisor.engine import load_rules
 from advisor.report.json import report_to_dict
 from advisor.report.text import print_report
 from advisor.settings import Settings
+from advisor.units import format_ns, format_share
 
 PROFILES = Path(__file__).parents[1] / "../shared/profiles"
 pytestmark = pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout")
@@ -57,11 +58,26 @@ def test_synchronous_is_the_simplest_pipeline_without_prefetch():
     assert "Iterator::Model::BatchV2: 1 call, batch_size 128" in text_of("cpu-tf23-synchronous")
 
 
-def test_one_unmarked_step_is_too_little_for_a_verdict():
+def test_one_unmarked_step_is_told_as_one_step():
     verdict = report_of("cpu-tf23-synchronous").analysis.verdict
-    assert verdict.input_wait_share is None
-    assert "too few to tell whether input is the problem" in verdict.sentence
-    assert "The longest wait for an element in it was 720 us." in verdict.sentence
+    assert (verdict.level, verdict.is_input_bound, verdict.max_speedup) == ("unknown", False, None)
+    assert "In the only step of the profile, 0.9 % of 82.2 ms was spent waiting" in verdict.sentence
+    assert "The longest request for an element took 720 us." in verdict.sentence
+
+
+@pytest.mark.parametrize("folder", ["gpu-tf24-prefetch", "gpu-tf24-multi-gpu", "gpu-tf24-many-kernels"])
+def test_verdict_on_one_step_agrees_with_the_overview(folder):
+    analysis = report_of(folder).analysis
+    overview = analysis.statistics.overview
+    assert overview.num_steps == 1
+    waited = (overview.breakdown.input_ns - overview.breakdown.to_device_ns) / overview.breakdown.total_ns
+    assert analysis.verdict.input_wait_share == waited
+    assert f"In the only step of the profile, {format_share(waited)} of {format_ns(overview.step_ns)}" in text_of(
+        folder
+    )
+    assert "too few to tell" not in text_of(folder)
+    told = [line for line in overview.next_steps if "waiting for input" in line]
+    assert all(line.startswith(format_share(waited)) for line in told)
 
 
 @pytest.mark.parametrize("folder", ["cpu-tf23-mirrored", "gpu-tf25-mirrored"])

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.long_lines import shorten_lines
 from advisor.model.codec import decode, encode
 from advisor.model.recording import Recording, ScriptExit
 from advisor.sandbox.private_run import PrivateRun, Target, private_run
@@ -284,7 +285,7 @@ def _failure(path: Path) -> dict[str, str]:
 def _show(path: Path) -> None:
     """The script's own stderr, as it wrote it."""
     with contextlib.suppress(OSError):
-        sys.stderr.write(path.read_text("utf-8", errors="replace"))
+        sys.stderr.write(shorten_lines(path.read_text("utf-8", errors="replace")))
         sys.stderr.flush()
 
 

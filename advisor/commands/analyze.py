@@ -13,6 +13,7 @@ import click
 from advisor.commands.output import (
     EXIT_MATCHED,
     check_fail_on,
+    check_report_outputs,
     console_for_people,
     emit_html,
     emit_json,
@@ -58,6 +59,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     """
     from advisor import phases
 
+    check_report_outputs(json_path, html_path)
     request = request_of(target, args, options)
     rules, settings = phases.load(request)
     check_fail_on(fail_on, rules)

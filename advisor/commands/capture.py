@@ -14,6 +14,7 @@ import click
 from advisor.commands.output import (
     EXIT_MATCHED,
     check_fail_on,
+    check_report_outputs,
     console_for_people,
     emit_html,
     emit_json,
@@ -93,6 +94,7 @@ def command(
         raise click.UsageError(f"--no-report makes no report, which {useless} needs.")
     if source is not None and not source.is_file():
         raise click.UsageError(f"--source {source}: there is no such script.")
+    check_report_outputs(json_path, html_path)
     workers = parse_addresses(",".join(addresses))
     loaded, settings = phases.load(phases.Request(rule_directories=rules))
     check_fail_on(fail_on, loaded)

@@ -35,6 +35,11 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
 
     if options["out"] is not None:
         raise click.UsageError("--out names one run folder; the two runs of a comparison get new ones.")
+    if json_path not in (None, "-"):
+        from advisor.outputs import check_output
+        from advisor.own_files import FileKind
+
+        check_output("--json", Path(json_path or ""), FileKind.COMPARISON)
     requests = [_request(target, options) for target in (before, after)]
     if requests[0].is_saved_run != requests[1].is_saved_run:
         raise click.UsageError("Compare two scripts, or two saved runs, not one with the other.")
@@ -61,12 +66,13 @@ def _request(target: str, options: dict[str, Any]) -> Request:
 def _emit_json(comparison: RunComparison, json_path: str | None) -> None:
     if json_path is None:
         return
+    from advisor.outputs import write_output
+    from advisor.own_files import FileKind
     from advisor.report.comparison_json import comparison_to_bytes
-    from advisor.run_folder import write_whole
 
     data = comparison_to_bytes(comparison)
     if json_path == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
     else:
-        write_whole(Path(json_path), data)
+        write_output("--json", Path(json_path), FileKind.COMPARISON, data)

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import click
 
 from advisor.errors import AdvisorError
-from advisor.run_folder import whole_file
+from advisor.outputs import check_output, output_file
+from advisor.own_files import MARKDOWN_MARK, FileKind, read_head
 
 FORMATS = ("perfetto", "csv", "sarif", "markdown")
+Replaceable = FileKind | Callable[[Path], bool]
+_KINDS = {"perfetto": FileKind.TRACE, "sarif": FileKind.SARIF, "markdown": FileKind.MARKDOWN}
 
 
 @click.command("export", short_help="Write runs in other programs' formats.")
@@ -40,21 +43,23 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
     """
     if table is not None and kind != "csv":
         raise click.UsageError("--table is for --to csv.")
+    if out is not None and kind != "csv":
+        _check_out(out, runs, _KINDS[kind])
     if kind == "perfetto":
         from advisor.export.timeline import merge_runs
 
         if out is None and sys.stdout.isatty():
             raise click.UsageError("A timeline is megabytes of JSON: give a file with --out.")
-        _write(merge_runs(runs, align), out, runs)
+        _write(merge_runs(runs, align), out, runs, FileKind.TRACE)
     elif kind == "csv":
         _write_tables(runs, out, table)
     elif kind == "sarif":
-        _write([_sarif([report for _, report in _reports(runs)])], out, runs)
+        _write([_sarif([report for _, report in _reports(runs)])], out, runs, FileKind.SARIF)
     else:
         from advisor.export.markdown import report_to_markdown
 
         texts = [report_to_markdown(report) for _, report in _reports(runs)]
-        _write(["\n".join(texts).encode("utf-8", "backslashreplace")], out, runs)
+        _write(["\n".join([MARKDOWN_MARK, *texts]).encode("utf-8", "backslashreplace")], out, runs, FileKind.MARKDOWN)
 
 
 def _sarif(reports: Sequence[dict[str, Any]]) -> bytes:
@@ -77,32 +82,36 @@ def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> 
         raise click.UsageError("CSV is several tables: give a folder with --out, or one of them with --table.")
     reports = _reports(runs)
     if table is not None:
-        _write([table_to_csv(table, reports).encode("utf-8", "backslashreplace")], out, runs)
+        if out is not None:
+            _check_out(out, runs, _is_table(table))
+        text = table_to_csv(table, reports)
+        _write([text.encode("utf-8", "backslashreplace")], out, runs, _is_table(table))
         return
     assert out is not None
-    texts = {out / f"{name}.csv": table_to_csv(name, reports) for name in TABLES}
-    _check_folder(out, [path for path, text in texts.items() if text])
-    for path, text in texts.items():
-        if text:
-            _write([text.encode("utf-8", "backslashreplace")], path, runs)
+    texts = {name: table_to_csv(name, reports) for name in TABLES}
+    texts = {name: text for name, text in texts.items() if text}
+    _make_folder(out)
+    for name in texts:
+        _check_out(out / f"{name}.csv", runs, _is_table(name))
+    for name, text in texts.items():
+        _write([text.encode("utf-8", "backslashreplace")], out / f"{name}.csv", runs, _is_table(name))
 
 
-def _check_folder(out: Path, paths: Sequence[Path]) -> None:
-    """Make the folder; raise AdvisorError where it cannot be one, or where a table would replace a file of somebody else."""
+def _is_table(name: str) -> Callable[[Path], bool]:
+    """Tells whether a file is that table of an earlier export."""
+    from advisor.export.tables import HEADERS
+
+    return lambda path: read_head(path).startswith(HEADERS[name].encode())
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder of the tables; raise AdvisorError where it cannot be one."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AdvisorError(
             f"{out} cannot be the folder of the tables ({error.strerror or error}): choose another --out."
         ) from None
-    for path in paths:
-        if path.is_file():
-            with path.open("rb") as file:
-                is_ours = file.read(4) == b"run,"
-            if not is_ours:
-                raise AdvisorError(
-                    f"{path} is there and is no table of this command: choose another folder with --out."
-                )
 
 
 def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
@@ -139,16 +148,22 @@ def _is_current(report: dict[str, Any]) -> bool:
     return isinstance(required, list) and set(required) <= set(report)
 
 
-def _write(pieces: Iterable[bytes], out: Path | None, runs: Sequence[Path]) -> None:
+def _check_out(out: Path, runs: Sequence[Path], kind: Replaceable) -> None:
+    """Raise AdvisorError where `out` is one of the runs, or a file that this command did not write."""
+    if any(out.resolve() == run.resolve() for run in runs):
+        raise AdvisorError(f"{out} is one of the runs themselves: choose another place with --out.")
+    check_output("--out", out, kind)
+
+
+def _write(pieces: Iterable[bytes], out: Path | None, runs: Sequence[Path], kind: Replaceable) -> None:
     """The pieces to `out`, whole or not at all, packed if its name says so; None: stdout."""
     if out is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.flush()
         return
-    if any(out.resolve() == run.resolve() for run in runs):
-        raise AdvisorError(f"{out} is one of the runs themselves: choose another place with --out.")
-    with whole_file(out) as file, _packed(file, out) as target:
+    _check_out(out, runs, kind)
+    with output_file("--out", out, kind) as file, _packed(file, out) as target:
         for piece in pieces:
             target.write(piece)
 

@@ -15,6 +15,7 @@ import click
 from advisor.commands.output import (
     EXIT_MATCHED,
     check_fail_on,
+    check_report_outputs,
     check_rule_names,
     console_for_people,
     emit_html,
@@ -83,6 +84,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
         raise click.UsageError("--write and --undo exclude each other.")
     if undo:
         return _undo(target, args, quiet)
+    check_report_outputs(json_path, html_path)
     request = request_of(target, args, options)
     if request.is_saved_run:
         raise click.UsageError(f"{target} is a saved run; `advisor fix` needs the script itself, which it runs.")

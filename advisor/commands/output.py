@@ -29,9 +29,17 @@ def console_for_people(to_stderr: bool = False) -> Console:
     """The console for what people read: stdout, or stderr where stdout belongs to JSON."""
     from rich.console import Console
 
+    class ReportConsole(Console):
+        """Rich ends the program with 1 where the reader of a pipe has left, which is the exit code of `--fail-on`."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     stream = sys.stderr if to_stderr else sys.stdout
     has_width = stream.isatty() or "COLUMNS" in os.environ
-    return Console(file=stream, width=None if has_width else PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+    return ReportConsole(
+        file=stream, width=None if has_width else PIPE_WIDTH, highlight=False, markup=False, emoji=False
+    )
 
 
 def progress_line(is_quiet: bool) -> contextlib.AbstractContextManager[Any]:
@@ -54,31 +62,53 @@ def progress_bar(is_quiet: bool, budget_s: float) -> contextlib.AbstractContextM
 
 def emit_json(report: Report, json_path: str | None) -> None:
     """Write the JSON report to `json_path`; `-`: stdout; None: nowhere."""
-    from advisor.report.json import report_to_bytes, write_report
+    from advisor.report.json import report_to_bytes
 
     if json_path == "-":
         sys.stdout.buffer.write(report_to_bytes(report))
         sys.stdout.flush()
     elif json_path is not None:
-        write_report(report, Path(json_path))
+        from advisor.outputs import write_output
+        from advisor.own_files import FileKind
+
+        write_output("--json", Path(json_path), FileKind.REPORT, report_to_bytes(report))
 
 
 def emit_html(report: Report, html_path: Path | None) -> None:
     """Write the HTML report to `html_path`; None: nowhere but into the run folder."""
-    from advisor.report.html import write_html
-    from advisor.report.json import report_to_dict
-
     if html_path is not None:
-        write_html(report_to_dict(report), html_path)
+        from advisor.outputs import write_output
+        from advisor.own_files import FileKind
+        from advisor.report.html import report_to_html
+        from advisor.report.json import report_to_dict
+
+        write_output("--html", html_path, FileKind.HTML, report_to_html(report_to_dict(report)))
+
+
+def check_report_outputs(json_path: str | None, html_path: Path | None) -> None:
+    """Refuse outputs that would overwrite what is not ours before anything is run. Raises AdvisorError and UsageError."""
+    from advisor.outputs import check_output
+    from advisor.own_files import FileKind
+
+    is_json_file = json_path is not None and json_path != "-"
+    if is_json_file and html_path is not None and Path(json_path or "").resolve() == html_path.resolve():
+        raise click.UsageError(f"--json and --html both name {html_path}.")
+    if is_json_file:
+        check_output("--json", Path(json_path or ""), FileKind.REPORT)
+    if html_path is not None:
+        check_output("--html", html_path, FileKind.HTML)
 
 
 def show_failure(report: Report) -> None:
-    """What a script that failed after its window wrote to stderr: its own traceback, untouched."""
+    """What a script that failed after its window wrote to stderr: its own traceback, lines of thousands of characters cut."""
+    from advisor.long_lines import shorten_lines
+
     recording = report.analysis.recording
     if recording is None or recording.script_exit.code == 0:
         return
     with contextlib.suppress(OSError):
-        sys.stderr.buffer.write((Path(report.run_folder) / "script.err").read_bytes())
+        text = (Path(report.run_folder) / "script.err").read_text("utf-8", errors="replace")
+        sys.stderr.write(shorten_lines(text))
         sys.stderr.flush()
 
 

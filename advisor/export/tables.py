@@ -87,6 +87,20 @@ TABLES: dict[str, Callable[[Json], Iterator[Json]]] = {
     "memory": _memory,
 }
 """Name of a table -> its rows."""
+HEADERS = {
+    "verdicts": "run,target,input_bound",
+    "pipelines": "run,id,host,is_main",
+    "iterators": "run,pipeline,id,parent_id",
+    "findings": "run,rank,rule,title",
+    "fixes": "run,rule,site",
+    "steps": "run,host,number,start_ns",
+    "input_ops": "run,name,count,total_ns",
+    "ops": "run,side,type,name",
+    "op_types": "run,side,type,name",
+    "kernels": "run,name,registers_per_thread",
+    "memory": "run,host,allocator,op,region",
+}
+"""Name of a table -> how its first line begins, by which an earlier export is recognised."""
 
 
 def table_to_csv(name: str, runs: Runs) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from advisor.export.tf1 import is_timeline, open_timeline
 from advisor.export.tracks import Event, Placed, num_processes, open_profile
+from advisor.own_files import TRACE_GENERATOR
 from advisor.trace.files import find_profiles, host_of
 
 _BATCH = 2_000
@@ -28,7 +29,7 @@ def merge_runs(paths: Sequence[Path], align: str = "start") -> Iterator[bytes]:
     """
     labels = _labels(paths)
     earliest = _earliest_ns(paths) if align == "clock" else None
-    yield b'{"displayTimeUnit":"ns","traceEvents":[\n'
+    yield b'{"displayTimeUnit":"ns","otherData":{"generator":"%s"},"traceEvents":[\n' % TRACE_GENERATOR.encode()
     separator = b""
     first_pid = 1
     for path, label in zip(paths, labels, strict=True):

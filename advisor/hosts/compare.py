@@ -8,6 +8,7 @@ between the hosts, all steps take as long as the slowest host's, so the step tim
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +30,9 @@ SAME_STEP = 0.05
 """Hosts step together if their median steps lie within this share of one another."""
 MOST_DIFFERENCES = 10
 
+MAX_LINKS = 12
+"""Iterators of a chain that a sentence names."""
+_ARROW = " -> "
 _Read = Callable[[Iterator], str]
 
 
@@ -141,13 +145,25 @@ def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
         share = sum(it.blame_share for it in consumer.iterators if base_type(it.name) == "DataService")
         sentences.append(
             f"{consumer.host} takes its elements from the tf.data service workers ({names}; {format_share(share)} of its wait"
-            f" is for them): {_chain(workers[0])}{rate}{behind}."
+            f" is for them): {_short_chain(_chain(workers[0]))}{rate}{behind}."
         )
     return tuple(sentences)
 
 
 def _chain(pipeline: Pipeline) -> str:
-    return " -> ".join(it.name for it in reversed(pipeline.iterators))
+    """The iterators from the sources to the root; neighbours of one kind as `Range (50 times)`."""
+    names = (it.name for it in reversed(pipeline.iterators))
+    groups = [(name, sum(1 for _ in group)) for name, group in itertools.groupby(names)]
+    return _ARROW.join(name if count == 1 else f"{name} ({count} times)" for name, count in groups)
+
+
+def _short_chain(chain: str) -> str:
+    """A chain for people: of a long one its two ends."""
+    links = chain.split(_ARROW)
+    if len(links) <= MAX_LINKS:
+        return chain
+    half = MAX_LINKS // 2
+    return _ARROW.join([*links[:half], f"... {len(links) - 2 * half} more ...", *links[-half:]])
 
 
 def _differences(slowest: dict[str, Pipeline | None]) -> list[str]:
@@ -156,7 +172,7 @@ def _differences(slowest: dict[str, Pipeline | None]) -> list[str]:
     without = [name for name, pipeline in slowest.items() if pipeline is None]
     said = [f"No pipeline was consumed on {few(without)}."] if without and consumed else []
     shapes = {name: _chain(p) for name, p in consumed.items()}
-    said += _odd_ones("the slowest pipeline is", shapes)
+    said += _odd_ones("the slowest pipeline is", shapes, _short_chain)
     common = Counter(shapes.values()).most_common(1)
     alike = {name: p for name, p in consumed.items() if common and shapes[name] == common[0][0]}
     if len(alike) < 2:
@@ -186,7 +202,7 @@ _COMPARED: tuple[tuple[str, _Read], ...] = (
 )
 
 
-def _odd_ones(what: str, values: dict[str, str]) -> list[str]:
+def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = str) -> list[str]:
     """A sentence for each value that is not the usual one; several values of about equal weight are told as a list."""
     told = {name: value for name, value in values.items() if value}
     counts = Counter(told.values()).most_common()
@@ -194,10 +210,11 @@ def _odd_ones(what: str, values: dict[str, str]) -> list[str]:
         return []
     usual, number = counts[0]
     if number * 2 <= len(told) or len(counts) > 4:
-        listed = ", ".join(f"{value} on {count}" for value, count in counts[:6])
+        listed = ", ".join(f"{show(value)} on {count}" for value, count in counts[:6])
         return [f"Between hosts {what} not the same: {listed} hosts."]
     return [
-        f"On {few([name for name, each in told.items() if each == value])} {what} {value}, on {number} others {usual}."
+        f"On {few([name for name, each in told.items() if each == value])} {what} {show(value)}, "
+        f"on {number} others {show(usual)}."
         for value, _ in counts[1:]
     ]
 

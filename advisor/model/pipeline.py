@@ -240,7 +240,7 @@ class Verdict:
 
     is_input_bound: bool
     input_wait_share: float | None
-    """None: no steps could be found."""
+    """None: no steps could be found. With `level` unknown: of the few steps that there were."""
     max_speedup: float | None
     """The ceiling: 1 / (1 - wait), or measured with `--ceiling`."""
     steps: StepStats | None

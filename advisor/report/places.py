@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.style import Style
 from rich.text import Text
 
+from advisor.long_lines import shorten_line
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Call, Site
 
@@ -89,7 +90,7 @@ def source_line(call: Call) -> str | None:
         return None
     line = lines[site.line - 1]
     begin = line[site.column - 1 :].lstrip(". (")
-    return clean(line.strip()) if call.method in begin.split("(")[0] else None
+    return clean(shorten_line(line.strip())) if call.method in begin.split("(")[0] else None
 
 
 def _visible(char: str, keep_newlines: bool) -> str:

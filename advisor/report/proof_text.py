@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor import units
+from advisor.long_lines import shorten_line
 from advisor.model.outcome import FixOutcome, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import print_lines
@@ -162,7 +163,7 @@ def _diff(diff: str) -> Text:
     for number, line in enumerate(diff.splitlines()):
         is_heading = line.startswith(("+++", "---", "@@"))
         style = "dim" if is_heading else {"+": "green", "-": "red"}.get(line[:1], "")
-        text.append(("\n" if number else "") + clean(line), style)
+        text.append(("\n" if number else "") + clean(shorten_line(line)), style)
     return text
 
 

@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from advisor import units
+from advisor.long_lines import shorten_line
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
@@ -27,6 +28,8 @@ from advisor.report.places import clean, display_path, iterator_text, place, sou
 MAX_OTHER_PIPELINES = 5
 MAX_WARNINGS = 10
 """More of either says nothing more to a reader; report.json holds all."""
+MIN_WAIT_SHARE = 0.05
+"""A step that waits for less is not input-bound. Source: XProf's threshold."""
 MIN_BYTES = 1 << 20
 """Less memory than this is not worth a word beside a training run."""
 
@@ -49,7 +52,7 @@ def print_report(report: Report, console: Console) -> None:
     analysis = report.analysis
     main, is_bound = analysis.main, analysis.verdict.is_input_bound
     print_lines(console, _headline(analysis))
-    if is_bound and main is not None:
+    if main is not None and (is_bound or _waits_in_few_steps(analysis)):
         _print_bottleneck(main, console)
         if any(iterator.blame_ns for iterator in main.iterators):
             _section(console, "Where the wait comes from", [blame_table(main, console)])
@@ -77,6 +80,12 @@ def print_report(report: Report, console: Console) -> None:
     if report.run_folder:
         label = clean(display_path(report.run_folder))
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
+
+
+def _waits_in_few_steps(analysis: Analysis) -> bool:
+    """Whether the steps are too few for a verdict, and waited for input all the same: then the reader wants to know for what."""
+    verdict = analysis.verdict
+    return verdict.level == "unknown" and (verdict.input_wait_share or 0.0) >= MIN_WAIT_SHARE
 
 
 def _is_bare(analysis: Analysis) -> bool:
@@ -174,7 +183,7 @@ def _diff(diff: str) -> Text:
     text = Text(overflow="fold")
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
     for number, line in enumerate(lines):
-        text.append(("\n" if number else "") + clean(line), "green" if line.startswith("+") else "red")
+        text.append(("\n" if number else "") + clean(shorten_line(line)), "green" if line.startswith("+") else "red")
     return text
 
 

@@ -20,15 +20,16 @@ def add_statistics(analysis: Analysis, paths: Sequence[Path]) -> Analysis:
     Unchanged where they hold no events. Figures are an extra: a damaged profile that breaks them still gets its verdict, and a
     warning.
     """
+    from advisor.statistics.few_steps import tell_few_steps
     from advisor.statistics.processes import collect_in_processes
     from advisor.statistics.tables import make_tables
 
     try:
         found = collect_in_processes(paths, analysis.recording)
         if not found.num_events and not found.devices:
-            return analysis
+            return tell_few_steps(analysis)
         statistics = make_tables(found, analysis)
     except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
         warning = f"The profiler's figures could not be computed from this profile ({type(error).__name__}: {error})."
-        return replace(analysis, warnings=(*analysis.warnings, warning))
-    return replace(analysis, statistics=statistics, device=statistics.device)
+        return tell_few_steps(replace(analysis, warnings=(*analysis.warnings, warning)))
+    return tell_few_steps(replace(analysis, statistics=statistics, device=statistics.device))

@@ -18,6 +18,7 @@ from typing import Protocol
 from advisor.capture.request import Progress
 from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.fixes.plan import combine
+from advisor.graph import MIN_STEPS
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
@@ -260,7 +261,9 @@ def is_enough(analysis: Analysis, trial: Trial) -> bool:
     """Whether the pipeline alone needs so little of the training's own time for an element that more speed gains nothing, even
     if both shared every core."""
     verdict = analysis.verdict
-    if verdict.steps is None or verdict.input_wait_share is None or not trial.rate_after:
+    if verdict.steps is None or verdict.steps.count < MIN_STEPS:
+        return False
+    if verdict.input_wait_share is None or not trial.rate_after:
         return False
     own_s = verdict.steps.mean_ns * (1 - verdict.input_wait_share) / 1e9
     return own_s > 0 and 1 / trial.rate_after < MIN_GAIN * own_s

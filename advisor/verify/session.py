@@ -21,6 +21,7 @@ from typing import IO, Any
 from advisor.capture.launch import check_target, environment, outputs, protected, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.long_lines import shorten_lines
 from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import Call
@@ -317,7 +318,8 @@ class ProofSession:
         """The script's own stderr, as it wrote it."""
         if not self._request.show_output:
             with contextlib.suppress(OSError):
-                sys.stderr.write((self._request.out / "script.err").read_text("utf-8", errors="replace"))
+                text = (self._request.out / "script.err").read_text("utf-8", errors="replace")
+                sys.stderr.write(shorten_lines(text))
                 sys.stderr.flush()
 
     def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from advisor.cli import main
-from advisor.export.tables import TABLES, table_to_csv
+from advisor.export.tables import HEADERS, TABLES, table_to_csv
 from tests.report.html.samples import DATA, GPU, gpu_report, hostile, proved, real_report
 
 
@@ -88,7 +88,7 @@ def test_files_of_others_are_not_replaced(tmp_path, capsys):
     assert main(["export", str(tmp_path), "--to", "csv", "--out", str(tmp_path)]) == 2
     assert theirs.read_text() == "theirs"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["findings.csv", "report.json"]
-    assert "no table of this command" in capsys.readouterr().err
+    assert "would overwrite a file that advisor did not write" in capsys.readouterr().err
     theirs.unlink()
     for _ in range(2):  # its own tables it writes anew
         assert main(["export", str(tmp_path), "--to", "csv", "--out", str(tmp_path)]) == 0
@@ -102,3 +102,18 @@ def test_report_of_the_folder_is_used_with_its_proof(tmp_path, capsys):
     assert "faster" in capsys.readouterr().out
     (tmp_path / "report.json").write_text("{}")
     assert main(["export", str(tmp_path / "report.json"), "--to", "csv", "--table", "fixes"]) == 2
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_recognised_by_its_first_line(name):
+    reports = [("a", proved()), ("b", hostile()), ("c", real_report("keras_fit"))]
+    texts = [text for report in reports if (text := table_to_csv(name, [report]))]
+    assert all(text.startswith(HEADERS[name]) for text in texts)
+
+
+def test_a_table_without_rows_takes_the_place_of_an_earlier_one(tmp_path, capsys):
+    out = tmp_path / "findings.csv"
+    for report in (proved(), {**proved(), "findings": []}):
+        (tmp_path / "report.json").write_text(json.dumps(report))
+        assert main(["export", str(tmp_path), "--to", "csv", "--table", "findings", "--out", str(out)]) == 0
+    assert out.read_text() == ""

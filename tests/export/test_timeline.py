@@ -177,10 +177,11 @@ def test_command_writes_a_packed_file_whole(tmp_path, capsys):
 
 def test_failure_leaves_what_was_there(tmp_path, capsys):
     out = tmp_path / "all.json"
-    out.write_text("old")
+    assert main(["export", "--to", "perfetto", "--out", str(out), str(FIVE[0])]) == 0
+    old = out.read_bytes()
     (tmp_path / "empty").mkdir()
     assert main(["export", "--to", "perfetto", "--out", str(out), str(FIVE[0]), str(tmp_path / "empty")]) == 2
-    assert out.read_text() == "old"
+    assert out.read_bytes() == old
     assert "holds no profile" in capsys.readouterr().err
 
 

@@ -1,0 +1,50 @@
+"""Whether a file was written by this tool: only such a file may be replaced.
+
+In: a path and the kind of file that is to take its place.  Out: a boolean. Files are recognised by how they begin, so that the
+answer costs one short read.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from enum import Enum
+from pathlib import Path
+
+HEAD_BYTES = 16_384
+"""Every format says who wrote it within this."""
+TRACE_GENERATOR = "tfdata-advisor"
+MARKDOWN_MARK = "<!-- tfdata-advisor report -->"
+_GZIP = b"\x1f\x8b"
+_GZIP_WBITS = 31
+
+
+class FileKind(Enum):
+    """What this tool writes; the value is how such a file begins."""
+
+    REPORT = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"target":'
+    COMPARISON = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"verdict":'
+    HTML = rb'\s*<!doctype html>[\s\S]*?<meta name="generator" content="tfdata-advisor[ "]'
+    SARIF = rb'\s*\{\s*"\$schema":\s*"[^"]*sarif[^"]*",[\s\S]*?"driver":\s*\{\s*"name":\s*"tfdata-advisor"'
+    TRACE = rb'\{"displayTimeUnit":"ns","otherData":\{"generator":"tfdata-advisor"'
+    MARKDOWN = rb"<!-- tfdata-advisor report -->"
+    RECORDING = rb'\{"target":"(?:[^"\\]|\\.)*","host":\{"hostname":'
+
+
+def is_own_file(path: Path, kind: FileKind) -> bool:
+    """Whether this tool wrote the file, as that kind. False where it cannot be read."""
+    return re.match(kind.value, read_head(path)) is not None
+
+
+def read_head(path: Path) -> bytes:
+    """How a regular file begins, unpacked where it is packed; nothing where it cannot be read."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        if head.startswith(_GZIP):
+            return zlib.decompressobj(wbits=_GZIP_WBITS).decompress(head, HEAD_BYTES)
+    except (OSError, zlib.error):
+        return b""
+    return head

@@ -1,0 +1,55 @@
+"""The verdict on a profile with too few steps to judge the training: what those steps themselves show.
+
+In: an `Analysis` with its statistics.  Out: the same analysis; its verdict repeats the overview's figure and says how many
+steps it rests on.
+
+The verdict counts steps between two requests for an element, the overview also steps that the program or a device marked. A
+profile of one marked step therefore has an overview and no step of the pipeline's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.graph import MIN_STEPS
+from advisor.model.pipeline import Analysis, Pipeline
+from advisor.units import format_count, format_ns, format_share
+
+
+def tell_few_steps(analysis: Analysis) -> Analysis:
+    """The analysis with a verdict on its few steps; unchanged where there are enough of them, or none at all."""
+    main = analysis.main
+    if main is None or main.serves_elements or (main.steps is not None and main.steps.count >= MIN_STEPS):
+        return analysis
+    measured = _of_overview(analysis) or _of_pipeline(main)
+    if measured is None:
+        return analysis
+    count, step_ns, share = measured
+    which = "the only step" if count == 1 else f"the {format_count(count)} steps"
+    length = format_ns(step_ns) if count == 1 else f"{format_ns(step_ns)} each (mean)"
+    others = (
+        "One step does" if count == 1 else "So few steps do" if count < MIN_STEPS else "Steps that share no request do"
+    )
+    sentence = (
+        f"In {which} of the profile, {format_share(share)} of {length} was spent waiting for the input pipeline. "
+        f"{others} not show whether input is the problem in the whole training: capture a longer window."
+    )
+    if main.max_call_ns:
+        sentence += f" The longest request for an element took {format_ns(main.max_call_ns)}."
+    return replace(analysis, verdict=replace(analysis.verdict, input_wait_share=share, sentence=sentence))
+
+
+def _of_overview(analysis: Analysis) -> tuple[int, int, float] | None:
+    """Number of steps, mean step in nanoseconds, share of waiting, as the overview's breakdown has them."""
+    overview = analysis.statistics.overview if analysis.statistics is not None else None
+    if overview is None or not overview.num_steps or not overview.breakdown.total_ns:
+        return None
+    step = overview.breakdown
+    return overview.num_steps, overview.step_ns, (step.input_ns - step.to_device_ns) / step.total_ns
+
+
+def _of_pipeline(main: Pipeline) -> tuple[int, int, float] | None:
+    """The same of the steps between two requests for an element."""
+    if main.steps is None or not main.steps.count or not main.span_ns:
+        return None
+    return main.steps.count, round(main.span_ns / main.steps.count), main.wait_share
