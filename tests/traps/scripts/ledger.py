@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 
-def busy(seed, rounds=7):
+def busy(seed, rounds=4):
     """Some milliseconds of work that depends on `seed`; always 0 (int64), which TensorFlow cannot know beforehand."""
     matrix = tf.fill([192, 192], tf.cast(seed, tf.float32) * 1e-6 + 0.01)
     for _ in range(rounds):
@@ -28,16 +28,20 @@ class Ledger:
 
     def __init__(self):
         self.weights = tf.Variable([[0.5]])
-        self.rows = {}
-        self.sizes = {}
+        self.seen = {}
 
     def train(self, epoch, *components):
-        """Train on a batch, and write its rows down. Components are aligned along their first axis."""
+        """Train on a batch, and keep its rows. Components are aligned along their first axis."""
         train_step(self.weights, components[0])
-        arrays = [np.asarray(component) for component in components]
-        rows = [repr([_plain(array[i]) for array in arrays]) for i in range(len(arrays[0]))]
-        self.rows.setdefault(epoch, []).extend(rows)
-        self.sizes.setdefault(epoch, []).append(len(rows))
+        self.seen.setdefault(epoch, []).append([np.asarray(component) for component in components])
+
+    @property
+    def rows(self):
+        """Epoch -> its rows as text, in order."""
+        return {
+            epoch: [repr(row) for batch in batches for row in zip(*map(_plain, batch), strict=True)]
+            for epoch, batches in self.seen.items()
+        }
 
     def elements(self):
         """A digest of the rows of each epoch, in whichever order they came."""
@@ -50,10 +54,6 @@ class Ledger:
     def counts(self):
         """Rows of each epoch."""
         return [len(rows) for rows in self.rows.values()]
-
-    def batches(self):
-        """Sizes of the batches of each epoch."""
-        return list(self.sizes.values())
 
     def distinct(self):
         """How many different rows there were in all epochs together."""
@@ -68,10 +68,8 @@ class Ledger:
         print("INVARIANT " + json.dumps(invariant, sort_keys=True), flush=True)
 
 
-def _plain(value):
-    if np.issubdtype(np.asarray(value).dtype, np.floating):
-        return np.round(np.asarray(value, np.float64), 4).tolist()
-    return value.tolist() if hasattr(value, "tolist") else value
+def _plain(array):
+    return (np.round(array.astype(np.float64), 4) if np.issubdtype(array.dtype, np.floating) else array).tolist()
 
 
 def _digest(rows):
