@@ -68,7 +68,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--only", action="append", metavar="NAME", help="a trap; may be repeated")
     add("--levels", default=",".join(LEVELS), help="levels of --allow, separated by commas (default: all four)")
     add("--regardless-of-speed", action="store_true", help="apply all that is legal and equal, however fast it is")
-    add("--asked", action="store_true", help="ask for every rule by name (--only), so that nothing is left out as `ask`")
+    add(
+        "--asked", action="store_true", help="ask for every rule by name (--only), so that nothing is left out as `ask`"
+    )
     add("--advisor", type=Path, default=Path(sys.executable).with_name("advisor"), help="another version's executable")
     add("--jobs", type=int, default=1, help="traps at a time")
     add("--budget", type=float, default=60.0, metavar="S", help="--budget of advisor fix, s (default: 60)")

@@ -43,9 +43,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     seen = _replace_measurements(fixing)
     folder = options.result.with_suffix(".run")
-    request = phases.Request(
-        path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5
-    )
+    request = phases.Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
     rules, settings = phases.load(request)
     wish = fixing.FixRequest(request, options.budget, tuple(options.only))
     try:
@@ -57,7 +55,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "error": "",
         "together": together,
-        "alone": [] if len(seen.kept) < 2 else [_alone(seen.proposals, finding) for finding in seen.kept],
+        "alone": []
+        if not together or len(seen.kept) < 2
+        else [_alone(seen.proposals, finding) for finding in seen.kept],
         "fixes": [
             {
                 "rule": fix.rule,
@@ -83,7 +83,7 @@ class _Seen:
         self.kept: tuple[Any, ...] = ()
 
 
-def _replace_measurements(fixing: Any) -> _Seen:  # noqa: ANN401
+def _replace_measurements(fixing: Any) -> _Seen:
     """Let every measurement say `faster`; returns where the kept fixes are noted. Raises RuntimeError where a name is gone."""
     from advisor.model.outcome import Interval
     from advisor.verify import end_to_end, session, whole_script
@@ -91,7 +91,7 @@ def _replace_measurements(fixing: Any) -> _Seen:  # noqa: ANN401
     for owner, name in (
         (session, "_CHILD"),
         (whole_script, "measure_end_to_end"),
-        (fixing, "prove_on_script"),
+        (fixing, "report_of"),
         (fixing, "Proposals"),
     ):
         if not hasattr(owner, name):
@@ -100,27 +100,26 @@ def _replace_measurements(fixing: Any) -> _Seen:  # noqa: ANN401
     speedup = Interval(2.0, 1.9, 2.1)
     whole_script.measure_end_to_end = lambda *args, **kwargs: end_to_end.EndToEnd("faster", speedup)
     seen = _Seen()
-    prove, proposals = fixing.prove_on_script, fixing.Proposals
+    conclude, proposals = fixing.report_of, fixing.Proposals
 
-    def prove_on_script(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        loop, whole = prove(*args, **kwargs)
+    def report_of(report: Any, loop: Any, *args: Any, **kwargs: Any) -> Any:
         seen.kept = tuple(loop.kept)
-        return loop, whole
+        return conclude(report, loop, *args, **kwargs)
 
-    def make_proposals(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def make_proposals(*args: Any, **kwargs: Any) -> Any:
         seen.proposals = proposals(*args, **kwargs)
         return seen.proposals
 
-    fixing.prove_on_script, fixing.Proposals = prove_on_script, make_proposals
+    fixing.report_of, fixing.Proposals = report_of, make_proposals
     return seen
 
 
-def _alone(proposals: Any, finding: Any) -> dict[str, Any]:  # noqa: ANN401
+def _alone(proposals: Any, finding: Any) -> dict[str, Any]:
     patch = proposals.patch([finding])
     return {"rule": finding.rule, "title": finding.title, "texts": _texts(patch) if hasattr(patch, "files") else {}}
 
 
-def _texts(patch: Any) -> dict[str, str]:  # noqa: ANN401
+def _texts(patch: Any) -> dict[str, str]:
     return {path.name: after.decode("utf-8") for path, (_, after) in patch.files.items()}
 
 

@@ -21,7 +21,11 @@ def table_lines(rows: Sequence[Row], seconds: float, tool: Tool) -> list[str]:
     names = tuple(dict.fromkeys(row.trap for row in rows))
     how = "applied regardless of its speed" if tool.is_regardless_of_speed else f"--budget {tool.budget_s:.0f}s"
     asked = ", every rule asked for by name" if tool.only else ""
-    lines = [f"{_machine()} {len(names)} traps in {seconds / 60:.0f} min; {how}{asked}.", "", "| level | judged | written | harmed |"]
+    lines = [
+        f"{_machine()} {len(names)} traps in {seconds / 60:.0f} min; {how}{asked}.",
+        "",
+        "| level | judged | written | harmed |",
+    ]
     lines.append("|---|---|---|---|")
     for level in levels:
         here = [row for row in rows if row.level == level]

@@ -1,6 +1,5 @@
 """Another process would do it like this: new records are written beside the old ones and moved into their place."""
 
-import os
 from pathlib import Path
 
 import tensorflow as tf
@@ -22,7 +21,7 @@ def export(epoch):
     for number, file in enumerate(files):
         temporary = Path(file + ".new")
         temporary.write_text("".join(f"{number * ROWS + row},{epoch}\n" for row in range(ROWS)))
-        os.replace(temporary, file)
+        temporary.replace(file)
 
 
 def parse(line):

@@ -6,7 +6,10 @@ from ledger import Ledger, busy
 TRAP = {
     "topic": "filters on a key that a map rewrites under the same name",
     "tempting": "late-filter",
-    "wrong": ["rows = rows.map(clip)\nrows = rows.filter(is_short)", "rows = rows.filter(is_short)\nrows = rows.map(clip)"],
+    "wrong": [
+        "rows = rows.map(clip)\nrows = rows.filter(is_short)",
+        "rows = rows.filter(is_short)\nrows = rows.map(clip)",
+    ],
     "may_change": {"order": ["reordered"]},
 }
 ROWS, EPOCHS = 60, 6

@@ -14,8 +14,7 @@ labelled = list(range(32))
 
 
 def examples():
-    for row in list(labelled):
-        yield row
+    yield from list(labelled)
 
 
 def prepare(row):

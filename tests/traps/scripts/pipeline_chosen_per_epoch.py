@@ -33,4 +33,5 @@ ledger = Ledger()
 for epoch in range(EPOCHS):
     for row in dataset_of(epoch):
         ledger.train(epoch, row)
-ledger.finish(elements=ledger.elements(), order=ledger.order(), folder=sorted(p.name for p in Path(__file__).parent.glob("*.index")))
+left = sorted(path.name for path in Path(__file__).parent.glob("*.index"))
+ledger.finish(elements=ledger.elements(), order=ledger.order(), left=left)
