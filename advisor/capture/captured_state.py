@@ -142,6 +142,8 @@ def _kind_of(owner: Any, handle: Any) -> str | None:  # noqa: ANN401
         names = {base.__name__ for base in cls.__mro__ if base.__module__.startswith("tensorflow.")}
     except AttributeError:
         return None
+    if cls.__name__ == "_UnreadVariable":
+        return None  # what an assignment returns: it shares the handle and soon goes away
     if "BaseResourceVariable" in names:
         return state.VARIABLE if owner.handle is handle else None
     if "LookupInterface" in names or "InitializableLookupTableBase" in names:

@@ -53,9 +53,9 @@ def watch_tensorflow(
         from tensorflow.python.lib.io import file_io, tf_record
         from tensorflow.python.ops import lookup_ops, resource_variable_ops
 
-        variable = resource_variable_ops.BaseResourceVariable
-        names = [*_ASSIGNING, *(name for name in vars(variable) if name.startswith(_SCATTERING))]
-        _wrap(variable, names, "was assigned", watch, finder)
+        for variable in (resource_variable_ops.BaseResourceVariable, resource_variable_ops.ResourceVariable):
+            names = [*_ASSIGNING, *(name for name in vars(variable) if name.startswith(_SCATTERING))]
+            _wrap(variable, names, "was assigned", watch, finder)  # some are defined anew in the subclass
         for table in (lookup_ops.MutableHashTable, lookup_ops.DenseHashTable):
             _wrap(table, _TABLE_METHODS, "was changed", watch, finder)
         _wrap_writer(file_io.FileIO, "__init__", watch, finder, lambda mode: any(letter in mode for letter in "wa+"))

@@ -9,8 +9,10 @@ Only what happens after the first epoch has begun is a change: filling a table b
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
+import sys
 import threading
 import time
 import weakref
@@ -229,14 +231,16 @@ class StateWatch:
         return known[1]
 
     def _compare(self, items: list[_Item], begins_epoch: bool) -> None:
-        import tensorflow as tf
-
+        tensorflow = sys.modules.get("tensorflow")
+        is_eager = tensorflow is None or tensorflow.executing_eagerly()
         elapsed = time.monotonic() - self._started
         is_too_costly = self._checks > 2 and self._spent_s > MAX_SHARE * elapsed
-        if not items or not tf.executing_eagerly() or (begins_epoch and is_too_costly):
+        if not items or not is_eager or (begins_epoch and is_too_costly):
             return
         start = time.monotonic()
-        with tf.init_scope():  # no gradient tape records what is read here
+        with (
+            tensorflow.init_scope() if tensorflow is not None else contextlib.nullcontext()
+        ):  # unseen by gradient tapes
             for item in items:
                 item.compare(begins_epoch)
         self._checks += 1

@@ -126,7 +126,8 @@ def _obstacle_of_method(call: Call, outer: Call) -> Obstacle | None:
     if call.method not in _REPEATABLE_METHODS:
         return Obstacle(outer, CONTENT, "is not known to give the same elements in every epoch")
     unknown = [name for name in call.unrecorded if name not in _TRANSPARENT_CLASSES]
-    if unknown:
+    is_scripts = call.made_by is None and call.nested_in is None  # others get datasets of the call that they belong to
+    if unknown and is_scripts:
         return Obstacle(
             outer,
             CONTENT,

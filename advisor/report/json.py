@@ -152,6 +152,7 @@ def _finding(finding: Finding) -> Json:
         "memory_bytes": finding.memory_bytes,
         "safety": finding.fix.safety.value if finding.fix else None,
         "auto": finding.fix.is_auto if finding.fix else False,
+        "assumptions": list(finding.fix.assumptions) if finding.fix else [],
         "diff": finding.diff,
         "evidence": {fact.name: {"value": finite(fact.value), "unit": fact.unit} for fact in finding.evidence},
         "docs": f"advisor explain {finding.rule}",

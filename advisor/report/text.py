@@ -171,6 +171,8 @@ def _effect(finding: Finding) -> str:
         safety = "Advice only."
     else:
         safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
+        if finding.fix.assumptions:
+            safety += f" `advisor fix` tries it only with --only {clean(finding.rule)}: it rests on an assumption."
         safety += "" if finding.fix.is_provable else " `advisor fix` leaves it to you: it makes no step faster."
     memory = ""
     if finding.memory_bytes is not None and finding.memory_bytes >= MIN_BYTES:
