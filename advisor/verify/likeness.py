@@ -138,8 +138,8 @@ def _comes_again(one: Sequence[bytes], two: Sequence[bytes]) -> bool:
 
 
 def probability_of_counts(one: int, two: int, share: float) -> float:
-    """Two-sided probability of counts at least as uneven as these if each counted element is one of `one` with probability `share`:
-    the exact conditional test of two Poisson counts (Przyborowski and Wilenski, 1940). The smaller tail is doubled.
+    """Two-sided probability of counts as uneven as these if each counted element is one of `one` with probability `share`: the
+    exact conditional test of two Poisson counts (Przyborowski and Wilenski, 1940). The smaller tail is doubled.
     """
     total = one + two
     if not total:
