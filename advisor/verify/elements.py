@@ -29,6 +29,13 @@ class Bounds:
     elements: int
     seconds: float
     bytes: int = 2 << 30
+    least: int = 0
+    """Fewer elements than this are not enough for any comparison: for them up to `_PATIENCE` times as long is allowed."""
+
+
+_PATIENCE = 4
+OPAQUE = "opaque"
+"""Kind of a component that has no value to compare: a variant or a resource."""
 
 
 @dataclass(slots=True)
@@ -38,9 +45,11 @@ class Stream:
     rows: list[Row] = field(default_factory=list)
     """Per element the digests of its components."""
     figures: list[tuple[tuple[float, ...], ...]] = field(default_factory=list)
-    """Per element and component: mean, standard deviation, smallest and largest value (a string's length); empty where the
-    component has no numbers.
+    """Per element and component: mean, standard deviation, smallest and largest value, share of finite values, number of values;
+    empty where the component has no numbers.
     """
+    kinds: tuple[str, ...] = ()
+    """What each component is: `numbers`, `text`, `dataset` or `OPAQUE`; empty before the first element."""
     size_bytes: int = 0
     is_complete: bool = False
     """The dataset came to its end within the bounds."""
@@ -54,7 +63,12 @@ class Stream:
     def epoch(self, number: int, length: int) -> Stream:
         """The elements of one pass of `length`."""
         part = slice(number * length, (number + 1) * length)
-        return Stream(self.rows[part], self.figures[part])
+        return Stream(self.rows[part], self.figures[part], self.kinds)
+
+    @property
+    def opaque(self) -> tuple[int, ...]:
+        """Components that cannot be compared, counted from 0."""
+        return tuple(component for component, kind in enumerate(self.kinds) if kind == OPAQUE)
 
     def counted(self) -> Counter[Row]:
         """The elements without their order."""
@@ -72,14 +86,17 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
     with _seeded(python_seed):
         try:
             for element in dataset:
-                row, figures, size = _digest(element)
+                row, figures, kinds, size = _digest(element)
+                stream.kinds = stream.kinds or kinds
                 stream.rows.append(row)
                 stream.figures.append(figures)
                 stream.size_bytes += size
+                late_s = time.monotonic() - deadline
+                is_enough = len(stream.rows) >= bounds.least or late_s >= (_PATIENCE - 1) * bounds.seconds
                 if (
                     len(stream.rows) >= bounds.elements
                     or stream.size_bytes >= bounds.bytes
-                    or time.monotonic() >= deadline
+                    or (late_s >= 0 and is_enough)
                 ):
                     return stream
         except Exception as error:
@@ -116,57 +133,61 @@ def _seeded(seed: int | None) -> Iterator[None]:
         np.random.set_state(numpy_before)
 
 
-def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], int]:  # noqa: ANN401
+def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], tuple[str, ...], int]:  # noqa: ANN401
     import tensorflow as tf
 
     digests: list[bytes] = []
     figures: list[tuple[float, ...]] = []
+    kinds: list[str] = []
     size = 0
     for leaf in tf.nest.flatten(element):
         if hasattr(leaf, "element_spec") and hasattr(leaf, "_variant_tensor"):
             inner = collect(leaf, Bounds(_NESTED_LIMIT, 10.0))
-            digests.append(_hash(b"dataset", *(digest for row in inner.rows for digest in row)))
+            ended = f"{inner.is_complete} {inner.error}".encode()
+            digests.append(_hash(b"dataset", ended, *(digest for row in inner.rows for digest in row)))
             figures.append(())
+            kinds.append(OPAQUE if inner.opaque else "dataset")
             size += inner.size_bytes
             continue
         for tensor in tf.nest.flatten(leaf, expand_composites=True):
-            digest, numbers, count = _digest_tensor(tensor)
+            digest, numbers, kind, count = _digest_tensor(tensor)
+            kinds.append(kind)
             digests.append(digest)
             figures.append(numbers)
             size += count
-    return tuple(digests), tuple(figures), size
+    return tuple(digests), tuple(figures), tuple(kinds), size
 
 
-def _digest_tensor(tensor: Any) -> tuple[bytes, tuple[float, ...], int]:  # noqa: ANN401
+def _digest_tensor(tensor: Any) -> tuple[bytes, tuple[float, ...], str, int]:  # noqa: ANN401
     import numpy as np
 
     if tensor is None:
-        return _hash(b"none"), (), 0
+        return _hash(b"none"), (), "text", 0
     if getattr(tensor, "dtype", None) is not None and getattr(tensor.dtype, "name", "") in ("variant", "resource"):
-        return _hash(b"opaque"), (), 0
+        return _hash(b"opaque"), (), OPAQUE, 0
     array = np.asarray(tensor.numpy() if hasattr(tensor, "numpy") else tensor)
     header = f"{array.dtype}{array.shape}".encode()
     if array.dtype == object:
         texts = [value if isinstance(value, bytes) else str(value).encode() for value in array.reshape(-1)]
         lengths = np.array([len(text) for text in texts], np.int64)
         data = b"".join(texts)
-        return _hash(header, lengths.tobytes(), data), _figures(lengths), len(data) + lengths.nbytes
-    return _hash(header, np.ascontiguousarray(array).tobytes()), _figures(array), array.nbytes
+        return _hash(header, lengths.tobytes(), data), _figures(lengths), "text", len(data) + lengths.nbytes
+    return _hash(header, np.ascontiguousarray(array).tobytes()), _figures(array), "numbers", array.nbytes
 
 
 def _figures(array: Any) -> tuple[float, ...]:  # noqa: ANN401
+    """Values that are not finite, and elements without values, show in the last two figures."""
     import numpy as np
 
-    if array.size == 0:
-        return ()
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
         return ()
     finite = numbers[np.isfinite(numbers)]
     if not finite.size:
-        return ()
-    return float(finite.mean()), float(finite.std()), float(finite.min()), float(finite.max())
+        return 0.0, 0.0, 0.0, 0.0, 0.0, float(array.size)
+    share = finite.size / array.size
+    return float(finite.mean()), float(finite.std()), float(finite.min()), float(finite.max()), share, float(array.size)
 
 
 def _hash(*parts: bytes) -> bytes:

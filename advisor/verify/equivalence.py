@@ -15,24 +15,40 @@ Each side is probed over several epochs (`advisor.verify.probes`).
 4. Else a component may differ only if it is random (it differs from epoch to epoch, or when the original is made with other
    seeds), and then its figures must be of the same distribution: `rerandomized`. All else is `changes`.
 
+Every comparison knows what it could have shown. Where the elements seen could not have refuted the claim (none came, too few for
+a test to fail, components without values), the judgement is undecided, with the reason.
+
 A new cache must stand behind something that repeats itself; that is tested where it stands, for the root may be too far away to
 see a second epoch.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from advisor import units
 from advisor.capture.recorder import Recorder
 from advisor.fixes.replay import AS_RECORDED, OTHER, TWIN, Built
 from advisor.model.finding import Edit, Safety
 from advisor.verify.elements import Bounds, Stream
-from advisor.verify.likeness import common_share, has_moved, is_same_distribution, variation
+from advisor.verify.likeness import (
+    P_VALUE,
+    SMALLEST_ORDER,
+    Likeness,
+    common_share,
+    has_moved,
+    likeness,
+    loss_is_visible,
+    pairing,
+    probability_of_counts,
+    smallest_visible_loss,
+    smallest_visible_share,
+    variation,
+)
 from advisor.verify.probes import WANTED, Probes
 
 _LEVELS = tuple(Safety)
@@ -41,8 +57,16 @@ OWN_NOISE = (
     "Parallel calls of the script itself draw their random numbers in no fixed order, so what is random was compared by its "
     "distribution."
 )
-_DEVIATIONS = 6
-"""A count that is random (at most as widely as Poisson's) comes so many standard deviations off less than once in a million."""
+_TOO_FEW_ROWS = "Batches are composed otherwise, and their random components could not be compared by distribution."
+_OTHER_PART = (
+    "Only a part of an epoch was seen, and in another order it holds other elements: whether all come is unknown."
+)
+_MAX_PAIRED = 6
+"""Components that are compared pair by pair."""
+_VISIBLE_LOSS = 0.1
+"""Where elements are only counted, at least the loss of this share of them must be visible."""
+_VISIBLE_CHANCE = 0.25
+"""The same where only the share of common elements tells, which is a rough measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +83,16 @@ class Judgement:
     """What differed, or what limits the statement."""
     element_bytes: float = 0.0
     """Mean size of an element."""
+    undecided: str = ""
+    """Why the elements seen could not have refuted `seen`, in one sentence; empty: they could."""
+    power: str = ""
+    """What a comparison by distribution could have shown, in one sentence; empty: elements were compared bit by bit."""
+
+    @property
+    def text(self) -> str:
+        """All that limits the statement, in sentences."""
+        parts = dict.fromkeys(part.rstrip(".") for part in (self.undecided, self.note, self.power) if part)
+        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
 
     def holds(self, claimed: Safety) -> bool:
         """Whether the claim holds: nothing worse was seen."""
@@ -87,15 +121,17 @@ class Equivalence:
         static = self._static_difference(after_dataset)
         if static:
             return self._told(Safety.CHANGES, static)
-        frozen = self._frozen(after_built)
+        frozen, unseen = self._frozen(after_built)
         if frozen:
             return self._told(Safety.CHANGES, frozen)
         after = probes.collect(after_dataset, AS_RECORDED)
         if after.error:
             return self._told(Safety.CHANGES, f"it fails where the original does not: {after.error}")
         if after.rows == before.rows and probes.is_steady(before):
-            return self._told(Safety.EXACT, "")
-        return self._judge_random(edits, before, after)
+            judgement = self._told(Safety.EXACT, "")
+        else:
+            judgement = self._judge_random(edits, before, after)
+        return replace(judgement, undecided=unseen) if unseen and judgement.seen is not Safety.CHANGES else judgement
 
     def _judge_random(self, edits: tuple[Edit, ...], before: Stream, after: Stream) -> Judgement:
         """Steps 2 to 4 of the module's text."""
@@ -107,7 +143,7 @@ class Equivalence:
         twin = probes.comparable(probes.original(TWIN))
         after_twin = probes.comparable(probes.collect(probes.dataset(edits, TWIN)[0], TWIN))
         if twin.rows == after_twin.rows and self._is_reproduced(before, after):
-            return self._told(Safety.EXACT, "")
+            return self._told(Safety.EXACT, "", self._equal_by_chance(twin))
         if is_counted_otherwise:
             return self._counts(before, after)
         other = probes.comparable(probes.original(OTHER))
@@ -116,19 +152,50 @@ class Equivalence:
             return order
         judgement = self._components(before, after, twin, after_twin, other)
         has_thawed = probes.is_steady(before) and not probes.is_steady(after)
-        if judgement.seen is Safety.CHANGES and not has_thawed and self._is_batched() and self._are_rows_alike(edits):
-            return self._told(Safety.REORDERED, "")  # batches of other rows, which are random themselves
+        if judgement.seen is Safety.CHANGES and not has_thawed and self._is_batched():
+            rows = self._are_rows_alike(edits)
+            if rows is not Likeness.OTHER:  # batches of other rows, which are random themselves
+                return self._told(Safety.REORDERED, "", _TOO_FEW_ROWS if rows is Likeness.UNDECIDED else "")
         if judgement.seen is Safety.RERANDOMIZED and self._is_own_noise(twin, after_twin):
-            return self._told(Safety.EXACT, OWN_NOISE)
+            return replace(judgement, seen=Safety.EXACT, note=OWN_NOISE)
         return judgement
 
     # -- single tests
 
-    def _told(self, seen: Safety | None, note: str) -> Judgement:
+    def _told(self, seen: Safety | None, note: str, undecided: str = "", power: str = "") -> Judgement:
         probes = self._probes
         if not note and not probes.is_complete:
             note = f"Only the first {probes.length} elements were compared."
-        return Judgement(seen, probes.length, probes.is_complete, note, probes.element_bytes)
+        if seen is Safety.CHANGES:
+            undecided = power = ""
+        elif seen is not None:
+            undecided = self._not_compared() or undecided
+        return Judgement(seen, probes.length, probes.is_complete, note, probes.element_bytes, undecided, power)
+
+    def _not_compared(self) -> str:
+        """Why no claim at all could have been refuted; empty if one could."""
+        probes = self._probes
+        stream = probes.original(AS_RECORDED)
+        if not stream.rows:
+            return "The dataset gave no element, so nothing was compared."
+        if stream.opaque:
+            what = "components" if len(stream.opaque) > 1 else "component"
+            numbers = ", ".join(str(component + 1) for component in stream.opaque)
+            return f"Not compared: {what} {numbers} of the elements, which hold no values (a variant or a resource)."
+        if not probes.is_complete and probes.length < SMALLEST_ORDER:
+            elements = "element was" if probes.length == 1 else f"{probes.length} elements were"
+            return f"Only the first {elements} compared: too few to show another order."
+        return ""
+
+    def _equal_by_chance(self, twin: Stream) -> str:
+        """Whether the elements would be equal with other seeds too, so that equal ones show nothing of what is random."""
+        other = self._probes.comparable(self._probes.original(OTHER))
+        if len(other.rows) != len(twin.rows):
+            return ""
+        equal = sum(one == two for one, two in zip(twin.rows, other.rows, strict=True))
+        if (equal / max(1, len(twin.rows))) ** len(twin.rows) < P_VALUE:
+            return ""
+        return "What is random in the elements is too rare to be compared: other seeds give the same elements."
 
     def _static_difference(self, after: Any) -> str:  # noqa: ANN401
         before = self._probes.original_built()[-1].dataset
@@ -139,18 +206,22 @@ class Equivalence:
             return f"an epoch has {_counted(new)} elements instead of {_counted(old)}"
         return ""
 
-    def _frozen(self, built: Sequence[Built]) -> str:
-        """What a cache of the edited pipeline would freeze that is not frozen in the original."""
+    def _frozen(self, built: Sequence[Built]) -> tuple[str, str]:
+        """(what a cache of the edited pipeline would freeze that is not frozen in the original, why that could not be seen)."""
+        unseen = ""
         original = {each.id: each for each in self._probes.original_built()}
         for cache in built:
             if cache.method != "cache" or cache.input is None or not cache.is_new or cache.is_inside:
                 continue
             known = original.get(cache.id)
-            if known is not None and known.input is not None and not self._probes.repeats(known.input):
+            if known is not None and known.input is not None and self._probes.repeats(known.input) is False:
                 continue  # the script itself freezes it there
-            if not self._probes.repeats(cache.input):
-                return "a cache would freeze what differs from epoch to epoch before it"
-        return ""
+            repeats = self._probes.repeats(cache.input)
+            if repeats is False:
+                return "a cache would freeze what differs from epoch to epoch before it", ""
+            if repeats is None:
+                unseen = "Before the cache no element came that could be compared, so what it would freeze is unknown."
+        return "", unseen
 
     def _is_reproduced(self, before: Stream, after: Stream) -> bool:
         """Whether each component that is the same in any two runs of the script is so with the edits too.
@@ -208,11 +279,12 @@ class Equivalence:
         self, edits: tuple[Edit, ...], before: Stream, twin: Stream, after: Stream, other: Stream
     ) -> Judgement | None:
         """The judgement if the elements are the same but for their order; None if they are others."""
-        if self._same_elements(twin, after):
+        same = self._same_elements(twin, after, other)
+        if same is not Likeness.OTHER:
             is_random = not self._probes.is_steady(before) or (
-                self._same_elements(twin, other) and twin.rows != other.rows
+                self._same_elements(twin, other, other) is not Likeness.OTHER and twin.rows != other.rows
             )
-            return self._told_order(is_random)
+            return self._told_order(is_random, same)
         if not self._is_batched():
             return None
         rows = [self._probes.rows_of_batches(dataset, seeding) for dataset, seeding in self._sides(edits)]
@@ -223,12 +295,14 @@ class Equivalence:
             return self._told(Safety.CHANGES, f"the batches hold {len(new.rows)} rows instead of {len(old.rows)}")
         if not self._probes.is_steady(before) and not has_moved(old.rows, new.rows):
             return None  # the twins differ in little or nothing now: who draws which number is a race, and no matter of order
+        same = Likeness.LIKE
         if old.counted() != new.counted():
             if self._probes.is_complete and old.counted() == drawn.counted():
                 return self._told(Safety.CHANGES, "the batches hold other rows, although rows are not random")
-            if self._probes.is_complete or common_share(old.counted(), new.counted()) <= 0.5:
+            same = Likeness.OTHER if self._probes.is_complete else _common_elements(old, new, drawn)
+            if same is Likeness.OTHER:
                 return None  # of an endless one the last epoch is cut, and in another order it holds other rows until there
-        return self._told_order(is_random=old.counted() == drawn.counted() and old.rows != drawn.rows)
+        return self._told_order(old.counted() == drawn.counted() and old.rows != drawn.rows, same)
 
     def _sides(self, edits: tuple[Edit, ...]) -> list[tuple[Any, str]]:
         return [
@@ -237,15 +311,18 @@ class Equivalence:
             (self._probes.dataset((), OTHER)[0], OTHER),
         ]
 
-    def _told_order(self, is_random: bool) -> Judgement:
-        return self._told(Safety.RERANDOMIZED if is_random else Safety.REORDERED, "")
+    def _told_order(self, is_random: bool, same: Likeness) -> Judgement:
+        undecided = _OTHER_PART if same is Likeness.UNDECIDED else ""
+        return self._told(Safety.RERANDOMIZED if is_random else Safety.REORDERED, "", undecided)
 
-    def _same_elements(self, one: Stream, two: Stream) -> bool:
-        """Epoch by epoch the same elements in any order; of a part of an epoch only that both hold mostly the same."""
+    def _same_elements(self, one: Stream, two: Stream, drawn: Stream) -> Likeness:
+        """Epoch by epoch the same elements in any order; of a part of an epoch see `_common_elements`. `drawn`: the original with
+        other seeds.
+        """
         if not self._probes.is_complete:
-            return common_share(one.counted(), two.counted()) > 0.5
+            return _common_elements(one, two, drawn)
         pairs = zip(self._probes.epochs_of(one), self._probes.epochs_of(two), strict=True)
-        return all(a.counted() == b.counted() for a, b in pairs)
+        return Likeness.LIKE if all(a.counted() == b.counted() for a, b in pairs) else Likeness.OTHER
 
     def _is_batched(self) -> bool:
         todo, seen = [self._call_id], set[str]()
@@ -259,43 +336,60 @@ class Equivalence:
             todo += call.inputs
         return False
 
-    def _are_rows_alike(self, edits: tuple[Edit, ...]) -> bool:
+    def _are_rows_alike(self, edits: tuple[Edit, ...]) -> Likeness:
         """Whether batches hold the same rows as before, composed otherwise, but for what is random in a row."""
         rows = [self._probes.rows_of_batches(dataset, seeding) for dataset, seeding in self._sides(edits)]
         if any(stream is None or not stream.rows for stream in rows):
-            return False
+            return Likeness.OTHER
         old, new, drawn = (stream for stream in rows if stream is not None)
         if len(old.rows) != len(new.rows) or len(old.rows) < WANTED:
-            return False
+            return Likeness.OTHER
+        seen = Likeness.LIKE
         for component in range(len(old.rows[0])):
             was, now, other = (Counter(stream.column(component)) for stream in (old, new, drawn))
-            if was != now and (was == other or not is_same_distribution(old, drawn, new, component)):
-                return False
-        return True
+            if was == now:
+                continue
+            alike = Likeness.OTHER if was == other else likeness(old, drawn, new, component)
+            if alike is Likeness.OTHER:
+                return Likeness.OTHER
+            seen = Likeness.UNDECIDED if alike is Likeness.UNDECIDED else seen
+        return Likeness.OTHER if _parted(old, drawn, new, is_complete=True) else seen
 
     # -- random numbers of elements, random components
 
     def _counts(self, before: Stream, after: Stream) -> Judgement:
         """Other numbers of elements: a change, unless a random filter lets another number pass every time."""
         other = self._probes.original(OTHER)
-        epochs = [self._probes.original(TWIN), before, other]
-        if len({len(stream.rows) for stream in epochs}) == 1:
+        counts = [len(stream.rows) for stream in (self._probes.original(TWIN), before, other)]
+        total, share = sum(counts), 1 / (len(counts) + 1)
+        if len(set(counts)) == 1:
             return self._told(
                 Safety.CHANGES, f"{len(after.rows)} elements come where {len(before.rows)} came (in all epochs probed)"
             )
-        usual = sum(len(stream.rows) for stream in epochs) / len(epochs)
-        if abs(len(after.rows) - usual) > _DEVIATIONS * math.sqrt(usual):
-            return self._told(Safety.CHANGES, f"{len(after.rows)} elements come where about {usual:.0f} came")
+        is_spread = probability_of_counts(min(counts), max(counts), 0.5) < P_VALUE
+        if not is_spread and probability_of_counts(len(after.rows), total, share) < P_VALUE:
+            return self._told(
+                Safety.CHANGES, f"{len(after.rows)} elements come where about {total / len(counts):.0f} came"
+            )
+        undecided = "How many elements come differs too much from epoch to epoch to be compared." if is_spread else ""
+        loss = smallest_visible_loss(total, share)
+        if loss > _VISIBLE_LOSS:
+            undecided = undecided or (
+                f"How many elements come is random: of so few, {loss:.0%} could be missing without being noticed."
+            )
         for component in range(len(before.rows[0]) if before.rows else 0):
-            if not is_same_distribution(before, other, after, component):
+            alike = likeness(before, other, after, component)
+            if alike is Likeness.OTHER:
                 return self._told(Safety.CHANGES, f"component {component + 1} is distributed otherwise")
-        return self._told(
-            Safety.RERANDOMIZED, "How many elements come is itself random: only figures could be compared."
-        )
+            if alike is Likeness.UNDECIDED:
+                undecided = undecided or _too_few(component, len(after.rows))
+        note = "How many elements come is itself random: only figures could be compared."
+        return self._told(Safety.RERANDOMIZED, note, undecided, _power(len(before.rows), len(after.rows)))
 
     def _components(self, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream) -> Judgement:
         """`before` and `now` are seeded as the script is."""
         epochs, new_epochs = self._probes.epochs_of(before), self._probes.epochs_of(now)
+        undecided = ""
         for component in range(len(twin.rows[0]) if twin.rows else 0):
             old, new, drawn = twin.column(component), after.column(component), other.column(component)
             if old == new:
@@ -311,9 +405,67 @@ class Equivalence:
                 return self._told(
                     Safety.CHANGES, f"component {component + 1} has other values; at random is only their order"
                 )
-            if not is_same_distribution(twin, other, after, component):
+            alike = likeness(twin, other, after, component)
+            if alike is Likeness.OTHER:
                 return self._told(Safety.CHANGES, f"component {component + 1} is distributed otherwise")
-        return self._told(Safety.RERANDOMIZED, "")
+            if alike is Likeness.UNDECIDED:
+                undecided = undecided or _too_few(component, len(after.rows))
+        parted = _parted(twin, other, after, self._probes.is_complete)
+        if parted:
+            return self._told(Safety.CHANGES, parted)
+        return self._told(Safety.RERANDOMIZED, "", undecided, _power(len(twin.rows), len(after.rows)))
+
+
+def _common_elements(one: Stream, two: Stream, drawn: Stream) -> Likeness:
+    """Whether two parts of an epoch are of the same elements in another order. `drawn`: a part of the original with other seeds.
+
+    What comes first of one must come somewhere in the other. Where the order is random, parts of it share no more elements than
+    two draws of the original do.
+    """
+    old, new = one.counted(), two.counted()
+    if common_share(old, new) <= 0.5:
+        return Likeness.OTHER
+    halves = [stream.rows[: len(stream.rows) // 2] for stream in (one, two)]
+    if not Counter(halves[0]) - new and not Counter(halves[1]) - old:
+        return Likeness.LIKE if loss_is_visible(halves[0], old) else Likeness.UNDECIDED
+    if one.rows == drawn.rows:
+        return Likeness.UNDECIDED
+    shared, usual = ((old & other.counted()).total() for other in (two, drawn))
+    is_usual = probability_of_counts(shared, usual, 0.5) >= P_VALUE
+    is_visible = smallest_visible_loss(usual, 0.5) <= _VISIBLE_CHANCE and loss_is_visible(one.rows, old)
+    return Likeness.LIKE if is_usual and is_visible else Likeness.UNDECIDED
+
+
+def _parted(one: Stream, two: Stream, new: Stream, is_complete: bool) -> str:
+    """Which components belong together in the original (`one`, and `two` with other seeds) and no longer in `new`."""
+    count = len(one.rows[0]) if one.rows else 0
+    for first in range(min(count, _MAX_PAIRED)):
+        for second in range(first + 1, min(count, _MAX_PAIRED)):
+            sides = [Counter((row[first], row[second]) for row in stream.rows) for stream in (one, two, new)]
+            if sides[0] == sides[2]:
+                continue
+            is_other = is_complete and sides[0] == sides[1]
+            if is_other or pairing(one, two, new, first, second) is Likeness.OTHER:
+                return f"components {first + 1} and {second + 1} no longer belong together as before"
+    return ""
+
+
+def _too_few(component: int, elements: int) -> str:
+    return (
+        f"Component {component + 1} is random, and from {units.format_many(elements, 'element')} its distribution could not be "
+        "compared."
+    )
+
+
+def _power(before: int, after: int) -> str:
+    """What the comparison by distribution could have shown at all."""
+    share = smallest_visible_share(before, after)
+    if share >= 1:
+        return ""
+    return (
+        f"What is random was compared by its distribution in {after} elements, where a difference of {share:.0%} of the values "
+        "would have shown."
+    )
 
 
 def _counted(cardinality: int) -> str:

@@ -75,7 +75,10 @@ class Probes:
 
     def collect(self, dataset: Any, seeding: str) -> Stream:  # noqa: ANN401
         """All passes over a dataset that was made with that seeding."""
-        return self._take(self._probe(dataset, seeding), self.length * self.epochs + 1, seeding)
+        wanted = self.length * self.epochs
+        # How many elements a random filter lets pass differs from pass to pass: where passes end by themselves, all are counted.
+        limit = 2 * wanted + WANTED if self.is_complete else wanted + 1
+        return self._take(self._probe(dataset, seeding), limit, seeding)
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """The rows of the batches of all passes; None if they are no batches or not all were reached."""
@@ -125,10 +128,15 @@ class Probes:
         epochs = self.epochs_of(stream)
         return all(epoch.rows == epochs[0].rows for epoch in epochs)
 
-    def repeats(self, dataset: Any) -> bool:  # noqa: ANN401
-        """Whether any dataset, one within the pipeline too, gives the same elements in the same order again."""
+    def repeats(self, dataset: Any) -> bool | None:  # noqa: ANN401
+        """Whether any dataset, one within the pipeline too, gives the same elements in the same order again; None: it gave none
+        that could be compared.
+        """
         seconds = self._bounds.seconds
-        length = max(1, len(collect(dataset, Bounds(self._bounds.elements, seconds, self._bounds.bytes)).rows))
+        sample = collect(dataset, Bounds(self._bounds.elements, seconds, self._bounds.bytes))
+        if not sample.rows or sample.opaque:
+            return None
+        length = len(sample.rows)
         epochs = _epochs_of(length)
         stream = collect(dataset.take(length).repeat(epochs), Bounds(length * epochs, 4 * seconds * epochs))
         first = stream.rows[:length]

@@ -23,6 +23,7 @@ from advisor.units import format_bytes
 from advisor.verify.companions import companions
 from advisor.verify.elements import Bounds, collect
 from advisor.verify.equivalence import Equivalence, Judgement
+from advisor.verify.likeness import SMALLEST_SAMPLE
 from advisor.verify.meter import FILL_S, CannotMeasure, Measurement, Plan, Side, measure
 from advisor.verify.peak_memory import PeakMemory
 from advisor.verify.probes import OriginalFails
@@ -55,7 +56,7 @@ class Workbench:
         """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
         self._is_text_edited = is_text_edited
-        bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S)
+        bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S, least=SMALLEST_SAMPLE)
         self._equivalence = Equivalence(recorder, call_id, bounds, files)
         self._number = 0
 
@@ -94,12 +95,13 @@ class Workbench:
             REFUSED,
             safety_seen=judgement.seen,
             elements_compared=judgement.elements,
-            note=_sentence(judgement.note),
+            note=judgement.text,
+            is_undecided=bool(judgement.undecided),
         )
         if judgement.seen is None:
             return trial
         if not judgement.holds(claimed):
-            return replace(trial, verdict=BROKEN, note=_broken(judgement, claimed))
+            return replace(trial, verdict=BROKEN, is_undecided=False, note=_broken(judgement, claimed))
         trial = self._with_companions(trial, edits, claimed)
         if trial.verdict == BROKEN:
             return trial
@@ -119,15 +121,19 @@ class Workbench:
         unseen = []
         for other in companions(self._recorder, self._call_id, edits):
             self._report("comparing", 0, None)
-            bounds = Bounds(COMPANION_ELEMENTS, COMPANION_S)
+            bounds = Bounds(COMPANION_ELEMENTS, COMPANION_S, least=SMALLEST_SAMPLE)
             try:
                 judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
             except (CannotReplay, OriginalFails) as error:
                 unseen.append(f"{other.name} was not compared: {str(error).rstrip('.')}")
+                trial = replace(trial, is_undecided=True)
                 continue
             if judgement.seen is not None and not judgement.holds(claimed):
                 note = f"The same text makes {other.name}. There: {_broken(judgement, claimed)}"
-                return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, note=note)
+                return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, is_undecided=False, note=note)
+            if judgement.seen is None or judgement.undecided:
+                unseen.append(f"The same text makes {other.name}. There: {judgement.text}")
+                trial = replace(trial, is_undecided=True)
         return replace(trial, note=" ".join(_sentence(note) for note in (trial.note, *unseen) if note))
 
     def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
