@@ -27,7 +27,7 @@ def announcement() -> str:
     """How often the scripts will be run, for people, before the first run."""
     return (
         f"Each script will be run {1 + TURNS} times: once to analyse it, then {TURNS} times by turns with the other. Each run is "
-        "stopped after its window."
+        "stopped after its window; what they write is thrown away, unless --in-place."
     )
 
 

@@ -80,18 +80,20 @@ class FixResult:
 
 
 def announcement(wish: FixRequest) -> str:
-    """How often the script will be run, for people, before the first run."""
+    """How often the script will be run and what becomes of its files, for people, before the first run."""
+    files = "What it writes stays." if wish.script.in_place else "What it writes is thrown away."
     if wish.is_pipeline_only:
         return (
             "The script will be run once, up to the first element it takes; it will not train. If something is to be changed, it "
-            "is run that far once more, with the changes."
+            f"is run that far once more, with the changes. {files}"
         )
     return (
         f"The script will be run up to {3 + 2 * TURNS} times: once to see its input pipeline at work, once up to its first "
         "element to try changes of it, once that far with the changes to see that they do what was tried, and "
         f"{2 * TURNS} times by turns, as it is and with the changes. Each run is stopped after "
         f"its window. A change that only the whole script can prove takes {2 * TURNS} more, and so does finding the one of "
-        "several that slows it; if nothing is found to fix, the script is run once."
+        "several that slows it; if nothing is found to fix, the script is run once. "
+        f"{files}"
     )
 
 

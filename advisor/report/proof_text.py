@@ -47,7 +47,7 @@ def print_proof(report: Report, console: Console) -> None:
     if proof.diff:
         _section(console, "The change", [_diff(proof.diff)])
     _list(console, "Not measured", proof.left_out)
-    _list(console, "Files that the script itself wrote while it was run", _files(proof.written_files))
+    _list(console, "Files that the script itself opened for writing", _files(proof.written_files))
     _list(console, "Mistakes of rules", (f"{e.rule}: {e.message}" for e in report.rule_errors))
     _list(console, "Notes", proof.notes)
     console.print()

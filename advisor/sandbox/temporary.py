@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -85,7 +84,7 @@ def _make(purpose: str) -> tuple[Path, TextIO]:
         remove_stale_folders()
     parent = Path(tempfile.gettempdir())
     while True:
-        folder = parent / f"{_PREFIX}{purpose}-{secrets.token_hex(6)}"
+        folder = parent / f"{_PREFIX}{purpose}-{os.urandom(6).hex()}"
         with contextlib.suppress(FileExistsError):
             handle = os.open(_lock_of(folder), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
             lock = os.fdopen(handle, "w")
