@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
-from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, run_folder_of, write_whole
+from advisor.run_folder import (
+    RECORDING_NAME,
+    has_profile,
+    is_saved_run,
+    new_run_folder,
+    run_folder_of,
+    why_no_profile,
+    write_whole,
+)
 from advisor.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -134,6 +142,8 @@ def analyze_run(
     if own is not None and not has_profile(path):
         from advisor.graph import analyse
 
+        if own.window is not None and own.calls and not own.unprofiled:
+            raise AdvisorError(why_no_profile(path))
         return _with_folder(run_rules(analyse(None, own, own.target), rules, settings), path)
     found = find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(found.paths[0] if is_remote(path) else found.paths[0].absolute())

@@ -70,6 +70,23 @@ def has_profile(folder: Path) -> bool:
         return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
 
 
+def why_no_profile(folder: Path) -> str:
+    """One sentence for a run folder of ours whose profile cannot be found although one was taken."""
+    errors: list[OSError] = []
+    for _ in os.walk(folder / _FOLDER, onerror=errors.append):
+        pass
+    unreadable = next((error for error in errors if not isinstance(error, FileNotFoundError)), None)
+    if unreadable is not None:
+        return (
+            f"The profile of the run {folder} cannot be read: {unreadable.filename}: {unreadable.strerror}; make it readable or "
+            "run the script again."
+        )
+    return (
+        f"The profile of the run {folder} is missing: the script was profiled, but there is no .xplane.pb file below "
+        f"{folder / _FOLDER}; restore it or run the script again."
+    )
+
+
 def run_folder_of(profile: Path) -> Path | None:
     """The run folder of ours whose profile that file is; None where there is none.
 

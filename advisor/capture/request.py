@@ -45,6 +45,10 @@ class CaptureRequest:
     """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never. The parent's alone."""
 
 
+CANNOT_WRITE = "cannot write"
+"""Phase of a `Progress` whose text says why the run folder could not be written; never shown as progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a capture stands."""
