@@ -81,7 +81,12 @@ def analyze(
         with_ceiling=ceiling,
     )
     loaded, settings = phases.load(request)
-    return phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
+    report = phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
+    if not request.is_saved_run and request.out is None:
+        from advisor.stored_runs import prune
+
+        prune(settings.keep_runs, settings.keep_runs_bytes)
+    return report
 
 
 def optimize(

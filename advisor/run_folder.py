@@ -19,7 +19,9 @@ from advisor.locations import reading
 
 RECORDING_NAME = "recording.json"
 PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
-_FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json")
+MARKER = ".made-by-default"
+"""In run folders whose place nobody named: they alone may be deleted later (`advisor.stored_runs`)."""
+_FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json", MARKER)
 _FOLDER = "plugins"
 """Where TensorBoard looks for profiles, and capture puts them: `plugins/profile/<time>/<host>.xplane.pb`."""
 
@@ -38,6 +40,11 @@ def new_run_folder(out: Path | None, name: str) -> Iterator[Path]:
             _check_replaceable(folder)
             _remove_run(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        if out is None:
+            (folder / MARKER).write_text(
+                f"{os.getpid()} made this folder. `advisor runs prune` may delete it; remove this file to keep it.\n",
+                "utf-8",
+            )
     except OSError as error:
         raise AdvisorError(
             f"Cannot write to {folder}: {error.strerror or error}; choose another folder with --out."
@@ -56,12 +63,17 @@ def default_run_folder(name: str) -> Path:
     """A folder that does not exist yet, below the user's state folder: `<name>-<local time>`."""
     from datetime import datetime
 
-    from platformdirs import user_state_path
-
-    runs = user_state_path("tfdata-advisor") / "runs"
+    runs = runs_folder()
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     candidates = [runs / stem, *(runs / f"{stem}-{number}" for number in range(2, 100))]
     return next((path for path in candidates if not path.exists()), candidates[-1])
+
+
+def runs_folder() -> Path:
+    """Where run folders lie that nobody named."""
+    from platformdirs import user_state_path
+
+    return user_state_path("tfdata-advisor") / "runs"
 
 
 def has_profile(folder: Path) -> bool:
@@ -157,6 +169,18 @@ def _umask() -> int:
     return mask
 
 
+def holds_one_run(folder: Path, also: tuple[str, ...] = ()) -> bool:
+    """Whether the folder holds one run of ours and, but for the names in `also`, nothing else."""
+    names = {path.name for path in folder.iterdir()}
+    profiles = [path for path in (folder / _FOLDER).rglob("*") if not path.is_dir()]
+    return (
+        RECORDING_NAME in names
+        and names <= {*_FILES, _FOLDER, *also}
+        and all(path.name.endswith(PROFILE_SUFFIXES) for path in profiles)
+        and len({path.parent for path in profiles}) <= 1
+    )
+
+
 def _check_replaceable(folder: Path) -> None:
     """Raise AdvisorError unless the folder is empty or holds one run of ours and nothing else.
 
@@ -164,15 +188,7 @@ def _check_replaceable(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise AdvisorError(f"{folder} is a file; name a folder with --out.")
-    names = {path.name for path in folder.iterdir()}
-    profiles = [path for path in (folder / _FOLDER).rglob("*") if not path.is_dir()]
-    is_ours = (
-        RECORDING_NAME in names
-        and names <= {*_FILES, _FOLDER}
-        and all(path.name.endswith(PROFILE_SUFFIXES) for path in profiles)
-        and len({path.parent for path in profiles}) <= 1
-    )
-    if names and not is_ours:
+    if any(folder.iterdir()) and not holds_one_run(folder):
         raise AdvisorError(
             f"{folder} holds files that are not an earlier run's; name an empty or a new folder with --out."
         )
