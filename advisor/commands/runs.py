@@ -87,7 +87,7 @@ def _print(runs: Sequence[StoredRun]) -> None:
     now = time.time()
     for run in runs:
         texts = (
-            display_path(run.path),
+            display_path(str(run.path)),
             _age(now - run.made_s),
             format_bytes(run.size_bytes),
             run.target,

@@ -44,7 +44,7 @@ def test_what_cannot_be_written_is_not_proposed_where_it_is_to_be_written(tmp_pa
     script = tmp_path / "train.py"
     text = "ds = ds.map(decode)\n"
     script.write_text(text)
-    site = Site(str(script), 1, 5, 1, len(text) - 1)
+    site = Site(str(script), 1, 9, 1, len(text))
     calls: dict[str, Call] = {MAP.id: replace(MAP, site=site, text=text.strip()[5:])}
     wanted = finding("Do it", is_auto=True)
     for mode, is_to_be_written, is_proposed in ((0o644, True, True), (0o444, False, True), (0o444, True, False)):
