@@ -82,10 +82,7 @@ def analyze(
     )
     loaded, settings = phases.load(request)
     report = phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
-    if not request.is_saved_run and request.out is None:
-        from advisor.stored_runs import prune
-
-        prune(settings.keep_runs, settings.keep_runs_bytes)
+    phases.make_room(request, settings)
     return report
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
     from advisor.model.recording import Recording
+    from advisor.stored_runs import StoredRun
 
 OnProgress = Callable[["Progress"], None]
 
@@ -223,6 +224,15 @@ def _analyze_saved_run(
         with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
             _write_reports(report, Path(report.run_folder))
     return report
+
+
+def make_room(request: Request, settings: Settings) -> list[StoredRun]:
+    """After a new run in the default place: delete the oldest ones beyond the limits of the settings, and return them."""
+    from advisor.stored_runs import prune
+
+    if request.is_saved_run or request.out is not None:
+        return []
+    return prune(settings.keep_runs, settings.keep_runs_bytes)
 
 
 def _write_reports(report: Report, folder: Path) -> None:
