@@ -86,7 +86,9 @@ def analyze(
         in_place=in_place,
     )
     loaded, settings = phases.load(request)
-    return phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
+    report = phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
+    phases.make_room(request, settings)
+    return report
 
 
 def optimize(

@@ -32,6 +32,7 @@ COMMANDS = (
     "export",
     "fix",
     "rules",
+    "runs",
 )
 """Each is the `command` of `advisor/commands/<name>.py`, imported when it is asked for."""
 EXIT_FAILED = 2

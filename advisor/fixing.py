@@ -26,8 +26,9 @@ from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.fixes.patch import NotPlain, Patch
 from advisor.fixes.plan import is_seeded
 from advisor.fixes.project import project_root
+from advisor.fixes.writable import early_obstacle, uncommitted
 from advisor.model.call_graph import CallGraph
-from advisor.model.finding import Safety
+from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.recording import Call
 from advisor.predict.structure import consumed_call
@@ -104,7 +105,18 @@ def fix(wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_pr
     proof that cannot be made is no error: the report says so.
     """
     check_budget(wish.budget_s)
+    check_writable(wish)
     return _Fixing(wish, rules, settings, on_progress).run()
+
+
+def check_writable(wish: FixRequest) -> None:
+    """Raise AdvisorError, before anything is run, for a script that is to be changed and cannot be written."""
+    path = wish.script.path
+    obstacle = early_obstacle(path) if wish.is_to_be_written and path is not None else ""
+    if obstacle:
+        raise AdvisorError(
+            f"{obstacle}, so nothing was run: --write could not write it. Without --write the changes are tried and shown."
+        )
 
 
 class _Fixing:
@@ -134,7 +146,7 @@ class _Fixing:
             raise self._too_slow("measured") from None
         self._runs += 1
         proposals = self._proposals_of(report)
-        candidates = proposals.propose(report, ())
+        candidates = self._candidates(report, proposals)
         if not candidates:
             return self._conclude(report, proposals, LoopResult(), None)
         script = self._wish.script
@@ -216,7 +228,7 @@ class _Fixing:
                     shutil.move(part, run_folder / part.name)
                 report = phases.analyze_run(run_folder, self._rules, self._settings)
                 proposals = self._proposals_of(report)
-                if not proposals.propose(report, ()):
+                if not self._candidates(report, proposals):
                     loop = LoopResult()
                 else:
                     loop = self._loop(session, report, proposals, deadline)
@@ -275,7 +287,18 @@ class _Fixing:
             frozenset(Safety(level) for level in self._settings.allow),
             is_seeded=recording is None or is_seeded(recording),
             only=frozenset(self._wish.only),
+            is_to_be_written=self._wish.is_to_be_written,
         )
+
+    def _candidates(self, report: Report, proposals: Proposals) -> list[Finding]:
+        """What may be tried. Raises AdvisorError if all of it changes files that cannot be written."""
+        candidates = proposals.propose(report, ())
+        if not candidates and proposals.unwritable:
+            raise AdvisorError(
+                f"{proposals.unwritable}, so no change was tried: --write could not write it. The analysis is in "
+                f"{report.run_folder}; without --write the changes are tried and shown."
+            )
+        return candidates
 
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
         self._notes.append(why)
@@ -294,6 +317,10 @@ class _Fixing:
             self._notes.append(
                 f"{changed} has changed since the script was started; what was measured is what it was then."
             )
+        self._notes += [
+            f"{path} has changes that are not committed: commit them before --write to see this change alone in git."
+            for path in uncommitted(patch.files)
+        ]
         about = ProofFacts(
             runs=self._runs,
             seconds=self._budget.spent_s,

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
-from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, run_folder_of, write_whole
+from advisor.run_folder import (
+    RECORDING_NAME,
+    has_profile,
+    is_saved_run,
+    new_run_folder,
+    run_folder_of,
+    why_no_profile,
+    write_whole,
+)
 from advisor.sandbox.temporary import temporary_folder
 from advisor.settings import Settings, load_settings
 
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
     from advisor.model.recording import Recording
+    from advisor.stored_runs import StoredRun
 
 OnProgress = Callable[["Progress"], None]
 
@@ -136,6 +145,8 @@ def analyze_run(
     if own is not None and not has_profile(path):
         from advisor.graph import analyse
 
+        if own.window is not None and own.calls and not own.unprofiled:
+            raise AdvisorError(why_no_profile(path))
         return _with_folder(run_rules(analyse(None, own, own.target), rules, settings), path)
     found = find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(found.paths[0] if is_remote(path) else found.paths[0].absolute())
@@ -215,6 +226,15 @@ def _analyze_saved_run(
         with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
             _write_reports(report, Path(report.run_folder))
     return report
+
+
+def make_room(request: Request, settings: Settings) -> list[StoredRun]:
+    """After a new run in the default place: delete the oldest ones beyond the limits of the settings, and return them."""
+    from advisor.stored_runs import prune
+
+    if request.is_saved_run or request.out is not None:
+        return []
+    return prune(settings.keep_runs, settings.keep_runs_bytes)
 
 
 def _write_reports(report: Report, folder: Path) -> None:

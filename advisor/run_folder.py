@@ -22,7 +22,9 @@ from advisor.sandbox.temporary import remove_on_death, temporary_folder
 
 RECORDING_NAME = "recording.json"
 PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
-_FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json")
+MARKER = ".made-by-default"
+"""In run folders whose place nobody named: they alone may be deleted later (`advisor.stored_runs`)."""
+_FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json", MARKER)
 _FOLDER = "plugins"
 """Where TensorBoard looks for profiles, and capture puts them: `plugins/profile/<time>/<host>.xplane.pb`."""
 
@@ -47,6 +49,11 @@ def new_run_folder(out: Path | None, name: str) -> Iterator[Path]:
             _check_replaceable(folder)
             _remove_run(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        if out is None:
+            (folder / MARKER).write_text(
+                f"{os.getpid()} made this folder. `advisor runs prune` may delete it; remove this file to keep it.\n",
+                "utf-8",
+            )
     except OSError as error:
         raise AdvisorError(
             f"Cannot write to {folder}: {error.strerror or error}; choose another folder with --out."
@@ -77,18 +84,40 @@ def default_run_folder(name: str) -> Path:
     """A folder that does not exist yet, below the user's state folder: `<name>-<local time>`."""
     from datetime import datetime
 
-    from platformdirs import user_state_path
-
-    runs = user_state_path("tfdata-advisor") / "runs"
+    runs = runs_folder()
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     candidates = [runs / stem, *(runs / f"{stem}-{number}" for number in range(2, 100))]
     return next((path for path in candidates if not path.exists()), candidates[-1])
+
+
+def runs_folder() -> Path:
+    """Where run folders lie that nobody named."""
+    from platformdirs import user_state_path
+
+    return user_state_path("tfdata-advisor") / "runs"
 
 
 def has_profile(folder: Path) -> bool:
     """Whether capture wrote a profile (a script that builds no dataset leaves none)."""
     with reading(folder):
         return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
+
+
+def why_no_profile(folder: Path) -> str:
+    """One sentence for a run folder of ours whose profile cannot be found although one was taken."""
+    errors: list[OSError] = []
+    for _ in os.walk(folder / _FOLDER, onerror=errors.append):
+        pass
+    unreadable = next((error for error in errors if not isinstance(error, FileNotFoundError)), None)
+    if unreadable is not None:
+        return (
+            f"The profile of the run {folder} cannot be read: {unreadable.filename}: {unreadable.strerror}; make it readable or "
+            "run the script again."
+        )
+    return (
+        f"The profile of the run {folder} is missing: the script was profiled, but there is no .xplane.pb file below "
+        f"{folder / _FOLDER}; restore it or run the script again."
+    )
 
 
 def run_folder_of(profile: Path) -> Path | None:
@@ -177,6 +206,19 @@ def _umask() -> int:
     return mask
 
 
+def holds_one_run(folder: Path, also: tuple[str, ...] = ()) -> bool:
+    """Whether the folder holds one run of ours and, but for the names in `also`, nothing else."""
+    names = {path.name for path in folder.iterdir()}
+    profiles = [path for path in (folder / _FOLDER).rglob("*") if not path.is_dir()]
+    return (
+        RECORDING_NAME in names
+        and names <= {*_FILES, _FOLDER, *also}
+        and all(path.name.endswith(PROFILE_SUFFIXES) for path in profiles)
+        and len({path.parent for path in profiles}) <= 1
+        and all(is_own_file(folder / name, kind) for name, kind in _KINDS.items() if name in names)
+    )
+
+
 def _check_replaceable(folder: Path) -> None:
     """Raise AdvisorError unless the folder is empty or holds one run of ours and nothing else.
 
@@ -185,16 +227,7 @@ def _check_replaceable(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise AdvisorError(f"{folder} is a file; name a folder with --out.")
-    names = {path.name for path in folder.iterdir()}
-    profiles = [path for path in (folder / _FOLDER).rglob("*") if not path.is_dir()]
-    is_ours = (
-        RECORDING_NAME in names
-        and names <= {*_FILES, _FOLDER}
-        and all(path.name.endswith(PROFILE_SUFFIXES) for path in profiles)
-        and len({path.parent for path in profiles}) <= 1
-        and all(is_own_file(folder / name, kind) for name, kind in _KINDS.items() if name in names)
-    )
-    if names and not is_ours:
+    if any(folder.iterdir()) and not holds_one_run(folder):
         raise AdvisorError(
             f"{folder} holds files that are not an earlier run's; name an empty or a new folder with --out."
         )

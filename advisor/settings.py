@@ -9,6 +9,8 @@ In: the folder to start from.  Out: `Settings`; options of the command line are 
     steps = 50                           # the window: steps profiled, steps before it, seconds at most
     warmup = 20
     seconds = 30
+    keep-runs = 20                       # run folders kept in their default place; false: all
+    keep-runs-gib = 2                    # and how much they may hold together
 
     [tool.advisor.rules.serial-map]      # thresholds of one rule
     min_blame_share = 0.1
@@ -45,6 +47,15 @@ class Settings:
     """Longest window."""
     allow: tuple[str, ...] = ()
     """Safety levels beyond `exact` that fixes may have."""
+    keep_runs: int | None = 20
+    """Run folders that are kept in their default place; None: all."""
+    keep_runs_gib: float = 2.0
+    """How much they may hold together, GiB."""
+
+    @property
+    def keep_runs_bytes(self) -> float:
+        """The same in bytes."""
+        return self.keep_runs_gib * (1 << 30)
 
 
 def load_settings(start: Path) -> Settings:
@@ -93,6 +104,8 @@ def _parse(table: Mapping[str, object], path: Path) -> Settings:
         "warmup": lambda value: _whole(value, at_least=0),
         "seconds": _seconds,
         "allow": _levels,
+        "keep-runs": lambda value: None if value is False else _whole(value, at_least=1),
+        "keep-runs-gib": _seconds,
     }
     values: dict[str, object] = {}
     for key, value in table.items():

@@ -106,3 +106,18 @@ def test_what_others_add_to_a_run_folder_has_no_recording(tmp_path):
     assert any("belongs to an older run" in warning for warning in added.warnings)
     assert added.run_folder == "", "its report is not written over the recorded run's"
     assert any(call.site for call in phases.analyze_run(run, [], Settings(), phases.Choice(RUN)).analysis.calls)
+
+
+def test_a_run_folder_whose_profile_was_deleted_is_one_sentence(tmp_path, capsys):
+    from advisor.cli import main
+
+    run = Path(shutil.copytree(DATA / "keras_fit", tmp_path / "run"))
+    (profile,) = run.rglob("*.xplane.pb*")
+    profile.unlink()
+    assert main(["analyze", str(run)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"The profile of the run {run} is missing" in line
+    assert "restore it or run the script again" in line
+    shutil.rmtree(run / "plugins")
+    with pytest.raises(AdvisorError, match="is missing"):
+        phases.analyze_run(run, [], Settings())

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import CANNOT_WRITE, CaptureRequest, Progress
 from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.long_lines import shorten_lines
 from advisor.model.codec import decode, encode
@@ -34,6 +34,8 @@ FAILURE = "failure.json"
 """Written by the child in place of a recording when the script failed before anything was measured."""
 _CHILD = Path(__file__).with_name("child.py")
 _PRIVATE_HINT = " It ran with a private view of the disk; if that is the cause, --in-place runs it on the real files."
+_PROBE_BYTES = 64 << 10
+"""A disk without so much room is full: a recording alone takes about as much."""
 _POLL_S = 0.1
 _INTERRUPT_GRACE_S = 3.0
 """A child in the same terminal got the Ctrl-C too; it has this long to end before it is told again."""
@@ -60,14 +62,24 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
             f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
         ) from None
     on_progress(Progress("starting", text=target_name(request)))
+    problems: list[str] = []
+
+    def hear(progress: Progress) -> None:
+        if progress.phase == CANNOT_WRITE:
+            problems.append(progress.text)
+        else:
+            on_progress(progress)
+
     with outputs(request) as (out, err), protected(request) as run:
         try:
-            code = _run_child(request, run, out, err, on_progress)
+            code = _run_child(request, run, out, err, hear)
         except KeyboardInterrupt:
             if is_new:
                 shutil.rmtree(request.out, ignore_errors=True)
             raise
         notes = run.notes()
+    if not (request.out / RECORDING).exists():
+        _check_disk(request, problems)
     folder = _outcome(request, code)
     if notes:
         _add_warnings(folder / RECORDING, notes)
@@ -90,6 +102,25 @@ def protected(request: CaptureRequest, *keep: Path) -> Iterator[PrivateRun]:
                 "another one."
             ) from None
         yield run
+
+
+def _check_disk(request: CaptureRequest, problems: list[str]) -> None:
+    """Raise AdvisorError if nothing was recorded because the run folder could not be written.
+
+    A script whose own output goes there may have failed of it too. `problems`: what the child could not write.
+    """
+    if problems:
+        raise AdvisorError(f"{problems[0]}; make room or choose another folder with --out.")
+    probe = request.out / ".probe"
+    try:
+        probe.write_bytes(bytes(_PROBE_BYTES))
+    except OSError as error:
+        raise AdvisorError(
+            f"{request.out} cannot be written: {error.strerror or error}; make room or choose another folder with --out."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
 
 
 def check_target(request: CaptureRequest) -> None:
@@ -117,7 +148,13 @@ def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes
         sys.stderr.flush()
         yield 2, 2
         return
-    with (request.out / "script.out").open("wb") as out, (request.out / "script.err").open("wb") as err:
+    with contextlib.ExitStack() as stack:
+        try:
+            out, err = (stack.enter_context((request.out / name).open("wb")) for name in ("script.out", "script.err"))
+        except OSError as error:
+            raise AdvisorError(
+                f"Cannot write to {request.out}: {error.strerror or error}; choose another folder with --out."
+            ) from None
         yield out, err
 
 

@@ -53,6 +53,10 @@ class CaptureRequest:
         return self.in_place or self.to_end
 
 
+CANNOT_WRITE = "cannot write"
+"""Phase of a `Progress` whose text says why the run folder could not be written; never shown as progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a capture stands."""

@@ -28,6 +28,7 @@ from advisor.capture.monitor import Monitor
 from advisor.capture.overlay import Overlay
 from advisor.capture.profiler import Profiler
 from advisor.capture.recorder import MAX_CALLS, Recorder
+from advisor.capture.request import CANNOT_WRITE
 from advisor.capture.sites import SiteFinder
 from advisor.capture.state_hooks import watch_tensorflow
 from advisor.capture.state_hooks import watch_writes as watch_written_state
@@ -162,7 +163,7 @@ class Session:
         if self._monitor.capture is None and (is_failure or ended.kind == "interrupted"):
             kind = "no tensorflow" if "No module named 'tensorflow'" in ended.exception else ended.kind
             text = ended.exception or f"exit code {ended.code}"
-            _write_atomically(self._out / "failure.json", json.dumps({"kind": kind, "exception": text}).encode())
+            self._put("failure.json", json.dumps({"kind": kind, "exception": text}).encode())
             return
         self._write(ended)
 
@@ -172,8 +173,19 @@ class Session:
         if self._disk is None:
             self._disk = (disk_read_bytes_per_s(self._recorder.data_files.paths),)
         host = replace(describe_host(), disk_read_bytes_per_s=self._disk[0])
-        _write_atomically(self._out / "host.json", encode(host))
-        _write_atomically(self._out / "recording.json", encode(self._recording(ended, host)))
+        self._put("host.json", encode(host))
+        self._put("recording.json", encode(self._recording(ended, host)))
+
+    def _put(self, name: str, data: bytes) -> None:
+        """Write a file of the run folder. A disk that is full is no failure of the script: the parent is told."""
+        try:
+            _write_atomically(self._out / name, data)
+        except OSError as error:
+            if self._pipe is not None:
+                text = f"{self._out / name} cannot be written: {error.strerror or error}"
+                line = json.dumps({"phase": CANNOT_WRITE, "done": 0, "total": None, "text": text}) + "\n"
+                with contextlib.suppress(OSError):
+                    os.write(self._pipe, line.encode())
 
     def _recording(self, ended: ScriptExit, host: Any) -> Recording:  # noqa: ANN401
         request, capture = self._request, self._monitor.capture
@@ -243,5 +255,10 @@ def _ignore_stop_in_threads() -> None:
 
 def _write_atomically(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

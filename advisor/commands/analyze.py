@@ -74,4 +74,9 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
         from advisor.report.text import print_report
 
         print_report(report, people)
+    if not request.is_saved_run and request.out is None:
+        from advisor.commands.runs import say_pruned
+        from advisor.stored_runs import prune
+
+        say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
     return EXIT_MATCHED if is_matched(report, fail_on) else 0

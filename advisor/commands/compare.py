@@ -54,6 +54,11 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
         from advisor.report.comparison_text import print_comparison
 
         print_comparison(comparison, console_for_people(to_stderr=json_path == "-"))
+    if not requests[0].is_saved_run:
+        from advisor.commands.runs import say_pruned
+        from advisor.stored_runs import prune
+
+        say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
     return 0
 
 

@@ -78,6 +78,8 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     SCRIPT is a script or `-m MODULE`; all after it belongs to it. No file is changed without --write.
     """
     from advisor import fixing, phases
+    from advisor.commands.runs import say_pruned
+    from advisor.stored_runs import prune
     from advisor.verify.budget import check_budget
 
     if write and undo:
@@ -95,12 +97,13 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
         rules = [loaded for loaded in rules if loaded.id in only]
     wish = fixing.FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
     check_budget(budget)
+    fixing.check_writable(wish)
     if not quiet:
         click.echo(fixing.announcement(wish), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
         result = fixing.fix(wish, rules, settings, on_progress)
     report, refusal = _write(result, request) if write else (result.report, None)
-    _keep(report)
+    problem = _keep(report)
     emit_json(report, json_path)
     emit_html(report, html_path)
     if not quiet:
@@ -109,8 +112,10 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
         print_proof(report, console_for_people(to_stderr=json_path == "-"))
         if refusal is None:
             _say_what_next(result, write, target)
-    if refusal is not None:  # the proof has been shown: it took minutes
-        raise refusal
+    if request.out is None:
+        say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
+    if refusal or problem:  # the proof has been shown: it took minutes
+        raise refusal or problem or AssertionError
     return exit_code_of(report, fail_on)
 
 
@@ -158,14 +163,19 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
     return replace(report, proof=replace(report.proof, changed_files=tuple(str(path) for path in written))), None
 
 
-def _keep(report: Report) -> None:
-    """The run folder's report.json and report.html say what was proved."""
+def _keep(report: Report) -> AdvisorError | None:
+    """The run folder's report.json and report.html say what was proved; returns why they cannot be written."""
     from advisor.report.html import REPORT_HTML_NAME
     from advisor.report.json import REPORT_NAME, write_report
 
-    if report.run_folder:
+    if not report.run_folder:
+        return None
+    try:
         write_report(report, Path(report.run_folder) / REPORT_NAME)
         emit_html(report, Path(report.run_folder) / REPORT_HTML_NAME)
+    except AdvisorError as error:
+        return error
+    return None
 
 
 def _say_what_next(result: FixResult, write: bool, target: str) -> None:

@@ -21,6 +21,18 @@ from advisor.errors import AdvisorError
 from advisor.fixes.journal import Entry, sync_folder, write_synced
 
 
+class PartlyChanged(AdvisorError):
+    """Some files got their new bytes, and could not be given the old ones back."""
+
+    def __init__(self, why: str, changed: Sequence[Path], unchanged: Sequence[Path]) -> None:
+        super().__init__(why)
+        self.changed, self.unchanged = tuple(changed), tuple(unchanged)
+
+
+_REMEDIES = {False: "make it writable and try again", True: "apply the diff by hand"}
+"""By whether the file has hard links."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One file."""
@@ -40,22 +52,29 @@ def check(step: Step, since: str) -> None:
     path = step.path
     if read(path) != step.now:
         raise AdvisorError(f"{path} has changed since {since}, so no file was changed; run advisor fix again.")
-    for each, name, needs in (
+    obstacle = obstacle_to_writing(path)
+    if obstacle:
+        raise AdvisorError(f"{obstacle}, so no file was changed; {_REMEDIES[path.stat().st_nlink > 1]}.")
+
+
+def obstacle_to_writing(path: Path) -> str:
+    """Why a file that is there may not be exchanged, as the beginning of a sentence; empty: it may."""
+    for place, name, needs in (
         (path, str(path), os.W_OK),
         (path.parent, f"The folder {path.parent}", os.W_OK | os.X_OK),
     ):
         # The bits too: whoever is root may write everywhere, but a read-only file is meant to stay as it is.
-        if not os.access(each, needs) or not each.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
-            raise AdvisorError(f"{name} is read-only, so no file was changed; make it writable and try again.")
+        if not os.access(place, needs) or not place.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+            return f"{name} is read-only"
     links = path.stat().st_nlink
-    if links > 1:
-        raise AdvisorError(
-            f"{path} has {links} hard links, which a change would part, so no file was changed; apply the diff by hand."
-        )
+    return f"{path} has {links} hard links, which a change would part" if links > 1 else ""
 
 
 def exchange(steps: Sequence[Step]) -> None:
-    """Give every file its new bytes; Ctrl-C waits while names are exchanged. Raises AdvisorError, with all as they were."""
+    """Give every file its new bytes; Ctrl-C waits while names are exchanged.
+
+    Raises AdvisorError, with all as they were; PartlyChanged where some could not be given back what they were.
+    """
     path = ""
     try:
         for step in steps:
@@ -150,12 +169,26 @@ def _swap(steps: Sequence[Step]) -> None:
                     )
                 Path(step.entry.temporary).replace(step.path)
                 done.append(step)
-        except (OSError, AdvisorError):
-            for step in reversed(done):
-                Path(step.entry.kept).replace(step.path)
+        except (OSError, AdvisorError) as error:
+            changed = [step for step in reversed(done) if not _is_given_back(step)]
+            if changed:
+                reason = why(error) if isinstance(error, OSError) else str(error)
+                paths = [step.path for step in steps if step in changed]
+                others = [step.path for step in steps if step not in changed]
+                raise PartlyChanged(reason, paths, others) from None
             raise
         for folder in {step.path.parent for step in steps}:
             sync_folder(folder)
+
+
+def _is_given_back(step: Step) -> bool:
+    """Whether the file is again the one that it was, or at least holds the same bytes."""
+    with contextlib.suppress(OSError):
+        Path(step.entry.kept).replace(step.path)
+        return True
+    with contextlib.suppress(AdvisorError):
+        return read(step.path) == step.now
+    return False
 
 
 def _keep(step: Step) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from advisor.errors import AdvisorError
 from advisor.fixes import journal as journals
 from advisor.fixes import written_index
-from advisor.fixes.exchange import Step, check, clean, exchange, read, undisturbed, why
+from advisor.fixes.exchange import PartlyChanged, Step, check, clean, exchange, read, undisturbed, why
 from advisor.fixes.journal import UNDOING, UNDONE, WRITING, WRITTEN, Journal
 from advisor.fixes.patch import Patch
 
@@ -41,9 +41,18 @@ def write_patch(patch: Patch, run_folder: Path, script: Path | None = None) -> t
     except OSError as error:
         raise AdvisorError(f"No backup can be written to {run_folder}: {why(error)}; no file was changed.") from None
     steps = [Step(entry, step.now, step.new) for entry, step in zip(journal.entries, steps, strict=True)]
-    written_index.add(names, run_folder)
+    try:
+        written_index.add(names, run_folder)
+    except OSError as error:
+        _forget_if_untouched(journal, steps)
+        raise AdvisorError(
+            f"The note that advisor fix --undo needs cannot be written to {error.filename or written_index.folder()}: "
+            f"{why(error)}; no file was changed."
+        ) from None
     try:
         exchange(steps)
+    except PartlyChanged as error:
+        raise AdvisorError(_how_to_get_back(error, journal)) from None
     except BaseException:
         with undisturbed():
             _forget_if_untouched(journal, steps)
@@ -60,7 +69,7 @@ def undo(target: Path) -> tuple[Path, ...]:
     if one has changed since, is gone or cannot be written, or if there is nothing to undo.
     """
     target = target.resolve()
-    run_folder = target if target.is_dir() else written_index.last(target)
+    run_folder = target if target.is_dir() else _last_change(target)
     if run_folder is None:
         raise AdvisorError(
             f"Nothing to undo: no change of {target} by advisor fix is known; name the run folder if you have it."
@@ -72,6 +81,13 @@ def undo(target: Path) -> tuple[Path, ...]:
     if journal.state == UNDONE:
         raise AdvisorError(f"Nothing to undo: the change in {run_folder} has been undone already.")
     return _take_back(journal)
+
+
+def _last_change(file: Path) -> Path | None:
+    """The run folder of the file's last change. One that is there but holds no change was noted for one that was never made."""
+    folders = written_index.folders(file)
+    made = [folder for folder in folders if not folder.is_dir() or journals.load(folder) is not None]
+    return made[-1] if made else None
 
 
 def changes_of(run_folder: Path) -> Mapping[Path, tuple[bytes, bytes]]:
@@ -101,7 +117,14 @@ def _take_back(journal: Journal) -> tuple[Path, ...]:
         check(steps[-1], since="advisor fix wrote it")
     with contextlib.suppress(OSError):  # a full disk: the rest of the way back needs room for one file only
         journal = journal.with_state(UNDOING)
-    exchange(steps)
+    try:
+        exchange(steps)
+    except PartlyChanged as error:
+        back, still = ", ".join(map(str, error.changed)), ", ".join(map(str, error.unchanged))
+        raise AdvisorError(
+            f"Only {back} got the old bytes back, {still} did not: {error}. Once that is repaired, advisor fix --undo "
+            f"{journal.run_folder} does the rest; the old bytes are in {journal.backup(0).parent} too."
+        ) from None
     with contextlib.suppress(OSError):
         journal.with_state(UNDONE)
     written_index.remove(journal.run_folder)
@@ -122,6 +145,15 @@ def _finish_what_was_cut_off(run_folder: Path, names: list[Path]) -> None:
                     f"Another advisor fix (process {journal.pid}) is changing these files; let it finish first."
                 )
             _take_back(journal)
+
+
+def _how_to_get_back(error: PartlyChanged, journal: Journal) -> str:
+    changed, others = ", ".join(map(str, error.changed)), ", ".join(map(str, error.unchanged))
+    unchanged = f"; not changed: {others}" if others else ""
+    return (
+        f"The change could neither be finished nor taken back: {error}. Changed: {changed}{unchanged}. advisor fix --undo "
+        f"{journal.run_folder} gives the changed files their old bytes back, which are in {journal.backup(0).parent} too."
+    )
 
 
 def _forget_if_untouched(journal: Journal, steps: list[Step]) -> None:

@@ -12,21 +12,37 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from advisor.errors import AdvisorError
-from advisor.run_folder import write_whole
+from advisor.fixes.journal import write_synced
 
 
 def add(files: Sequence[Path], run_folder: Path) -> None:
-    """Remember that the run folder holds what these files were before. A state folder that cannot be written is no failure."""
-    for file in dict.fromkeys(files):
-        folders = [folder for folder in _read(file) if folder != str(run_folder)]
-        _write(file, [*folders, str(run_folder)])
+    """Remember that the run folder holds what these files were before.
+
+    Raises OSError, and remembers nothing then, if the user's state folder cannot be written.
+    """
+    try:
+        for file in dict.fromkeys(files):
+            others = [each for each in _read(file) if each != str(run_folder)]
+            _write(file, [*others, str(run_folder)])
+    except OSError:
+        remove(run_folder)
+        raise
+
+
+def folder() -> Path:
+    """Where the notes are."""
+    return _index()
+
+
+def folders(file: Path) -> list[Path]:
+    """The run folders of the file's changes that still stand, the last change last."""
+    return [Path(each) for each in _read(file)]
 
 
 def last(file: Path) -> Path | None:
     """The run folder of the file's last change that still stands; None: there is none."""
-    folders = _read(file)
-    return Path(folders[-1]) if folders else None
+    known = folders(file)
+    return known[-1] if known else None
 
 
 def remove(run_folder: Path) -> None:
@@ -34,10 +50,10 @@ def remove(run_folder: Path) -> None:
     for index in _index().glob("*.json"):
         try:
             content = json.loads(index.read_bytes())
-            folders = [folder for folder in content["run_folders"] if folder != str(run_folder)]
-            if folders == content["run_folders"]:
+            others = [each for each in content["run_folders"] if each != str(run_folder)]
+            if others == content["run_folders"]:
                 continue
-            _write(Path(content["file"]), folders)
+            _write(Path(content["file"]), others)
         except (OSError, ValueError, KeyError, TypeError):
             continue
 
@@ -61,10 +77,17 @@ def _read(file: Path) -> list[str]:
 
 
 def _write(file: Path, run_folders: list[str]) -> None:
+    """Raises OSError."""
     place = _place(file)
-    with contextlib.suppress(OSError, AdvisorError):
-        if not run_folders:
-            place.unlink(missing_ok=True)
-            return
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, json.dumps({"file": str(file), "run_folders": run_folders}).encode())
+    if not run_folders:
+        place.unlink(missing_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f".{place.name}")
+    try:
+        write_synced(part, json.dumps({"file": str(file), "run_folders": run_folders}).encode())
+        part.replace(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from advisor.fixes.patch import NotPlain, Patch, patch_for
 from advisor.fixes.plan import Plan, is_asked, make_plan
+from advisor.fixes.writable import first_obstacle
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.recording import Call, Site
@@ -27,11 +28,15 @@ class Proposals:
         allow: Collection[Safety] = frozenset(),
         is_seeded: bool = True,
         only: Collection[str] = frozenset(),
+        is_to_be_written: bool = False,
     ) -> None:
         """`calls`: of the first run, whose ids all edits use. `root`: the project's folder; None: nothing is to be written.
 
-        The others are those of `make_plan`.
+        `is_to_be_written`: what cannot be written is not proposed. The others are those of `make_plan`.
         """
+        self._is_to_be_written = is_to_be_written
+        self.unwritable = ""
+        """Why a file that a fix would change cannot be written, as the beginning of a sentence; empty: none was found."""
         self._calls, self._root = calls, root
         self._allow, self._is_seeded, self._only = allow, is_seeded, only
         self._left_out: dict[tuple[str, str, Site | None], str] = {}
@@ -85,7 +90,11 @@ class Proposals:
             patch = self.patch(findings)
         except ValueError:
             return "It does not go together with what is kept."
-        return patch.reason if isinstance(patch, NotPlain) else None
+        if isinstance(patch, NotPlain):
+            return patch.reason
+        obstacle = first_obstacle(patch.files) if self._is_to_be_written else ""
+        self.unwritable = self.unwritable or obstacle
+        return f"{obstacle}." if obstacle else None
 
     def _leave_out(self, finding: Finding, reason: str) -> None:
         self._left_out.setdefault(_name_of(finding), reason)

@@ -285,3 +285,66 @@ def test_a_read_only_file_system(tmp_path, run_folder):
         assert script.read_bytes() == BEFORE
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+FAIL_FOR_GOOD = FAIL.replace("if left[0] == -1:", "if left[0] <= -1:")
+"""From the n-th name on, no file can be given another one: none of those before gets its old bytes back either."""
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_names_that_cannot_be_exchanged_any_more_are_told_one_by_one(project, run_folder, number):
+    process = child(FAIL_FOR_GOOD, project, run_folder, "write", str(number))
+    _, error = process.communicate(timeout=20)
+    assert contents(project) == [AFTER] * number + [BEFORE] * (3 - number)
+    assert ("no file was changed" in error) == (number == 0)
+    if number:
+        changed, unchanged = error.split("; not changed: ")
+        assert "Changed: " in changed
+        assert [name for name in "abc" if f"/{name}.py" in changed.split("Changed: ")[1]] == list("abc"[:number])
+        assert [name for name in "abc" if f"/{name}.py" in unchanged.split(". advisor")[0]] == list("abc"[number:])
+        assert f"--undo {run_folder}" in error
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+    if number:
+        undo(project / "a.py")
+    assert contents(project) == [BEFORE] * 3
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_an_undoing_that_stops_half_way_says_which_files_are_restored(project, run_folder, number):
+    write_patch(patch_of(*sorted(project.glob("*.py"))), run_folder)
+    process = child(FAIL_FOR_GOOD, project, run_folder, "undo", str(number))
+    _, error = process.communicate(timeout=20)
+    assert contents(project) == [BEFORE] * number + [AFTER] * (3 - number)
+    assert ("no file was changed" in error) == (number == 0)
+    if number:
+        restored = error.split(" got the old bytes back")[0]
+        assert [name for name in "abc" if f"/{name}.py" in restored] == list("abc"[:number])
+    undo(run_folder)
+    assert contents(project) == [BEFORE] * 3
+
+
+def test_a_note_for_undo_that_cannot_be_written_stops_the_change(project, small_disk, run_folder, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(small_disk / "state"))
+    paths = sorted(project.glob("*.py"))
+    filler = fill(small_disk)
+    with pytest.raises(
+        AdvisorError, match=r"note that advisor fix --undo needs .* the disk is full; no file was changed"
+    ):
+        write_patch(patch_of(*paths), run_folder)
+    assert contents(project) == [BEFORE] * 3
+    assert not (run_folder / "source").exists()
+    filler.unlink()
+    write_patch(patch_of(*paths), run_folder)
+    assert undo(project / "b.py") == tuple(paths)
+    assert contents(project) == [BEFORE] * 3
+
+
+def test_a_note_of_a_change_that_was_never_made_hides_no_earlier_one(project, run_folder, tmp_path):
+    from advisor.fixes import written_index
+
+    path = project / "a.py"
+    write_patch(patch_of(path), run_folder)
+    (tmp_path / "later").mkdir()
+    written_index.add([path], tmp_path / "later")  # as a kill between the note and the journal leaves it
+    assert undo(path) == (path,)
+    assert path.read_bytes() == BEFORE

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import socket
 from pathlib import Path
 
 from tests.hostile.case import CASES, Case, Make, case, pipeline, written
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @case(2, "There is no")
@@ -147,3 +150,22 @@ def closed_run(folder: Path) -> Path:
 
 
 CASES["run_without_permission_in_a_logdir"] = Case(closed_run, 2, "Permission denied", is_strangers=True)
+
+
+def closed_profile_of_a_run(folder: Path) -> Path:
+    """A run folder of ours whose recording may be read and whose profile may not."""
+    run = shutil.copytree(DATA / "keras_fit", folder / "run")
+    (run / "plugins").chmod(0)
+    return run
+
+
+CASES["own_run_whose_profile_may_not_be_read"] = Case(
+    closed_profile_of_a_run, 2, "The profile of the run", is_strangers=True
+)
+
+
+@case(2, "is missing: the script was profiled")
+def own_run_whose_profile_was_deleted(folder: Path) -> Path:
+    run = shutil.copytree(DATA / "keras_fit", folder / "run")
+    shutil.rmtree(run / "plugins")
+    return run

@@ -34,3 +34,22 @@ def test_what_was_tried_is_not_said_to_be_left_out() -> None:
     assert proposals.left_out() == (reason,)
     assert proposals.left_out([tried]) == ()
     assert proposals.left_out([finding("Do something else", is_auto=True)]) == (reason,)
+
+
+def test_what_cannot_be_written_is_not_proposed_where_it_is_to_be_written(tmp_path) -> None:
+    from dataclasses import replace
+
+    from advisor.model.recording import Call, Site
+
+    script = tmp_path / "train.py"
+    text = "ds = ds.map(decode)\n"
+    script.write_text(text)
+    site = Site(str(script), 1, 9, 1, len(text))
+    calls: dict[str, Call] = {MAP.id: replace(MAP, site=site, text=text.strip()[5:])}
+    wanted = finding("Do it", is_auto=True)
+    for mode, is_to_be_written, is_proposed in ((0o644, True, True), (0o444, False, True), (0o444, True, False)):
+        script.chmod(mode)
+        proposals = Proposals(calls, tmp_path, is_to_be_written=is_to_be_written)
+        assert bool(proposals.propose(report(wanted), ())) == is_proposed, proposals.left_out()
+        assert bool(proposals.unwritable) != is_proposed
+    assert proposals.left_out() == (f"Do it: {script} is read-only.",)
