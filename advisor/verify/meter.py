@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.capture.machine import memory_bytes
+from advisor.intervals import median_interval
 from advisor.model.outcome import Interval
 from advisor.predict.memory import MEMORY_SHARE
-from advisor.verify.order_statistics import median_interval
 from advisor.verify.trial import FASTER, SAME, SLOWER
 
 WORTHWHILE = 1.05
