@@ -305,4 +305,5 @@ def _analysis(
 
 def _steps(machine: Machine, step_ms: float, wait_ms: float) -> StepStats:
     step, wait = round(step_ms * MS), round(wait_ms * MS)
-    return StepStats(machine.steps, step, round(step * 1.05), step, round(step * 0.99), round(step * 1.01), wait, wait)
+    low, high = round(step * 0.99), round(step * 1.01)
+    return StepStats(machine.steps, step, round(step * 1.05), step, low, high, wait, wait, 10, 0.0044, 10)

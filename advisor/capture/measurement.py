@@ -69,7 +69,7 @@ class Measurement:
     def end_plain(self) -> None:
         """The stretch without the profiler is over (`start_profiler` follows)."""
         if self._track is not None:
-            end = Snapshot.take()
+            end = Snapshot.take(self._start)
             self._plain = end, self._probe.stop(), self._track.count - self._warmup_steps
             self.first_step = self._track.count
             self._plain_models = model_deltas(self._tracks, self._models)
@@ -100,7 +100,7 @@ class Measurement:
 
     def close(self, closed_by: str, on_saving: Callable[[int], None]) -> Capture:
         """End the session and write what it saw; `on_saving` is told the number of steps first."""
-        end = Snapshot.take()
+        end = Snapshot.take(self._start)
         gil_wait_share = self._probe.stop()
         usage_end, plain_steps = end, 0
         if self._plain is not None:

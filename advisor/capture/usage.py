@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.capture.child_cpu import ChildrenCpu
 from advisor.model.recording import Usage
 
 _PROBE_SLEEP_S = 0.01
@@ -31,22 +32,22 @@ class Snapshot:
 
     time_ns: int
     cpu_ns: int
-    children_cpu_ns: int
+    children: ChildrenCpu
     read_bytes: int | None
     read_chars: int | None
     machine_busy: int | None
     machine_total: int | None
 
     @classmethod
-    def take(cls) -> Snapshot:
-        """Now."""
-        own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    def take(cls, earlier: Snapshot | None = None) -> Snapshot:
+        """Now. `earlier`: the one that this one will be compared with."""
+        own = resource.getrusage(resource.RUSAGE_SELF)
         io = _process_io()
         busy, total = _machine_times()
         return cls(
             time.time_ns(),
             int((own.ru_utime + own.ru_stime) * 1e9),
-            int((children.ru_utime + children.ru_stime) * 1e9),
+            ChildrenCpu.take(None if earlier is None else earlier.children),
             io.get("read_bytes"),
             io.get("rchar"),
             busy,
@@ -62,7 +63,7 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
     return Usage(
         wall_ns=end.time_ns - start.time_ns,
         cpu_ns=end.cpu_ns - start.cpu_ns,
-        children_cpu_ns=end.children_cpu_ns - start.children_cpu_ns,
+        children_cpu_ns=end.children.since(start.children),
         read_bytes=_difference(start.read_bytes, end.read_bytes),
         read_chars=_difference(start.read_chars, end.read_chars),
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,

@@ -6,9 +6,10 @@ In: the times of a consumer's steps and the limits that the user set.  Out: `is_
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from advisor.intervals import mean_of
 
 TRIAL_STEPS = 2
 """A trial window opens this early, so that a script that ends soon has been measured at all: the first step traces and
@@ -42,8 +43,6 @@ MAX_SECONDS = 20.0
 MAX_STEPS = 5_000
 MAX_HALF_WIDTH = 0.05
 """The window closes when the mean step time is known to 5 % (95 % interval)."""
-_Z = 1.96
-BATCHES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +115,6 @@ def has_drained(steps: int, elapsed_s: float) -> bool:
 
 
 def half_width(steps_ns: Sequence[int]) -> float:
-    """Half width of the 95 % interval of the mean step time, as a share of the mean; inf below 4 steps.
-
-    Steps of a pipeline hang together (a buffer runs empty for a while), so the interval is taken over means of up to 10
-    consecutive batches of steps, not over steps.
-    """
-    count = len(steps_ns)
-    if count < 4:
-        return math.inf
-    batches = min(BATCHES, count // 2)
-    size = count // batches
-    means = [statistics.fmean(steps_ns[i * size : (i + 1) * size]) for i in range(batches)]
-    mean = statistics.fmean(means)
-    if mean <= 0:
-        return 0.0
-    return _Z * statistics.stdev(means) / math.sqrt(batches) / mean
+    """Half width of the 95 % interval of the mean step time, as a share of the mean; inf below 4 steps."""
+    mean = mean_of(steps_ns)
+    return math.inf if mean is None else mean.half_width

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from advisor.graph.join import Ints
 from advisor.graph.timeline import RootCalls
+from advisor.intervals import mean_of, median_of_steps
 from advisor.model.pipeline import StepStats
 
 SLOW_CALL_NS = 50_000
@@ -132,23 +133,24 @@ def union(calls: RootCalls) -> tuple[Ints, Ints]:
 
 
 def describe(steps: Steps) -> StepStats | None:
-    """Distribution of the steps; None if there is none. The interval of the median is the binomial (order statistic)
-    one.
-    """
-    duration = np.sort(steps.end_ns - steps.start_ns)
+    """Distribution of the steps; None if there is none. Intervals: `advisor.intervals`."""
+    duration = steps.end_ns - steps.start_ns
     count = len(duration)
     if not count:
         return None
-    # order statistics that hold the median with 95 % confidence, normal approximation of Binomial(n, 1/2)
-    reach = 1.96 * np.sqrt(count) / 2
-    low, high = max(0, int(np.floor(count / 2 - reach))), min(count - 1, int(np.ceil(count / 2 + reach)))
+    in_order = duration.tolist()
+    low, high, stretches = median_of_steps(in_order) or (None, None, 0)
+    mean = mean_of(in_order)
     return StepStats(
         count=count,
         median_ns=int(np.median(duration)),
         p95_ns=int(np.percentile(duration, 95)),
         mean_ns=int(duration.mean()),
-        low_ns=int(duration[low]),
-        high_ns=int(duration[high]),
+        low_ns=None if low is None else int(low),
+        high_ns=None if high is None else int(high),
         wait_median_ns=int(np.median(steps.wait_ns)),
         wait_mean_ns=int(steps.wait_ns.mean()),
+        stretches=stretches,
+        mean_error=None if mean is None else mean.error,
+        mean_stretches=0 if mean is None else mean.stretches,
     )

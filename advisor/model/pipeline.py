@@ -118,11 +118,17 @@ class StepStats:
     median_ns: int
     p95_ns: int
     mean_ns: int
-    low_ns: int
-    """Lower end of a 95 % interval of the median."""
-    high_ns: int
+    low_ns: int | None
+    """Lower end of a 95 % interval of the median; None: too few steps for one."""
+    high_ns: int | None
     wait_median_ns: int = 0
     wait_mean_ns: int = 0
+    stretches: int = 0
+    """Independent stretches of steps that the interval of the median rests on."""
+    mean_error: float | None = None
+    """Standard error of the mean, as a share of it; None: too few steps."""
+    mean_stretches: int = 0
+    """Independent stretches of steps that the error of the mean rests on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ class ComparedRun:
     figures: Side
     num_steps: int = 0
     """Steps that the step time is the mean of (in each turn, for runs by turns: their median)."""
+    stretches: int = 0
+    """Independent stretches of steps that the interval rests on; 0: it rests on fresh runs instead, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)

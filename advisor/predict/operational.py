@@ -247,10 +247,12 @@ def _epoch_start(analysis: Analysis, pipeline: Pipeline, found: Demands) -> floa
 
 
 def _spread(pipeline: Pipeline) -> float:
-    """Half the 95 % interval of the median step over the median."""
+    """Half the 95 % interval of the median step over the median; where too few steps have none, how far the slow ones reach."""
     steps = pipeline.steps
     if steps is None or steps.median_ns <= 0:
         return 0.0
+    if steps.low_ns is None or steps.high_ns is None:
+        return max(0.0, (steps.p95_ns - steps.median_ns) / steps.median_ns)
     return max(0.0, (steps.high_ns - steps.low_ns) / 2 / steps.median_ns)
 
 

@@ -56,6 +56,7 @@ def _run(run: ComparedRun) -> Json:
         "run_folder": run.run_folder or None,
         "step_time_ms": _number(None if figures.step_ns is None else figures.step_ns / _NS_PER_MS),
         "steps": run.num_steps,
+        "stretches": run.stretches,
         "input_wait_share": _number(figures.wait_share),
         "elements_per_s": _number(figures.elements_per_s),
         "peak_rss_bytes": figures.peak_rss_bytes,

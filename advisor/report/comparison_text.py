@@ -59,6 +59,7 @@ def _figures(comparison: RunComparison) -> Table:
         ("elements at the root", old.figures.elements_per_s, new.figures.elements_per_s, units.format_rate, ""),
         ("peak memory", old.figures.peak_rss_bytes, new.figures.peak_rss_bytes, units.format_bytes, ""),
         ("steps", old.num_steps or None, new.num_steps or None, units.format_count, ""),
+        ("independent stretches", old.stretches or None, new.stretches or None, units.format_count, ""),
         ("runs by turns", comparison.turns or None, comparison.turns or None, units.format_count, ""),
     )
     for title, before, after, write, change in rows:

@@ -136,8 +136,9 @@ def _step_time(steps: StepStats) -> Json:
         "p95": _milliseconds(steps.p95_ns),
         "count": steps.count,
         "mean": _milliseconds(steps.mean_ns),
-        "median_low": _milliseconds(steps.low_ns),
-        "median_high": _milliseconds(steps.high_ns),
+        "median_low": None if steps.low_ns is None else _milliseconds(steps.low_ns),
+        "median_high": None if steps.high_ns is None else _milliseconds(steps.high_ns),
+        "stretches": steps.stretches,
     }
 
 

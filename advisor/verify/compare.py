@@ -5,11 +5,10 @@ In: two reports, and the runs by turns where both are scripts.  Out: `RunCompari
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
-from advisor.capture.window import half_width
+from advisor.intervals import MIN_VALUES, Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval, Report
 from advisor.model.pipeline import Iterator, Pipeline
 from advisor.model.proof import Side
@@ -37,7 +36,7 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         speedup, verdict = whole.speedup, UNKNOWN if whole.verdict == "refused" else whole.verdict
         notes += [whole.note] if whole.note else []
     if speedup is None and whole is None:
-        notes.append("One of the runs has no steps, so step times cannot be compared.")
+        notes.append(f"One of the runs has fewer than {MIN_VALUES} steps, so step times cannot be compared.")
     rows = rows_per_step(before.analysis), rows_per_step(after.analysis)
     if speedup is not None and None not in rows and rows[0] != rows[1]:
         speedup, verdict = None, UNKNOWN
@@ -113,31 +112,29 @@ def _run(report: Report, runs: Sequence[RunSteps]) -> ComparedRun:
         wait_share=share if share is not None else analysis.verdict.input_wait_share,
         peak_rss_bytes=int(peak) if peak is not None else usage.peak_rss_bytes if usage else None,
     )
+    mean = None if runs else _mean_step(report)
     return ComparedRun(
-        analysis.target, report.run_folder, figures, int(count) if count else steps.count if steps else 0
+        analysis.target,
+        report.run_folder,
+        figures,
+        int(count) if count else steps.count if steps else 0,
+        0 if mean is None else mean.stretches,
     )
 
 
 def _speedup_of_windows(before: Report, after: Report) -> Interval | None:
     """Ratio of the mean step times of two windows; its interval from how much the means of stretches of steps differ."""
-    sides = [_mean_and_width(report) for report in (before, after)]
-    if sides[0] is None or sides[1] is None:
-        return None
-    (old, old_width), (new, new_width) = sides[0], sides[1]
-    width = math.hypot(old_width, new_width)
-    ratio = old / new
-    return Interval(ratio, ratio * math.exp(-width), ratio * math.exp(width))
+    old, new = _mean_step(before), _mean_step(after)
+    return None if old is None or new is None else ratio_of(old, new)
 
 
-def _mean_and_width(report: Report) -> tuple[float, float] | None:
-    """Mean step time, ns, and half the width of its 95 % interval as a share of it."""
-    durations = _durations(report)
-    if len(durations) >= 4:
-        return sum(durations) / len(durations), half_width(durations)
+def _mean_step(report: Report) -> Mean | None:
+    """Mean step time, ns; None for too few steps."""
+    mean = mean_of(_durations(report))
     steps = report.analysis.verdict.steps
-    if steps is None or not steps.mean_ns or not steps.low_ns or not steps.high_ns:
-        return None
-    return float(steps.mean_ns), math.log(steps.high_ns / steps.low_ns) / 2
+    if mean is None and steps is not None and steps.mean_error is not None:
+        return Mean(float(steps.mean_ns), steps.mean_error, steps.mean_stretches)
+    return mean
 
 
 def _durations(report: Report) -> list[int]:
@@ -147,7 +144,8 @@ def _durations(report: Report) -> list[int]:
     window = recording.window if recording is not None else None
     if series is None or window is None or not window.plain_steps:
         return []
-    first, last = window.warmup_steps, window.warmup_steps + window.plain_steps
+    first = max(0, window.warmup_steps - series.first_step)
+    last = max(0, window.warmup_steps + window.plain_steps - series.first_step)
     return [end - start for start, end in zip(series.start_ns[first:last], series.end_ns[first:last], strict=False)]
 
 

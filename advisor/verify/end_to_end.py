@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import OutOfTime, ScriptFailed
+from advisor.intervals import median_interval
 from advisor.model.codec import decode
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.run_folder import RECORDING_NAME
 from advisor.sandbox.temporary import temporary_folder
 from advisor.verify.meter import WORTHWHILE, judge
-from advisor.verify.order_statistics import median_interval
 from advisor.verify.trial import BROKEN, REFUSED, SAME
 
 TURNS = 6

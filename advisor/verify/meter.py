@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.capture.machine import memory_bytes
+from advisor.intervals import SEQUENTIAL_CONFIDENCE, median_interval
 from advisor.model.outcome import Interval
 from advisor.predict.memory import MEMORY_SHARE
-from advisor.verify.order_statistics import median_interval
 from advisor.verify.trial import FASTER, SAME, SLOWER
 
 WORTHWHILE = 1.05
@@ -274,7 +274,7 @@ def measure(
             pairs.append((early, late))
             on_turn(len(pairs), plan.max_turns)
             if len(pairs) >= plan.min_turns:
-                speedup = median_interval([new.rate / old.rate for old, new in pairs])
+                speedup = median_interval([new.rate / old.rate for old, new in pairs], SEQUENTIAL_CONFIDENCE)
                 if speedup is not None and _is_known(speedup, plan):
                     break
     if not pairs:

@@ -2,7 +2,7 @@
 
     python advisor_callback.py --logdir logs
 
-The name is imported before the dataset is made, so that the report knows its lines.
+`advisor.install()` stands before the dataset is made, so that the report knows its lines.
 """
 
 import argparse
@@ -10,7 +10,9 @@ import argparse
 import keras
 import tensorflow as tf
 
-from advisor import AdvisorCallback
+import advisor
+
+advisor.install()
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--logdir", default="logs")
@@ -26,6 +28,6 @@ def distort(index):
 dataset = tf.data.Dataset.range(100_000).map(distort).batch(4)
 model = keras.Sequential([keras.layers.Input((200,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
-callback = AdvisorCallback(arguments.logdir, warmup=10, steps=20)
+callback = advisor.AdvisorCallback(arguments.logdir, warmup=10, steps=20)
 model.fit(dataset, steps_per_epoch=arguments.steps, callbacks=[callback], verbose=0)
 print(f"run folder: {callback.folder}")

@@ -2,14 +2,16 @@
 
     python watch_loop.py --logdir logs
 
-The name is imported before the dataset is made, so that the report knows its lines.
+`advisor.install()` stands before the dataset is made, so that the report knows its lines.
 """
 
 import argparse
 
 import tensorflow as tf
 
-from advisor import watch
+import advisor
+
+advisor.install()
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--logdir", default="logs")
@@ -30,7 +32,7 @@ def train_step(batch):
     weights.assign_sub(0.001 * tf.reduce_mean(tf.linalg.matrix_transpose(batch) @ (batch @ weights), axis=0))
 
 
-with watch(arguments.logdir, warmup=10, steps=20) as run:
+with advisor.watch(arguments.logdir, warmup=10, steps=20) as run:
     for batch in dataset.take(arguments.steps):
         train_step(batch)
 print(f"run folder: {run.folder}")

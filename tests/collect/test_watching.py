@@ -43,10 +43,13 @@ def test_importing_the_advisor_imports_and_hooks_nothing():
     program = (
         "import advisor, sys; advisor.analyze;"
         "print([m for m in ('tensorflow', 'numpy', 'rich', 'advisor.watching') if m in sys.modules], advisor.watch);"
-        "print('tensorflow' in sys.modules, sys.meta_path[0])"
+        "print('tensorflow' in sys.modules, 'AfterImport' in repr(sys.meta_path));"
+        "advisor.install(); print('tensorflow' in sys.modules, 'AfterImport' in repr(sys.meta_path));"
+        "advisor.uninstall(); print('AfterImport' in repr(sys.meta_path))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("[] <function watch") and "False <advisor.capture.hooks.AfterImport" in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("[] <function watch") and lines[1:] == ["False False", "False True", "False"]
 
 
 @pytest.mark.parametrize("make", ["watch", "AdvisorCallback"])
@@ -67,7 +70,9 @@ def test_loops_one_after_another_within_another_and_without_data(tmp_path):
     done = run(
         tmp_path,
         f"""
+        import advisor
         from advisor import watch
+        advisor.install()
         {textwrap.indent(HEAD, " " * 8)}
         dataset = make()
         iterator = iter(dataset)
@@ -145,6 +150,7 @@ def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
         {textwrap.indent(HEAD + KERAS, " " * 8)}
         import advisor
         before = pairs()
+        advisor.install()
         model.fit(before, steps_per_epoch=20, epochs=2, verbose=0, validation_data=pairs().take(2), callbacks=[
             advisor.AdvisorCallback("logs", {SHORT}), keras.callbacks.TensorBoard("logs", profile_batch=(2, 4))])
         class Fails(keras.callbacks.Callback):
@@ -163,7 +169,9 @@ def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
         code=1,
     )
     first, second = done.stdout.split("second\n")
-    assert "made before the advisor was imported" in first and "its own session went first" in " ".join(first.split())
+    assert "made before `advisor.install()` was called" in first and "its own session went first" in " ".join(
+        first.split()
+    )
     assert "its own session" not in " ".join(second.split()), "what concerned the first fit only"
     assert "Measured: 10 steps" in first and "Measured: 10 steps" in second, "measured before it failed"
     assert "ValueError: boom" in done.stderr and "train.py" in second
