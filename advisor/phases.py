@@ -124,6 +124,7 @@ def analyze_run(
     """
     from advisor.capture.request import Progress
     from advisor.engine import run_rules
+    from advisor.graph.recorded_calls import limit_calls
     from advisor.hosts import analyse_and_draw
     from advisor.statistics import add_statistics
     from advisor.trace import find_profiles, told_choice
@@ -132,10 +133,11 @@ def analyze_run(
     if own is not None and not has_profile(path):
         from advisor.graph import analyse
 
-        return _with_folder(run_rules(analyse(None, own, own.target), rules, settings), path)
+        return _with_folder(run_rules(analyse(None, limit_calls(own), own.target), rules, settings), path)
     found = find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(found.paths[0] if is_remote(path) else found.paths[0].absolute())
-    recording = read_recording(folder) if folder else None
+    recorded = read_recording(folder) if folder else None
+    recording = limit_calls(recorded) if recorded else None
     target = recording.target if recording else str(path)
     warnings = told_choice(found, path, choice.run)
     if own is not None and folder is None:
@@ -179,14 +181,17 @@ def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
 
 def read_recording(path: Path) -> Recording | None:
     """What our capture saw, if `path` is a run folder of ours."""
+    from advisor.graph.recorded_calls import check_calls
     from advisor.model.codec import decode
     from advisor.model.recording import Recording
 
     file = path / RECORDING_NAME
     try:
         with reading(file):
-            if not file.is_file():
+            if not file.exists():
                 return None
+            if not file.is_file():
+                raise AdvisorError(f"{file} is not a regular file: give a run folder that `advisor` has written.")
     except OSError as error:  # a folder that must not be searched
         raise AdvisorError(f"{path} cannot be read ({error.strerror}).") from None
     try:
@@ -194,7 +199,9 @@ def read_recording(path: Path) -> Recording | None:
             data = file.read_bytes()
     except OSError as error:
         raise AdvisorError(f"{file} cannot be read ({error.strerror}).") from None
-    return decode(data, Recording, str(file))
+    recording = decode(data, Recording, str(file))
+    check_calls(recording, str(file))
+    return recording
 
 
 def _analyze_saved_run(
