@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
+from advisor.regular_files import is_regular, read_regular
 from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, run_folder_of, write_whole
 from advisor.settings import Settings, load_settings
 
@@ -89,6 +90,8 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     if request.path is not None and not is_remote(request.path) and not request.path.exists():
         raise AdvisorError(f"There is no {request.path}; give a script, a run folder, a logdir or a .xplane.pb file.")
     is_script = request.path is not None and not request.is_saved_run
+    if is_script and request.path is not None and not (request.path.is_dir() or is_regular(request.path)):
+        raise AdvisorError(f"{request.path} is not a regular file: give a script, a run folder or a profile.")
     settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
     settings = replace(
         settings,
@@ -196,7 +199,7 @@ def read_recording(path: Path) -> Recording | None:
         raise AdvisorError(f"{path} cannot be read ({error.strerror}).") from None
     try:
         with reading(file):
-            data = file.read_bytes()
+            data = file.read_bytes() if is_remote(file) else read_regular(file)
     except OSError as error:
         raise AdvisorError(f"{file} cannot be read ({error.strerror}).") from None
     recording = decode(data, Recording, str(file))
@@ -207,6 +210,7 @@ def read_recording(path: Path) -> Recording | None:
 def _analyze_saved_run(
     request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
 ) -> Report:
+    _check_reports(request.out or path)
     report = analyze_run(path, rules, settings, request.choice, on_progress)
     if request.out is not None:
         try:
@@ -218,6 +222,18 @@ def _analyze_saved_run(
         with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
             _write_reports(report, Path(report.run_folder))
     return report
+
+
+def _check_reports(folder: Path) -> None:
+    """Raise AdvisorError if a report in that folder is no regular file: writing into a named pipe would wait for ever."""
+    from advisor.report.html import REPORT_HTML_NAME
+    from advisor.report.json import REPORT_NAME
+
+    if is_remote(folder):
+        return
+    for file in (folder / REPORT_NAME, folder / REPORT_HTML_NAME):
+        if file.exists() and not is_regular(file):
+            raise AdvisorError(f"{file} is not a regular file: remove it, or name another folder with --out.")
 
 
 def _write_reports(report: Report, folder: Path) -> None:

@@ -24,6 +24,7 @@ from advisor.capture.request import CaptureRequest, Progress
 from advisor.errors import AdvisorError, ScriptFailed
 from advisor.model.codec import decode, encode
 from advisor.model.recording import Recording, ScriptExit
+from advisor.regular_files import is_regular
 
 RECORDING = "recording.json"
 FAILURE = "failure.json"
@@ -70,6 +71,8 @@ def check_target(request: CaptureRequest) -> None:
     if request.script is not None:
         if not request.script.exists():
             raise AdvisorError(f"There is no file {request.script}; give the path of the script to run.")
+        if not request.script.is_dir() and not is_regular(request.script):
+            raise AdvisorError(f"{request.script} is not a regular file; give the path of the script to run.")
         if request.script.is_dir() and not (request.script / "__main__.py").exists():
             raise AdvisorError(
                 f"{request.script} is a folder without a __main__.py; give the path of the script to run."
