@@ -150,9 +150,10 @@ def analyze_run(
         )
     analysis, timeline = analyse_and_draw(found, recording, target, warnings, _host_progress(on_progress))
     if choice.source is not None:
+        from advisor.graph.inferred_calls import infer_calls
         from advisor.graph.source_alignment import align_source
 
-        analysis = align_source(analysis, choice.source)
+        analysis = infer_calls(align_source(analysis, choice.source), has_source=True)
     elif recording is None:
         from advisor.graph.inferred_calls import infer_calls
 
