@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
+from advisor.regular_files import is_regular, read_regular
 from advisor.run_folder import (
     RECORDING_NAME,
     has_profile,
@@ -102,6 +103,8 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     if request.path is not None and not is_remote(request.path) and not request.path.exists():
         raise AdvisorError(f"There is no {request.path}; give a script, a run folder, a logdir or a .xplane.pb file.")
     is_script = request.path is not None and not request.is_saved_run
+    if is_script and request.path is not None and not (request.path.is_dir() or is_regular(request.path)):
+        raise AdvisorError(f"{request.path} is not a regular file: give a script, a run folder or a profile.")
     settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
     settings = replace(
         settings,
@@ -137,6 +140,7 @@ def analyze_run(
     """
     from advisor.capture.request import Progress
     from advisor.engine import run_rules
+    from advisor.graph.recorded_calls import limit_calls
     from advisor.hosts import analyse_and_draw
     from advisor.statistics import add_statistics
     from advisor.trace import find_profiles, told_choice
@@ -147,10 +151,11 @@ def analyze_run(
 
         if own.window is not None and own.calls and not own.unprofiled:
             raise AdvisorError(why_no_profile(path))
-        return _with_folder(run_rules(analyse(None, own, own.target), rules, settings), path)
+        return _with_folder(run_rules(analyse(None, limit_calls(own), own.target), rules, settings), path)
     found = find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(found.paths[0] if is_remote(path) else found.paths[0].absolute())
-    recording = read_recording(folder) if folder else None
+    recorded = read_recording(folder) if folder else None
+    recording = limit_calls(recorded) if recorded else None
     target = recording.target if recording else str(path)
     warnings = told_choice(found, path, choice.run)
     if own is not None and folder is None:
@@ -160,9 +165,10 @@ def analyze_run(
         )
     analysis, timeline = analyse_and_draw(found, recording, target, warnings, _host_progress(on_progress))
     if choice.source is not None:
+        from advisor.graph.inferred_calls import infer_calls
         from advisor.graph.source_alignment import align_source
 
-        analysis = align_source(analysis, choice.source)
+        analysis = infer_calls(align_source(analysis, choice.source), has_source=True)
     elif recording is None:
         from advisor.graph.inferred_calls import infer_calls
 
@@ -194,27 +200,33 @@ def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
 
 def read_recording(path: Path) -> Recording | None:
     """What our capture saw, if `path` is a run folder of ours."""
+    from advisor.graph.recorded_calls import check_calls
     from advisor.model.codec import decode
     from advisor.model.recording import Recording
 
     file = path / RECORDING_NAME
     try:
         with reading(file):
-            if not file.is_file():
+            if not file.exists():
                 return None
+            if not file.is_file():
+                raise AdvisorError(f"{file} is not a regular file: give a run folder that `advisor` has written.")
     except OSError as error:  # a folder that must not be searched
         raise AdvisorError(f"{path} cannot be read ({error.strerror}).") from None
     try:
         with reading(file):
-            data = file.read_bytes()
+            data = file.read_bytes() if is_remote(file) else read_regular(file)
     except OSError as error:
         raise AdvisorError(f"{file} cannot be read ({error.strerror}).") from None
-    return decode(data, Recording, str(file))
+    recording = decode(data, Recording, str(file))
+    check_calls(recording, str(file))
+    return recording
 
 
 def _analyze_saved_run(
     request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
 ) -> Report:
+    _check_reports(request.out or path)
     report = analyze_run(path, rules, settings, request.choice, on_progress)
     if request.out is not None:
         try:
@@ -235,6 +247,18 @@ def make_room(request: Request, settings: Settings) -> list[StoredRun]:
     if request.is_saved_run or request.out is not None:
         return []
     return prune(settings.keep_runs, settings.keep_runs_bytes)
+
+
+def _check_reports(folder: Path) -> None:
+    """Raise AdvisorError if a report in that folder is no regular file: writing into a named pipe would wait for ever."""
+    from advisor.report.html import REPORT_HTML_NAME
+    from advisor.report.json import REPORT_NAME
+
+    if is_remote(folder):
+        return
+    for file in (folder / REPORT_NAME, folder / REPORT_HTML_NAME):
+        if file.exists() and not is_regular(file):
+            raise AdvisorError(f"{file} is not a regular file: remove it, or name another folder with --out.")
 
 
 def _write_reports(report: Report, folder: Path) -> None:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from advisor.errors import AdvisorError
+from advisor.regular_files import read_regular
 
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
 """Safety levels that can be asked for: `exact` needs no asking, `changes` is never applied."""
@@ -80,7 +81,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 def _advisor_table(path: Path) -> Mapping[str, object] | None:
     try:
-        text = path.read_bytes()
+        text = read_regular(path)
     except OSError:
         return None  # absent, or not ours to read: the same to us
     try:

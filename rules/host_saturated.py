@@ -39,6 +39,7 @@ class HostSaturated(Rule):
         if (
             pipeline is None
             or use is None
+            or not use.is_measured
             or use.free >= self.min_free_cores
             or use.own < self.min_own_share * use.usable
         ):

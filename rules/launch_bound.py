@@ -68,7 +68,13 @@ class LaunchBound(Rule):
         ):
             return
         use, share = core_use(analysis, main), facts.launch_gap_share
-        if use is None or share is None or share < self.min_launch_share or use.free > self.max_free_share * use.usable:
+        if (
+            use is None
+            or not use.is_measured
+            or share is None
+            or share < self.min_launch_share
+            or use.free > self.max_free_share * use.usable
+        ):
             return
         taken = sum(it.busy_ns for it in main.iterators) / main.span_ns
         if taken < self.min_pipeline_share * use.usable:

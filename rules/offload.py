@@ -50,6 +50,7 @@ class Offload(Rule):
         if (
             not has_accelerator
             or use is None
+            or not use.is_measured
             or use.free >= self.min_free_cores
             or use.own < self.min_own_share * use.usable
         ):

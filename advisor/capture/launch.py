@@ -27,6 +27,7 @@ from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.long_lines import shorten_lines
 from advisor.model.codec import decode, encode
 from advisor.model.recording import Recording, ScriptExit
+from advisor.regular_files import is_regular
 from advisor.sandbox.private_run import PrivateRun, Target, private_run
 
 RECORDING = "recording.json"
@@ -130,6 +131,8 @@ def check_target(request: CaptureRequest) -> None:
     if request.script is not None:
         if not request.script.exists():
             raise AdvisorError(f"There is no file {request.script}; give the path of the script to run.")
+        if not request.script.is_dir() and not is_regular(request.script):
+            raise AdvisorError(f"{request.script} is not a regular file; give the path of the script to run.")
         if request.script.is_dir() and not (request.script / "__main__.py").exists():
             raise AdvisorError(
                 f"{request.script} is a folder without a __main__.py; give the path of the script to run."

@@ -126,6 +126,8 @@ def _report(run: Path) -> dict[str, Any]:
     from advisor.report.json import REPORT_NAME, SCHEMA_VERSION, report_to_bytes
 
     file = run / REPORT_NAME if run.is_dir() else run
+    if run.is_dir() and file.exists() and not file.is_file():
+        raise AdvisorError(f"{file} is not a regular file: remove it, and `advisor analyze {run}` writes it again.")
     if file.name.endswith(".json") and file.is_file():
         try:
             report = json.loads(file.read_bytes())

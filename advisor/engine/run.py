@@ -21,6 +21,7 @@ from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, Site
 from advisor.predict.plan import outlook
+from advisor.regular_files import read_regular
 from advisor.rule import Note
 from advisor.settings import Settings
 
@@ -153,7 +154,7 @@ class _SourceLines:
     def _lines(self, file: str) -> list[str]:
         if file not in self._files:
             try:
-                self._files[file] = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+                self._files[file] = read_regular(Path(file)).decode("utf-8", errors="replace").splitlines()
             except OSError:  # analysed on another machine, or moved since
                 self._files[file] = []
         return self._files[file]

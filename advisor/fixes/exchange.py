@@ -19,6 +19,7 @@ from pathlib import Path
 
 from advisor.errors import AdvisorError
 from advisor.fixes.journal import Entry, sync_folder, write_synced
+from advisor.regular_files import read_regular
 
 
 class PartlyChanged(AdvisorError):
@@ -98,7 +99,7 @@ def clean(entry: Entry) -> None:
 def read(path: Path, backup: Path | None = None) -> bytes:
     """The bytes of a user's file. Raises AdvisorError, which names the backup if there is one."""
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         kept = f"; what it held before is in {backup}" if backup is not None else ""
         raise AdvisorError(f"{path} cannot be read ({why(error)}), so no file was changed{kept}.") from None

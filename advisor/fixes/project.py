@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.fixes.not_plain import NotPlainError
+from advisor.regular_files import read_regular
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 """What stands in the top folder of a project."""
@@ -71,7 +72,7 @@ def read_source(path: Path, data: bytes | None = None) -> SourceFile:
     Raises NotPlainError if the text cannot be read, or would not give the same bytes again.
     """
     try:
-        data = path.read_bytes() if data is None else data
+        data = read_regular(path) if data is None else data
     except OSError as error:
         raise NotPlainError(f"{path} cannot be read: {error.strerror or error}.") from None
     try:

@@ -59,14 +59,22 @@ _OPENERS = frozenset({"interleave", "flat_map"})
 _KNOWN_ARGUMENTS = ("batch_size", "drop_remainder", "cycle_length", "block_length")
 
 
-def infer_calls(analysis: Analysis) -> Analysis:
-    """`analysis` with inferred calls, if it has none of its own."""
-    if analysis.calls or analysis.recording is not None:
+def infer_calls(analysis: Analysis, has_source: bool = False) -> Analysis:
+    """`analysis` with inferred calls on every pipeline that has none of its own. `has_source`: a script was searched for them."""
+    if analysis.recording is not None:
         return analysis
     calls: dict[str, Call] = {}
-    pipelines = tuple(_with_calls(pipeline, calls) for pipeline in analysis.pipelines)
-    warnings = (*analysis.warnings, HINT) if calls and analysis.verdict.is_input_bound else analysis.warnings
-    return replace(analysis, pipelines=pipelines, calls=tuple(calls.values()), warnings=warnings)
+    pipelines = tuple(
+        pipeline if any(it.calls for it in pipeline.iterators) else _with_calls(pipeline, calls)
+        for pipeline in analysis.pipelines
+    )
+    is_hint_due = calls and not has_source and analysis.verdict.is_input_bound
+    return replace(
+        analysis,
+        pipelines=pipelines,
+        calls=(*analysis.calls, *calls.values()),
+        warnings=(*analysis.warnings, HINT) if is_hint_due else analysis.warnings,
+    )
 
 
 def is_inferred(call: Call) -> bool:

@@ -30,6 +30,10 @@ BRANCHING = frozenset(
 _NUMBER = re.compile(r"/_\d+$|(?<=^GeneratorDataset):\d+$")
 """Numbers that differ between iterators of one dataset: Grappler's, and those of the devices' generators."""
 
+_UNNAMED = re.compile(r"(?<=Dataset):\d+$|(?<=DatasetV\d):\d+$")
+"""TensorFlow's number in the name of a dataset without `name=`: each call of a function makes datasets with new ones."""
+_CALLS_ITS_FUNCTION = frozenset({"Interleave", "ParallelInterleave", "LegacyParallelInterleave", "FlatMap"})
+
 MAX_NODES = 2_000
 """Nodes of one host. Real programs have at most some hundred; a broken file can have one per event, and what is computed of
 a chain of them grows with the square of its length."""
@@ -106,7 +110,20 @@ def _local_key(facts: IteratorFacts) -> Key:
     branch = ""
     if len(nodes) > 1 and nodes[-2].index is not None:
         branch = f"[{nodes[-2].index}]" if base_type(nodes[-2].type) in BRANCHING else "[]"
-    return own, _NUMBER.sub("", facts.dataset_name), branch
+    return own, _dataset_name(facts), branch
+
+
+def _dataset_name(facts: IteratorFacts) -> str:
+    """The dataset's name without the numbers that differ between iterators of one dataset.
+
+    An `interleave` or `flat_map` calls its function for each input element. What the calls make is one dataset of the script;
+    an index on the opener's component of the long name marks it.
+    """
+    name = _NUMBER.sub("", facts.dataset_name)
+    above = _parsed(facts.long_name).nodes[:-1]
+    if any(node.index is not None and base_type(node.type) in _CALLS_ITS_FUNCTION for node in above):
+        name = _UNNAMED.sub("", name)
+    return name
 
 
 def _ancestors_first(parent_of: dict[int, int]) -> tuple[list[int], list[int]]:
@@ -139,7 +156,7 @@ def _adopt_orphans(iterators: dict[int, IteratorFacts], parent_of: dict[int, int
         if parent_of[iterator_id] or not facts.parent_id or parent is None or facts.parent_id in iterators:
             continue
         found = twins.get(strip_indices(str(parent)), [])
-        if found and len({_NUMBER.sub("", iterators[twin].dataset_name) for twin in found}) == 1:
+        if found and len({_dataset_name(iterators[twin]) for twin in found}) == 1:
             parent_of[iterator_id] = found[0]
 
 

@@ -62,6 +62,7 @@ class _Reader:
         self.made: list[SourceCall] = []
         self._functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
         self._called: set[str] = set()
+        self._reader_calls: dict[int, SourceCall] = {}
         self._steps = 0
 
     def read(self, body: Sequence[ast.stmt]) -> None:
@@ -225,6 +226,12 @@ class _Reader:
             inner = {**env, **{argument.arg: _NOTHING for argument in function.args.args}}
             return tuple(_datasets(self._value(function.body, inner, depth + 1)))
         known = self._functions.get(_dotted(function) or "")
+        name = (_dotted(function) or "").rpartition(".")[2]
+        if known is None and name in _READERS:  # interleave(tf.data.TFRecordDataset)
+            if id(function) not in self._reader_calls:
+                node = ast.copy_location(ast.Call(function, [], []), function)
+                self._reader_calls[id(function)] = SourceCall(name, node)
+            return (self._reader_calls[id(function)],)
         return tuple(_datasets(self._call_function(known, [], {}, depth + 1))) if known is not None else ()
 
     def _call_function(

@@ -25,9 +25,12 @@ class CoreUse:
     usable: float
     """What the process may use; without a recording, what tf.data took for its CPU budget."""
     own: float
-    """What the process (with its children) used; without a recording, what the pipeline did."""
+    """What the process (with its children) used; where that was not measured, at most this: see `is_measured`."""
     others: float = 0.0
     """What other processes used of the same cores, as far as that is known."""
+    is_measured: bool = True
+    """False: nothing but the profile tells it. Its threads are seen inside the pipeline's events, whether they compute,
+    wait for a file or wait for a core, so `own` is an upper bound and busy cores are not known to be busy."""
 
     @property
     def free(self) -> float:
@@ -43,20 +46,26 @@ class CoreUse:
     @property
     def sentence(self) -> str:
         """`the process uses 1.0 of 8 cores`, for people."""
+        own = min(self.own, self.usable)  # CPU time of a child counts when it ends, so it can exceed the window's
+        if not self.is_measured:
+            return f"the pipeline uses at most {own:.1f} of {self.usable:g} cores (CPU time was not measured)"
         others = f" and others {self.others:.1f}" if self.others >= 0.25 else ""
-        return f"the process uses {self.own:.1f}{others} of {self.usable:g} cores"
+        return f"the process uses {own:.1f}{others} of {self.usable:g} cores"
 
 
 def core_use(analysis: Analysis, pipeline: Pipeline) -> CoreUse | None:
-    """How the cores were used; None if that was not measured."""
+    """How the cores were used; None if nothing tells how many there are or how long the window was."""
     usage, host = analysis.usage, analysis.host
     budget = pipeline.root.parameters.get("cpu_budget")
     usable = host.cores if host is not None else float(budget) if isinstance(budget, int | float) else 0.0
     if usable <= 0:
         return None
     if usage is None or usage.wall_ns <= 0:
-        own = sum(it.busy_ns for it in pipeline.iterators) / pipeline.span_ns if pipeline.span_ns > 0 else None
-        return None if own is None else CoreUse(usable, own)
+        if pipeline.span_ns <= 0:
+            return None
+        # more threads than cores can be inside the pipeline's events at once, but no more than all cores are used
+        own = min(usable, sum(it.busy_ns for it in pipeline.iterators) / pipeline.span_ns)
+        return CoreUse(usable, own, is_measured=False)
     own = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns
     others = 0.0
     # Where the process may use a part of the machine only, what others use need not be of that part.

@@ -9,6 +9,7 @@ import re
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
+from advisor.predict.call_index import index_of
 
 _BLIND = frozenset({"shuffle", "repeat", "prefetch", "take", "skip", "shard", "with_options"})
 """Transformations that do not look at their elements: a map does the same before and behind them."""
@@ -38,20 +39,21 @@ def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
 
 def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """`call` and every call that feeds it, sources last; nested ones (inside functions) not among them."""
-    by_id = {each.id: each for each in analysis.calls}
+    by_id = index_of(analysis).by_id
     found: dict[str, Call] = {}
     level = [call]
     while level:
         found |= {each.id: each for each in level}
-        level = [by_id[i] for each in level for i in each.inputs if i in by_id and i not in found]
+        wanted = dict.fromkeys(i for each in level for i in each.inputs if i in by_id and i not in found)
+        level = [by_id[i] for i in wanted]
     return tuple(found.values())
 
 
 def linear_chain(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """`call` and what feeds it, one after the other, until one has no input or several; nearest first."""
-    by_id = {each.id: each for each in analysis.calls}
+    by_id = index_of(analysis).by_id
     found = [call]
-    while len(found[-1].inputs) == 1 and found[-1].inputs[0] in by_id:
+    while len(found[-1].inputs) == 1 and found[-1].inputs[0] in by_id and len(found) <= len(by_id):
         found.append(by_id[found[-1].inputs[0]])
     return tuple(found)
 
@@ -95,16 +97,14 @@ def batch_behind(pipeline: Pipeline, iterator: Iterator) -> Call | None:
 
 def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Calls made inside the function of `call`, at any depth, and those made by the call itself."""
+    index = index_of(analysis)
     found: dict[str, Call] = {}
-    owners = {call.id}
-    while owners:
-        level = [
-            each
-            for each in analysis.calls
-            if each.id not in found and each.id != call.id and (each.nested_in in owners or each.made_by in owners)
-        ]
+    level = [call]
+    while level:
+        made = {each.id: each for owner in level for each in index.inside.get(owner.id, ())}
+        level = [each for each in made.values() if each.id not in found and each.id != call.id]
+        level.sort(key=lambda each: index.place[each.id])
         found |= {each.id: each for each in level}
-        owners = {each.id for each in level}
     return tuple(found.values())
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from advisor.long_lines import shorten_line
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Call, Site
+from advisor.regular_files import read_regular
 
 MAX_SOURCE_BYTES = 5_000_000
 """Larger files are no source a person wrote; not read for one line."""
@@ -83,7 +84,7 @@ def source_line(call: Call) -> str | None:
     try:
         if not path.is_file() or path.stat().st_size > MAX_SOURCE_BYTES:
             return None
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, ValueError):
         return None
     if not 0 < site.line <= len(lines):

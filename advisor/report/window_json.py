@@ -13,6 +13,7 @@ from advisor.model.outcome import Report
 from advisor.model.pipeline import RootCall
 from advisor.model.recording import Call, Site
 from advisor.model.timeline import HostView, Span
+from advisor.regular_files import read_regular
 from advisor.report.places import MAX_SOURCE_BYTES, clean, source_line
 
 LINES_AROUND = 5
@@ -96,7 +97,7 @@ def _excerpt(site: Site) -> Json | None:
     try:
         if path.stat().st_size > MAX_SOURCE_BYTES:
             return None
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, ValueError):
         return None
     first = max(1, site.line - LINES_AROUND)

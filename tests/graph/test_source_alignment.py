@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import AdvisorError
-from advisor.graph import analyse
+from advisor.graph import analyse, source_calls
+from advisor.graph.inferred_calls import infer_calls
 from advisor.graph.source_alignment import align_source
 from advisor.model.codec import decode
 from advisor.model.recording import Recording
@@ -180,10 +181,22 @@ def test_what_is_no_python_is_one_sentence_or_nothing(tmp_path, script):
         assert str(path) in str(error)
 
 
-def test_a_script_made_to_take_for_ever_does_not(tmp_path):
+def test_a_script_made_to_take_for_ever_does_not(tmp_path, monkeypatch):
+    looked_at = 0
+    value = source_calls._Reader._value
+
+    def counted(self, *args):
+        nonlocal looked_at
+        looked_at += 1
+        assert looked_at <= 2 * source_calls.MAX_STEPS, "expressions looked at"
+        return value(self, *args)
+
+    monkeypatch.setattr(source_calls, "MAX_STEPS", 2_000)
+    monkeypatch.setattr(source_calls._Reader, "_value", counted)
     functions = "\n".join(f"def f{n}(d):\n    return f{n + 1}(f{n + 1}(d).map(g))" for n in range(40))
     script = f"{functions}\ndef f40(d):\n    return d\nds = f0(tf.data.Dataset.range(9))\n"
     aligned_lines(tmp_path, profile(tmp_path, "Root", "Map", "Range"), script)
+    assert looked_at > source_calls.MAX_STEPS
 
 
 def test_recorded_runs_keep_their_calls():
@@ -212,3 +225,96 @@ def test_a_script_is_read_as_python_reads_it(tmp_path, head, encoding):
     (call,) = [call for call in aligned.calls if call.method == "map"]
     assert call.site.line == text.count("\n")
     assert text.split("\n")[call.site.line - 1][call.site.column - 1 :].startswith("map(parse)")
+
+
+FORMS = DATA / "interleave_forms"
+LINES = {
+    "from_list_of_files": {
+        "MapAndBatch": [("map", 7), ("batch", 7)],
+        "Interleave": [("interleave", 6)],
+        "FiniteRepeat": [("repeat", 6)],
+        "FlatMap": [("TFRecordDataset", 6)],
+        "TFRecord": [("TFRecordDataset", 6)],
+    },
+    "imported_reader": {
+        "BatchV2": [("batch", 8)],
+        "Shuffle": [("shuffle", 7)],
+        "ParallelInterleaveV4": [("interleave", 6)],
+        "FlatMap": [("TFRecordDataset", 6)],
+        "TFRecord": [("TFRecordDataset", 6)],
+    },
+    "lambda_reader": {
+        "BatchV2": [("batch", 6)],
+        "Interleave": [("interleave", 5)],
+        "FlatMap": [("TextLineDataset", 5)],
+        "TextLine": [("TextLineDataset", 5)],
+    },
+    "named_function": {
+        "BatchV2": [("batch", 11)],
+        "ParallelInterleaveV4": [("interleave", 10)],
+        "Map": [("map", 6)],
+        "FiniteSkip": [("skip", 5)],
+        "FlatMap": [("TextLineDataset", 4)],
+        "TextLine": [("TextLineDataset", 4)],
+    },
+    # the inner Interleave stands for the call in line 4, the outer one for that in line 7
+    "nested_interleave": {
+        "BatchV2": [("batch", 8)],
+        "Interleave": [("interleave", 7), ("interleave", 4)],
+        "FiniteRepeat": [("repeat", 4)],
+        "FromTensor": [("from_tensors", 4)],
+        "Range": [("range", 4), ("range", 7)],
+    },
+    # what `functools.partial` calls is not followed
+    "partial_reader": {"BatchV2": [("batch", 8)], "Interleave": [("interleave", 7)]},
+    "range_inside": {
+        "BatchV2": [("batch", 6)],
+        "Filter": [("filter", 5)],
+        "Interleave": [("interleave", 4)],
+        "Map": [("map", 4)],
+        "Range": [("range", 4)],
+    },
+    "reader_class": {
+        "BatchV2": [("batch", 5)],
+        "Interleave": [("interleave", 4)],
+        "FlatMap": [("TFRecordDataset", 4)],
+        "TFRecord": [("TFRecordDataset", 4)],
+    },
+    "reader_class_parallel": {
+        "Prefetch": [("prefetch", 6)],
+        "MapAndBatch": [("map", 5), ("batch", 6)],
+        "ParallelInterleaveV4": [("interleave", 4)],
+        "FlatMap": [("TFRecordDataset", 4)],
+        "TFRecord": [("TFRecordDataset", 4)],
+    },
+    "unshuffled_files": {
+        "BatchV2": [("batch", 5)],
+        "Shuffle": [("shuffle", 5)],
+        "Interleave": [("interleave", 4)],
+        "FlatMap": [("TFRecordDataset", 4)],
+        "TFRecord": [("TFRecordDataset", 4)],
+    },
+}
+
+
+@pytest.mark.parametrize("form", sorted(LINES))
+def test_interleave_forms_are_matched_in_real_captures(form):
+    analysis = analyse(read_trace(FORMS / f"{form}.xplane.pb.gz"), None, form)
+    aligned = align_source(analysis, FORMS / f"{form}.py")
+    found: dict[str, list[tuple[str, int]]] = {}
+    for it in aligned.pipelines[0].iterators:
+        lines = [(call.method, call.site.line) for call in it.calls]
+        if lines:
+            found[it.name] = found.get(it.name, []) + lines
+    assert found == LINES[form]
+
+
+def test_a_script_that_does_not_fit_leaves_the_inferred_calls(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("ds = tf.data.Dataset.range(9).batch(8)\n")
+    analysis = analyse(read_trace(FORMS / "reader_class.xplane.pb.gz"), None, "x")
+    aligned = infer_calls(align_source(analysis, path), has_source=True)
+    methods = {it.name: [call.method for call in it.calls] for it in aligned.pipelines[0].iterators}
+    assert methods["BatchV2"] == ["batch"]
+    assert methods["Interleave"] == ["interleave"]
+    assert "No dataset in train.py has the structure" in aligned.warnings[-1]

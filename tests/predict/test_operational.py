@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.errors import AdvisorError
+from advisor.graph import analyse
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Accelerator, Call, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
 from advisor.predict.operational import BESIDE_INPUT
+from advisor.trace import read_trace
 
+PROFILES = Path(__file__).parents[3] / "shared" / "profiles"
 MS = 1_000_000
 STEPS = 100
 
@@ -323,3 +328,36 @@ def test_what_a_change_adds_to_each_step_is_no_shorter_step():
     made, gone = cached(map_ms=9.999, batch_ms=0.001)
     found = predict_speedup(made, made.main, gone, gone, added_ns=1.0 * MS)
     assert found.value == pytest.approx(10.0, rel=0.01)
+
+
+def without_cpu_time(busy_ms: float):
+    """Two cores, and no recording that says how much CPU time was used."""
+    root = dataclasses.replace(SERIAL[0], parameters={"cpu_budget": 2})
+    busy = dataclasses.replace(SERIAL[1], busy_ns=round(busy_ms * MS * STEPS))
+    made = analysis(root, busy, *SERIAL[2:], consumer_ms=20, wait_ms=80)
+    return dataclasses.replace(made, host=None, usage=None, recording=None)
+
+
+def test_no_more_cores_are_used_than_there_are():
+    made = without_cpu_time(busy_ms=380)  # of steps of 100 ms
+    use = core_use(made, made.main)
+    assert (use.usable, use.own, use.free, use.is_measured) == (2, 2, 0, False)
+    assert use.sentence == "the pipeline uses at most 2.0 of 2 cores (CPU time was not measured)"
+
+
+def test_cores_that_are_not_known_to_be_busy_are_not_called_busy():
+    from advisor.rules.host_saturated import HostSaturated
+
+    assert not list(HostSaturated().check(without_cpu_time(busy_ms=380)))
+
+
+@pytest.mark.skipif(not PROFILES.is_dir(), reason="the shared profiles are not here")
+@pytest.mark.parametrize("run", sorted(path.name for path in PROFILES.glob("*") if path.is_dir()))
+def test_real_profiles_use_no_more_cores_than_there_are(run):
+    try:
+        found = analyse(read_trace(PROFILES / run), None, run)
+    except AdvisorError:
+        return
+    for pipeline in found.pipelines:
+        use = core_use(found, pipeline)
+        assert use is None or (use.own <= use.usable and not use.is_measured)

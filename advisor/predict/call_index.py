@@ -1,0 +1,57 @@
+"""Recorded calls by id and by owner, built once per analysis.
+
+In: an `Analysis`.  Out: `CallIndex`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Call
+
+_MOST_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallIndex:
+    """The calls of one analysis."""
+
+    calls: tuple[Call, ...]
+    by_id: Mapping[str, Call]
+    inside: Mapping[str, tuple[Call, ...]]
+    """Id of a call -> the calls made inside its function or by the call itself, in order."""
+    place: Mapping[str, int]
+    """Id of a call -> its place among all calls."""
+
+
+_indices: OrderedDict[int, CallIndex] = OrderedDict()
+"""By identity of the tuple of calls, which an index holds on to, so that the identity stays its own."""
+
+
+def index_of(analysis: Analysis) -> CallIndex:
+    """The index of the analysis' calls; computed once as long as few analyses are looked at in turn."""
+    key = id(analysis.calls)
+    index = _indices.get(key)
+    if index is None or index.calls is not analysis.calls:
+        index = _build(analysis.calls)
+        _indices[key] = index
+        while len(_indices) > _MOST_KEPT:
+            _indices.popitem(last=False)
+    return index
+
+
+def _build(calls: tuple[Call, ...]) -> CallIndex:
+    inside: dict[str, list[Call]] = {}
+    for call in calls:
+        for owner in dict.fromkeys((call.nested_in, call.made_by)):
+            if owner is not None and owner != call.id:
+                inside.setdefault(owner, []).append(call)
+    return CallIndex(
+        calls,
+        {call.id: call for call in calls},
+        {owner: tuple(made) for owner, made in inside.items()},
+        {call.id: place for place, call in enumerate(calls)},
+    )
