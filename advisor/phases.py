@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from advisor.errors import AdvisorError
 from advisor.locations import is_remote, reading
 from advisor.run_folder import RECORDING_NAME, has_profile, is_saved_run, new_run_folder, run_folder_of, write_whole
-from advisor.settings import Settings, load_settings
+from advisor.settings import Settings, load_settings, without_named_rules
 
 if TYPE_CHECKING:
     from advisor.capture.request import CaptureRequest, Progress
@@ -72,6 +72,8 @@ class Request:
     """Run the script a second time on its first element repeated, to measure the ceiling."""
     choice: Choice = Choice()
     """Of a saved run."""
+    is_only_read: bool = False
+    """No code of the current folder is run; a saved run is only read anyway."""
 
     @property
     def is_saved_run(self) -> bool:
@@ -82,6 +84,8 @@ class Request:
 def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     """The rules to ask and the settings: those of the script's folder (for a saved run the current one), options over them.
 
+    The rule folders that settings name are as trusted as the script, which is run as well. For a saved run they are not loaded.
+
     Raises AdvisorError for a target that does not exist, and for mistakes in settings and rule files.
     """
     from advisor.engine import load_rules
@@ -90,6 +94,8 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
         raise AdvisorError(f"There is no {request.path}; give a script, a run folder, a logdir or a .xplane.pb file.")
     is_script = request.path is not None and not request.is_saved_run
     settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
+    if request.is_saved_run or request.is_only_read:
+        settings = without_named_rules(settings, request.rule_directories)
     settings = replace(
         settings,
         allow=request.allow or settings.allow,
