@@ -39,6 +39,8 @@ def check_output(option: str, path: Path, kind: FileKind | Callable[[Path], bool
     except FileNotFoundError:
         if path.is_symlink():
             raise AdvisorError(f"{option} {path} is a link to nothing; remove it or give another name.") from None
+        if not path.parent.is_dir():
+            raise AdvisorError(f"Cannot write {path}: there is no folder {path.parent}.") from None
         return
     except OSError as error:
         raise AdvisorError(f"Cannot write {path}: {error.strerror or error}.") from None

@@ -26,7 +26,7 @@ from advisor.run_folder import (
     write_whole,
 )
 from advisor.sandbox.temporary import temporary_folder
-from advisor.settings import Settings, load_settings
+from advisor.settings import Settings, load_settings, without_named_rules
 
 if TYPE_CHECKING:
     from advisor.capture.request import CaptureRequest, Progress
@@ -86,6 +86,8 @@ class Request:
     """Of a saved run."""
     deadline: float | None = None
     """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never."""
+    is_only_read: bool = False
+    """No code of the current folder is run; a saved run is only read anyway."""
 
     @property
     def is_saved_run(self) -> bool:
@@ -95,6 +97,8 @@ class Request:
 
 def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     """The rules to ask and the settings: those of the script's folder (for a saved run the current one), options over them.
+
+    The rule folders that settings name are as trusted as the script, which is run as well. For a saved run they are not loaded.
 
     Raises AdvisorError for a target that does not exist, and for mistakes in settings and rule files.
     """
@@ -106,6 +110,8 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     if is_script and request.path is not None and not (request.path.is_dir() or is_regular(request.path)):
         raise AdvisorError(f"{request.path} is not a regular file: give a script, a run folder or a profile.")
     settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
+    if request.is_saved_run or request.is_only_read:
+        settings = without_named_rules(settings, request.rule_directories)
     settings = replace(
         settings,
         allow=request.allow or settings.allow,

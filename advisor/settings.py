@@ -11,6 +11,7 @@ In: the folder to start from.  Out: `Settings`; options of the command line are 
     seconds = 30
     keep-runs = 20                       # run folders kept in their default place; false: all
     keep-runs-gib = 2                    # and how much they may hold together
+    rule-seconds = 10                    # longest time that one rule of one's own may take
 
     [tool.advisor.rules.serial-map]      # thresholds of one rule
     min_blame_share = 0.1
@@ -19,16 +20,22 @@ In: the folder to start from.  Out: `Settings`; options of the command line are 
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from advisor.errors import AdvisorError
 from advisor.regular_files import read_regular
 
+_MENTION = re.compile(rb"tool\s*\.\s*[\"']?advisor|^\s*[\"']?advisor\b", re.MULTILINE)
+"""Where a file that is no TOML speaks of us."""
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
 """Safety levels that can be asked for: `exact` needs no asking, `changes` is never applied."""
+
+DEFAULT_RULE_SECONDS = 10.0
+"""A shipped rule takes milliseconds, on the largest profiles tenths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,10 @@ class Settings:
     ignore: tuple[str, ...] = ()
     """Ids of rules that are not asked."""
     rule_directories: tuple[Path, ...] = ()
+    unloaded_directories: tuple[Path, ...] = ()
+    """Folders of rules that the settings name and that are not loaded: the settings stand in a folder that is only read."""
+    rule_seconds: float = DEFAULT_RULE_SECONDS
+    """Longest time that one rule of the user's may take."""
     steps: int | None = None
     """Steps to profile."""
     warmup: int | None = None
@@ -73,6 +84,28 @@ def load_settings(start: Path) -> Settings:
     return Settings()
 
 
+def without_named_rules(settings: Settings, loaded: Iterable[Path] = ()) -> Settings:
+    """The settings of a folder that is only read: no code of it is run, so the rule folders that they name are not loaded.
+
+    `loaded`: folders that the user named as well, and thereby trusts.
+    """
+    trusted = {path.resolve() for path in loaded}
+    left_out = tuple(path for path in settings.rule_directories if path.resolve() not in trusted)
+    return replace(settings, rule_directories=(), unloaded_directories=left_out)
+
+
+def not_loaded_sentence(settings: Settings) -> str:
+    """What was left out, and how to have it; empty: nothing."""
+    if not settings.unloaded_directories:
+        return ""
+    folders = ", ".join(map(str, settings.unloaded_directories))
+    options = " ".join(f"--rules {path}" for path in settings.unloaded_directories)
+    return (
+        f"The rules in {folders}, which pyproject.toml names, were not loaded: no code of a folder that is only read is run. "
+        f"{options} loads them."
+    )
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """` Did you mean X?` where one of `choices` is near, else nothing."""
     near = difflib.get_close_matches(word, list(choices), n=1)
@@ -87,8 +120,12 @@ def _advisor_table(path: Path) -> Mapping[str, object] | None:
     try:
         tool = tomllib.loads(text.decode("utf-8")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        if b"tool.advisor" not in text:
+        if not _MENTION.search(text.replace(b"\0", b"")):  # without the zeros of UTF-16
             return None  # broken, but not speaking of us: the script's own tools will say so
+        if isinstance(error, UnicodeDecodeError):
+            raise AdvisorError(
+                f"{path} is not UTF-8 text, so its [tool.advisor] cannot be read: save it as UTF-8."
+            ) from None
         raise AdvisorError(f"{path} is not valid TOML: {error}.") from None
     table = tool.get("advisor") if isinstance(tool, dict) else None
     if table is None or isinstance(table, dict):
@@ -104,6 +141,7 @@ def _parse(table: Mapping[str, object], path: Path) -> Settings:
         "steps": lambda value: _whole(value, at_least=1),
         "warmup": lambda value: _whole(value, at_least=0),
         "seconds": _seconds,
+        "rule-seconds": _seconds,
         "allow": _levels,
         "keep-runs": lambda value: None if value is False else _whole(value, at_least=1),
         "keep-runs-gib": _seconds,

@@ -96,7 +96,7 @@ def command(
         raise click.UsageError(f"--source {source}: there is no such script.")
     check_report_outputs(json_path, html_path)
     workers = parse_addresses(",".join(addresses))
-    loaded, settings = phases.load(phases.Request(rule_directories=rules))
+    loaded, settings = phases.load(phases.Request(rule_directories=rules, is_only_read=True))
     check_fail_on(fail_on, loaded)
     request = SamplingRequest(
         addresses=workers,

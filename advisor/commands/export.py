@@ -54,11 +54,16 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
     elif kind == "csv":
         _write_tables(runs, out, table)
     elif kind == "sarif":
-        _write([_sarif([report for _, report in _reports(runs)])], out, runs, FileKind.SARIF)
+        reports = _reports(runs)
+        with _telling_damage(runs):
+            data = _sarif([report for _, report in reports])
+        _write([data], out, runs, FileKind.SARIF)
     else:
         from advisor.export.markdown import report_to_markdown
 
-        texts = [report_to_markdown(report) for _, report in _reports(runs)]
+        reports = _reports(runs)
+        with _telling_damage(runs):
+            texts = [report_to_markdown(report) for _, report in reports]
         _write(["\n".join([MARKDOWN_MARK, *texts]).encode("utf-8", "backslashreplace")], out, runs, FileKind.MARKDOWN)
 
 
@@ -84,11 +89,13 @@ def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> 
     if table is not None:
         if out is not None:
             _check_out(out, runs, _is_table(table))
-        text = table_to_csv(table, reports)
+        with _telling_damage(runs):
+            text = table_to_csv(table, reports)
         _write([text.encode("utf-8", "backslashreplace")], out, runs, _is_table(table))
         return
     assert out is not None
-    texts = {name: table_to_csv(name, reports) for name in TABLES}
+    with _telling_damage(runs):
+        texts = {name: table_to_csv(name, reports) for name in TABLES}
     texts = {name: text for name, text in texts.items() if text}
     _make_folder(out)
     for name in texts:
@@ -112,6 +119,19 @@ def _make_folder(out: Path) -> None:
         raise AdvisorError(
             f"{out} cannot be the folder of the tables ({error.strerror or error}): choose another --out."
         ) from None
+
+
+@contextlib.contextmanager
+def _telling_damage(runs: Sequence[Path]) -> Iterator[None]:
+    """A report.json that somebody has edited may hold anything: what its use raises becomes one sentence."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        names = ", ".join(map(str, runs))
+        raise AdvisorError(
+            f"The report.json of {names} is damaged or was edited ({type(error).__name__}: {str(error)[:200]}): "
+            "analyse the run again."
+        ) from error
 
 
 def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:

@@ -49,14 +49,16 @@ def new(name: str, folder: Path) -> None:
 def test(folder: Path) -> int:
     """Try the examples that the rules in DIR carry. Exits with 1 if one does not hold."""
     from advisor.engine.examples import failures
+    from advisor.settings import load_settings
 
     path = folder.resolve()
+    seconds = load_settings(Path.cwd()).rule_seconds
     own = [loaded for loaded in rules_here([folder]) if loaded.path.resolve().parent == path]
     if not own:
         raise click.UsageError(f"There is no rule in {folder}; `advisor rules new NAME {folder}` begins one.")
     is_wrong = False
     for loaded in own:
-        wrong = failures(loaded)
+        wrong = failures(loaded, seconds)
         is_wrong = is_wrong or bool(wrong)
         count = len(loaded.examples)
         click.echo(f"{loaded.id}: {'no examples' if not count else f'{count} examples, {len(wrong)} do not hold'}")
@@ -66,8 +68,14 @@ def test(folder: Path) -> int:
 
 
 def rules_here(folders: Sequence[Path]) -> list[LoadedRule]:
-    """The rules with the thresholds that the current folder's settings give them."""
-    from advisor.engine import load_rules
-    from advisor.settings import load_settings
+    """The rules with the thresholds that the current folder's settings give them.
 
-    return load_rules(folders, load_settings(Path.cwd()))
+    No code of the current folder is run: rule folders that its settings name are not loaded, which a line on stderr says.
+    """
+    from advisor.engine import load_rules
+    from advisor.settings import load_settings, not_loaded_sentence, without_named_rules
+
+    settings = without_named_rules(load_settings(Path.cwd()), folders)
+    if sentence := not_loaded_sentence(settings):
+        click.echo(f"warning: {sentence}", err=True)
+    return load_rules(folders, settings)

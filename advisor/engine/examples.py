@@ -11,24 +11,24 @@ from collections.abc import Iterator
 from advisor.engine.loader import LoadedRule
 from advisor.engine.run import run_rules
 from advisor.model.outcome import Report
-from advisor.settings import Settings
+from advisor.settings import DEFAULT_RULE_SECONDS, Settings
 from advisor.testing import Example
 
 
-def failures(loaded: LoadedRule) -> list[str]:
-    """What is wrong with the examples; empty: the rule does what they say."""
+def failures(loaded: LoadedRule, rule_seconds: float = DEFAULT_RULE_SECONDS) -> list[str]:
+    """What is wrong with the examples; empty: the rule does what they say. Each may take `rule_seconds`."""
     return [
         f"{loaded.id}, example {number}: {sentence}"
         for number, example in enumerate(loaded.examples, start=1)
-        for sentence in check_example(loaded, example)
+        for sentence in check_example(loaded, example, rule_seconds)
     ]
 
 
-def check_example(loaded: LoadedRule, example: Example) -> Iterator[str]:
+def check_example(loaded: LoadedRule, example: Example, rule_seconds: float = DEFAULT_RULE_SECONDS) -> Iterator[str]:
     """Sentences on what differs from what the example says."""
-    report = run_rules(example.pipeline.analysis, [loaded], Settings())
+    report = run_rules(example.pipeline.analysis, [loaded], Settings(rule_seconds=rule_seconds))
     for error in report.rule_errors:
-        yield f"the rule raised {error.message}"
+        yield f"the rule failed: {error.message}"
     if example.note is not None and not any(example.note in note for note in report.notes):
         yield f"no note says {example.note!r}; the notes are {list(report.notes)}"
     if not example.is_finding:

@@ -8,9 +8,11 @@ One file holds one rule; its id is the file's name with dashes. Whatever is wron
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -39,6 +41,8 @@ class LoadedRule:
     path: Path
     examples: tuple[Example, ...] = ()
     is_shipped: bool = False
+    is_apart: bool = False
+    """Asked in another process, within a time limit: a rule of the user's."""
 
     @property
     def page(self) -> Page:
@@ -52,9 +56,9 @@ def load_rules(directories: Sequence[Path], settings: Settings) -> list[LoadedRu
     Raises AdvisorError for a folder that is not there, a broken rule file, two rules of one id, and for settings that name an
     unknown rule or threshold or give it a value of another type.
     """
-    rules = [*_shipped(), *_installed()]
+    rules = [*_shipped(), *_installed(settings)]
     for folder in dict.fromkeys(path.resolve() for path in (*settings.rule_directories, *directories)):
-        rules += _from_folder(folder)
+        rules += _from_folder(folder, settings)
     by_id: dict[str, LoadedRule] = {}
     for loaded in rules:
         other = by_id.setdefault(loaded.id, loaded)
@@ -62,7 +66,8 @@ def load_rules(directories: Sequence[Path], settings: Settings) -> list[LoadedRu
             raise AdvisorError(
                 f"Two rules are called {loaded.id}: {other.path} and {loaded.path}. Rename one of the files."
             )
-    _check_names((*settings.rules, *settings.ignore), by_id)
+    if not settings.unloaded_directories:  # their rules may be the ones that are named
+        _check_names((*settings.rules, *settings.ignore), by_id)
     return [_with_thresholds(loaded, settings.rules.get(loaded.id, {})) for loaded in by_id.values()]
 
 
@@ -77,8 +82,9 @@ def load_file(path: Path) -> LoadedRule:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their annotations up there
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the report
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise AdvisorError(f"The rule file {path} cannot be loaded: {_cause(error, path)}.") from None
     return _loaded(module, path)
@@ -90,19 +96,28 @@ def _shipped() -> Iterator[LoadedRule]:
         yield replace(_loaded(importlib.import_module(f"{SHIPPED}.{path.stem}"), path), is_shipped=True)
 
 
-def _from_folder(folder: Path) -> Iterator[LoadedRule]:
+def _from_folder(folder: Path, settings: Settings) -> Iterator[LoadedRule]:
     if not folder.is_dir():
         raise AdvisorError(f"There is no folder {folder} to load rules from.")
     for path in _rule_files(folder):
-        yield load_file(path)
+        yield _load_own(path, settings)
 
 
-def _installed() -> Iterator[LoadedRule]:
+def _load_own(path: Path, settings: Settings) -> LoadedRule:
+    """A rule of the user's: loaded in another process first, which ends where the file does not."""
+    from advisor.engine.rule_process import try_loading
+
+    try_loading(path, settings.rule_seconds)
+    return replace(load_file(path), is_apart=True)
+
+
+def _installed(settings: Settings) -> Iterator[LoadedRule]:
     """Entry points name a module (one rule) or a package (a rule in each of its files)."""
     for entry in metadata.entry_points(group=ENTRY_POINT_GROUP):
         try:
-            module = entry.load()
-        except Exception as error:
+            with contextlib.redirect_stdout(sys.stderr):
+                module = entry.load()
+        except (Exception, SystemExit) as error:
             owner = f" of {entry.dist.name}" if entry.dist else ""
             raise AdvisorError(
                 f"The rules entry point {entry.name}{owner} cannot be loaded: {type(error).__name__}: {error}."
@@ -112,9 +127,9 @@ def _installed() -> Iterator[LoadedRule]:
                 f"The rules entry point {entry.name} must name a module or a package, not {entry.value}."
             )
         if hasattr(module, "__path__"):
-            yield from _from_folder(Path(module.__file__).parent)
+            yield from _from_folder(Path(module.__file__).parent, settings)
         else:
-            yield load_file(Path(module.__file__))
+            yield _load_own(Path(module.__file__), settings)
 
 
 def _rule_files(folder: Path) -> list[Path]:
@@ -170,7 +185,7 @@ def _converted(value: object, default: object, name: str) -> object:
     """`value` in the type of `default`: whole numbers may stand for others, lists for tuples."""
     wanted = type(default)
     if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return _number(value, name)
     if wanted is tuple and isinstance(value, list):
         return tuple(value)
     if type(value) is wanted:
@@ -181,7 +196,18 @@ def _converted(value: object, default: object, name: str) -> object:
     )
 
 
-def _cause(error: Exception, path: Path) -> str:
+def _number(value: int | float, name: str) -> float:
+    """A number that can be compared: TOML also knows `nan`, and whole numbers beyond all floats."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.nan
+    if math.isnan(number):
+        raise AdvisorError(f"The settings give {name} the value {str(value)[:20]}, but it must be a number.")
+    return number
+
+
+def _cause(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"line {error.lineno}: {error.msg}"
     line = None

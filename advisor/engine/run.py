@@ -7,13 +7,14 @@ rule that raised, and the number of findings that the user has silenced.
 from __future__ import annotations
 
 import re
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import advisor
+from advisor.engine.ask import ask
 from advisor.engine.loader import LoadedRule
+from advisor.engine.rule_process import ask_apart
 from advisor.fixes.plan import is_seeded, make_plan
 from advisor.model.finding import Edit, Finding, Fix, Safety
 from advisor.model.outcome import Report, RuleError
@@ -22,8 +23,7 @@ from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, Site
 from advisor.predict.plan import outlook
 from advisor.regular_files import read_regular
-from advisor.rule import Note
-from advisor.settings import Settings
+from advisor.settings import Settings, not_loaded_sentence
 
 DiffFor = Callable[[Fix, Mapping[str, Call], Path], str | None]
 
@@ -39,18 +39,10 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     for loaded in rules:
         if loaded.rule.needs_input_bound and not analysis.verdict.is_input_bound:
             continue
-        try:
-            said = list(loaded.rule.check(analysis))
-        except Exception as error:  # a rule is a plug-in: its mistake must not cost the user the rest of the report
-            errors.append(RuleError(loaded.id, _where_it_raised(error, loaded)))
-            continue
-        for each in said:
-            if isinstance(each, Finding):
-                findings.append(replace(each, rule=loaded.id))
-            elif isinstance(each, Note):
-                notes.append(each.text)
-            else:
-                errors.append(RuleError(loaded.id, f"yielded a {type(each).__name__}, not a Finding or a Note"))
+        answer = ask_apart(loaded, analysis, settings.rule_seconds) if loaded.is_apart else ask(loaded, analysis)
+        findings += [replace(finding, rule=loaded.id) for finding in answer.findings]
+        notes += answer.notes
+        errors += [RuleError(loaded.id, error) for error in answer.errors]
     thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
     worthwhile = [f for f in findings if f.prediction is None or f.prediction.value >= thresholds[f.rule]]
     ranked = _merge(sorted(worthwhile, key=_rank))
@@ -64,9 +56,15 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         notes=tuple(dict.fromkeys(notes)),
         rule_errors=tuple(errors),
         silenced=len(ranked) - len(heard),
-        warnings=analysis.warnings,
+        warnings=(*analysis.warnings, *_not_loaded(settings)),
         advisor_version=advisor.__version__,
     )
+
+
+def _not_loaded(settings: Settings) -> tuple[str, ...]:
+    """Which rules were left out because nothing of a folder that is only read may run."""
+    sentence = not_loaded_sentence(settings)
+    return (sentence,) if sentence else ()
 
 
 def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings) -> Outlook | None:
@@ -126,13 +124,6 @@ def _roots(analysis: Analysis) -> tuple[Path, ...]:
             roots.insert(0, Path(analysis.recording.cwd))
         roots += [(roots[0] / word).parent for word in analysis.recording.argv[:1] if word.endswith(".py")]
     return tuple(dict.fromkeys(root.resolve() for root in roots))
-
-
-def _where_it_raised(error: Exception, loaded: LoadedRule) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == str(loaded.path)] or frames[-1:]
-    place = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
-    return f"{type(error).__name__}: {error}{place}"
 
 
 class _SourceLines:

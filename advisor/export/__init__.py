@@ -7,5 +7,6 @@ In: profiles, TF1 timelines, or dictionaries of report.json.  Out: text, written
     tf1.py        TF1's timeline*.json as such events
     tables.py     report.json -> CSV tables
     sarif.py      report.json -> SARIF 2.1.0
+    source_tree.py, line_hashes.py   the repository that findings stand in, and its lines
     markdown.py   report.json -> Markdown
 """

@@ -1,18 +1,18 @@
-"""Findings as code-scanning results at their lines: SARIF 2.1.0.
+"""Findings as code-scanning results at their lines: SARIF 2.1.0 within the rules of GitHub's code scanning.
 
 In: dictionaries of report.json, and the pages of the rules that are known here.  Out: one SARIF log; each report is a run in it.
 
-Format: https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+Formats: https://docs.oasis-open.org/sarif/sarif/v2.1.0/ and
+https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+
+from advisor.export.source_tree import SourceTree
 
 if TYPE_CHECKING:
     from advisor.engine.page import Page
@@ -20,15 +20,36 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+MAX_RUNS = 20
+"""Of one file; code scanning refuses more."""
+MAX_RESULTS = 5_000
+"""Of one run; code scanning shows no more."""
+MAX_DESCRIPTION = 1_024
+"""Characters of a rule's description."""
 
 
 def report_to_sarif(reports: Sequence[Json], pages: Mapping[str, Page]) -> Json:
-    """The log. `pages`: rule id -> page; a rule without one (of somebody's own) has its id alone."""
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, pages) for report in reports]}
+    """The log. `pages`: rule id -> page; a rule without one (of somebody's own) has its id alone.
+
+    What exceeds the limits of code scanning is left out, which a notification of the last run or of the run itself says.
+    """
+    runs: list[Json] = []
+    for report in reports[:MAX_RUNS]:
+        runs.append(_run(report, pages, {run["automationDetails"]["id"] for run in runs}))
+    if len(reports) > MAX_RUNS:
+        text = f"{len(reports) - MAX_RUNS} of {len(reports)} runs were left out: code scanning takes {MAX_RUNS} in one file."
+        runs[-1]["invocations"][0]["toolExecutionNotifications"].append({"level": "warning", "message": {"text": text}})
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
 
 
-def _run(report: Json, pages: Mapping[str, Page]) -> Json:
-    ids = list(dict.fromkeys(finding["rule"] for finding in report["findings"]))
+def _run(report: Json, pages: Mapping[str, Page], taken: set[str]) -> Json:
+    findings = report["findings"][:MAX_RESULTS]
+    ids = list(dict.fromkeys(finding["rule"] for finding in findings))
+    tree = SourceTree.of_report(report)
+    notifications = _notifications(report)
+    if len(findings) < len(report["findings"]):
+        text = f"{len(report['findings'])} findings, of which the first {MAX_RESULTS:,} are listed: code scanning shows no more."
+        notifications.append({"level": "warning", "message": {"text": text}})
     return {
         "tool": {
             "driver": {
@@ -37,39 +58,61 @@ def _run(report: Json, pages: Mapping[str, Page]) -> Json:
                 "rules": [_rule(rule, pages.get(rule)) for rule in ids],
             }
         },
+        "automationDetails": {"id": _category(tree.label, taken)},
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _notifications(report)}],
-        "results": [_result(finding, ids.index(finding["rule"]), report) for finding in report["findings"]],
+        "originalUriBaseIds": {tree.BASE_ID: {"uri": tree.root_uri}},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notifications}],
+        "results": [_result(finding, ids.index(finding["rule"]), report, tree) for finding in findings],
         "properties": {"target": report["target"], "verdict": report["verdict"]["sentence"]},
     }
+
+
+def _category(label: str, taken: set[str]) -> str:
+    """Differs between the runs of a file: code scanning takes one run per tool and category. What follows the last slash would be
+    the name of a single upload.
+    """
+    name, number = f"advisor/{label}/", 1
+    while name in taken:
+        number += 1
+        name = f"advisor/{label}-{number}/"
+    return name
 
 
 def _rule(rule: str, page: Page | None) -> Json:
     described: Json = {"id": rule, "defaultConfiguration": {"level": "warning"}}
     if page is None:
-        return described
+        text = {"text": f"{rule}: a rule of the project's own."}
+        return {**described, "shortDescription": text, "fullDescription": text, "help": text}
     markdown = "\n\n".join(f"## {heading}\n\n{text}" for heading, text in page.sections.items())
-    summary = " ".join(page.summary.split())
+    summary = " ".join(page.summary.split())[:MAX_DESCRIPTION] or rule
     return {
         **described,
         "name": "".join(part.capitalize() for part in rule.split("-")),
         "shortDescription": {"text": summary},
         "fullDescription": {"text": summary},
-        "help": {"text": markdown, "markdown": f"{page.summary}\n\n{markdown}"},
+        "help": {"text": markdown or summary, "markdown": f"{page.summary}\n\n{markdown}"},
         "properties": {"tags": ["performance", "tensorflow", "tf.data"]},
     }
 
 
-def _result(finding: Json, rule_index: int, report: Json) -> Json:
+def _result(finding: Json, rule_index: int, report: Json, tree: SourceTree) -> Json:
     text = finding["title"] + ". " + finding["because"]
     if finding["predicted_speedup"] and finding["predicted_speedup"]["value"] is not None:
         text += f" Predicted speedup {finding['predicted_speedup']['value']:.2f}x."
-    result: Json = {
+    site = finding["site"] or tree.fallback
+    uri = tree.location(site["file"])
+    key = f"{finding['rule']}:{uri['uri']}:{finding['title']}".encode("utf-8", "replace")
+    # lines move with every edit of the file above them; the rule and its call do not
+    identity = hashlib.sha256(key).hexdigest()
+    line_hash = tree.line_hash(site["file"], site["line"]) or f"{identity[:16]}:1"
+    region = {"startLine": site["line"], "startColumn": site.get("column") or 1}
+    return {
         "ruleId": finding["rule"],
         "ruleIndex": rule_index,
         "level": "warning" if report["verdict"]["input_bound"] else "note",
         "message": {"text": text.replace("](", "] (")},  # `[text](target)` would be a link, wherever it came from
+        "locations": [{"physicalLocation": {"artifactLocation": uri, "region": region}}],
+        "partialFingerprints": {"primaryLocationLineHash": line_hash, "ruleAndCall/v1": identity},
         "properties": {
             "predictedSpeedup": finding["predicted_speedup"],
             "memoryBytes": finding["memory_bytes"],
@@ -77,31 +120,6 @@ def _result(finding: Json, rule_index: int, report: Json) -> Json:
             "diff": finding["diff"],
         },
     }
-    site = finding["site"]
-    if site:
-        uri = _location(site["file"])
-        region = {"startLine": site["line"], "startColumn": site["column"]}
-        result["locations"] = [{"physicalLocation": {"artifactLocation": uri, "region": region}}]
-        key = f"{finding['rule']}:{uri['uri']}:{finding['title']}"
-        # lines move with every edit of the file above them; the rule and its call do not
-        result["partialFingerprints"] = {"ruleAndCall/v1": hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()}
-    return result
-
-
-def _location(file: str) -> Json:
-    """A file below the current folder relative to it, as code scanning wants it; another one as a file: URI."""
-    path = Path(file)
-    try:
-        relative = os.path.relpath(path) if path.is_absolute() else str(path)
-    except ValueError:  # another drive
-        relative = ".."
-    if relative.startswith(".."):
-        return {"uri": path.as_uri() if path.is_absolute() else _quoted(path.as_posix())}
-    return {"uri": _quoted(Path(relative).as_posix()), "uriBaseId": "SRCROOT"}
-
-
-def _quoted(path: str) -> str:
-    return quote(path.encode("utf-8", "backslashreplace"))
 
 
 def _notifications(report: Json) -> list[Json]:

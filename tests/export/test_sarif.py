@@ -10,8 +10,10 @@ import pytest
 
 from advisor.cli import main
 from advisor.engine import load_rules
+from advisor.export.line_hashes import line_hashes
 from advisor.export.sarif import report_to_sarif
 from advisor.settings import Settings
+from tests.export.code_scanning import violations
 from tests.report.html.samples import hostile, proved, real_report
 
 SCHEMA = json.loads((Path(__file__).parent / "data/sarif-2.1.0.schema.json").read_text())
@@ -44,8 +46,8 @@ def test_file_below_the_current_folder_is_relative_and_quoted(tmp_path, monkeypa
     report["findings"][0]["site"]["file"] = str(tmp_path / "a b" / "train#1.py")
     (run,) = report_to_sarif([report], {})["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
-    assert place == {"uri": "a%20b/train%231.py", "uriBaseId": "SRCROOT"}
-    assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == tmp_path.as_uri() + "/"
+    assert place == {"uri": "a%20b/train%231.py", "uriBaseId": "%SRCROOT%"}
+    assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == tmp_path.as_uri() + "/"
 
 
 def test_a_message_holds_no_link():
@@ -70,3 +72,151 @@ def test_command_writes_one_run_each(tmp_path, capsys):
     log = json.loads(capsys.readouterr().out)
     jsonschema.Draft4Validator(SCHEMA).validate(log)
     assert len(log["runs"]) == 2
+
+
+# ---- the rules of code scanning ----------------------------------------------------------------------------------------
+
+GPU = Path(__file__).parents[2] / "../shared/profiles/gpu-tf25-mirrored"
+"""A profile without a recording: its findings have no call."""
+
+
+def without_site():
+    report = proved()
+    return {**report, "findings": [{**report["findings"][0], "site": None}]}
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with a script in it, whose lines are those of the report."""
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    script = root / "src" / "train.py"
+    script.parent.mkdir()
+    script.write_text("".join(f"line {number}\n" for number in range(1, 60)))
+    return root
+
+
+def report_on(script, site=True):
+    report = proved()
+    (finding,) = report["findings"]
+    place = {**finding["site"], "file": str(script)} if site else None
+    return {**report, "target": str(script), "findings": [{**finding, "site": place}]}
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        lambda: [proved()],
+        lambda: [without_site()],
+        lambda: [hostile()],
+        lambda: [hostile(), hostile(), proved(), proved()],
+        lambda: [real_report("interleave_map"), real_report("keras_fit"), real_report("keras_fit")],
+        lambda: [
+            {**without_site(), "target": target} for target in ("", "logs/run", "train.py", "a b#c.py", "gs://b/x")
+        ],
+        lambda: [proved()] * 30,
+    ],
+)
+def test_code_scanning_takes_it(reports):
+    log = report_to_sarif(reports(), PAGES)
+    jsonschema.Draft4Validator(SCHEMA).validate(log)
+    assert list(violations(log)) == []
+
+
+@pytest.mark.skipif(not GPU.is_dir(), reason="no real profiles beside the checkout")
+def test_code_scanning_takes_findings_of_a_bare_profile(capsys):
+    assert main(["export", "--to", "sarif", str(GPU)]) == 0
+    log = json.loads(capsys.readouterr().out)
+    jsonschema.Draft4Validator(SCHEMA).validate(log)
+    assert log["runs"][0]["results"] and list(violations(log)) == []
+
+
+def test_rules_of_ones_own_have_all_that_is_shown():
+    log = report_to_sarif([proved()], {})
+    assert list(violations(log)) == []
+
+
+def test_runs_of_one_file_have_categories_of_their_own(repository):
+    report = report_on(repository / "src/train.py")
+    runs = report_to_sarif([report, report, report_on(repository / "src/other.py")], PAGES)["runs"]
+    assert [run["automationDetails"]["id"] for run in runs] == [
+        "advisor/src/train.py/", "advisor/src/train.py-2/", "advisor/src/other.py/",
+    ]  # fmt: skip
+    again = report_to_sarif([report], PAGES)["runs"][0]["automationDetails"]["id"]
+    assert again == "advisor/src/train.py/", "the same from one upload to the next"
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_paths_are_relative_to_the_repository_wherever_the_command_runs(inside, repository, tmp_path, monkeypatch):
+    monkeypatch.chdir(repository / "src" if inside else tmp_path)
+    (run,) = report_to_sarif([report_on(repository / "src/train.py")], PAGES)["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "src/train.py", "uriBaseId": "%SRCROOT%"}
+    assert run["originalUriBaseIds"] == {"%SRCROOT%": {"uri": repository.as_uri() + "/"}}
+
+
+def test_a_script_outside_of_any_repository_is_relative_to_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "train.py").write_text("x\n")
+    monkeypatch.chdir(tmp_path / "here")
+    (run,) = report_to_sarif([report_on(tmp_path / "there/train.py")], PAGES)["runs"]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "train.py"
+
+
+def test_a_finding_without_a_call_stands_at_the_scripts_first_line(repository):
+    (run,) = report_to_sarif([report_on(repository / "src/train.py", site=False)], PAGES)["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "src/train.py" and place["region"]["startLine"] == 1
+
+
+def test_without_a_script_it_stands_at_the_consumer(repository):
+    report = report_on(repository / "src/train.py", site=False)
+    consumer = {"file": str(repository / "src/train.py"), "line": 12, "kind": "for"}
+    pipelines = [{**pipeline, "consumer": consumer} for pipeline in report["pipelines"]]
+    assert pipelines
+    (run,) = report_to_sarif([{**report, "target": "logs/run", "pipelines": pipelines}], PAGES)["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("src/train.py", 12)
+
+
+def test_the_hash_is_that_of_the_line(repository):
+    report = report_on(repository / "src/train.py")
+    line = report["findings"][0]["site"]["line"]
+    (run,) = report_to_sarif([report], PAGES)["runs"]
+    wanted = line_hashes((repository / "src/train.py").read_text())[line - 1]
+    assert run["results"][0]["partialFingerprints"]["primaryLocationLineHash"] == wanted
+
+
+def test_what_exceeds_the_limits_is_told():
+    report = proved()
+    (run,) = report_to_sarif([{**report, "findings": report["findings"] * 5_001}], PAGES)["runs"]
+    assert len(run["results"]) == 5_000
+    notes = [note["message"]["text"] for note in run["invocations"][0]["toolExecutionNotifications"]]
+    assert any("5001 findings, of which the first 5,000 are listed" in note for note in notes)
+    runs = report_to_sarif([report] * 23, PAGES)["runs"]
+    notes = [note["message"]["text"] for note in runs[-1]["invocations"][0]["toolExecutionNotifications"]]
+    assert len(runs) == 20 and any("3 of 23 runs were left out" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "hashes"),
+    [
+        ("", ["c129715d7a2bc9a3:1"]),
+        (" a\nb\n  \t\tc\n d", ["271789c17abda88f:1", "54703d4cd895b18:1", "180aee12dab6264:1", "a23a3dc5e078b07b:1"]),
+        (
+            "alpha\nbeta\nalpha\n",
+            ["8d07ce75f7b3af45:1", "ca140c3f893ffa65:1", "26f09ff008857193:1", "c129715d7a2bc9a3:1"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_hashes_are_those_of_the_upload_action(text, hashes, line_end):
+    """Values that GitHub's own action gives for these texts."""
+    assert line_hashes(text.replace("\n", line_end)) == hashes
+
+
+def test_equal_neighbourhoods_are_counted():
+    hashes = line_hashes("x\n" * 200)
+    assert hashes[0].endswith(":1") and hashes[1] == hashes[0].replace(":1", ":2")
+    assert len(hashes) == 201

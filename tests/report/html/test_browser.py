@@ -241,3 +241,54 @@ def test_all_pages_are_on_paper(show):
     assert not page.locator("nav").is_visible()
     assert len(page.pdf()) > 20_000
     opened.check(path)
+
+
+def test_evidence_is_on_paper(show):
+    opened, _ = show(proved())
+    page = opened.page
+    evidence = page.locator("details:has-text('Evidence') dl").first
+    assert not evidence.is_visible()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert evidence.is_visible()
+    page.emulate_media(media="screen")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert not evidence.is_visible()
+
+
+@pytest.mark.parametrize("title", ["Speedup", "Measured", "Kept", "Verdict"])
+def test_what_a_fix_gave_is_seen_on_a_phone(show, title):
+    opened, _ = show(proved(), viewport={"width": 390, "height": 844})
+    cells = opened.page.locator(f'td[data-title="{title}"]')
+    assert cells.count() > 0
+    for number in range(cells.count()):
+        box = cells.nth(number).bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        assert opened.page.evaluate(
+            "e => getComputedStyle(e, '::before').content", cells.nth(number).element_handle()
+        ) == (f'"{title}"')
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_deep_link_shows_its_tab_on_a_phone(show, name):
+    opened, path = show(real_report("keras_fit"), viewport={"width": 390, "height": 844})
+    opened.page.goto(f"{path.as_uri()}#{name}")
+    opened.page.reload()
+    tab = opened.page.locator('nav a[aria-current="page"]')
+    assert tab.get_attribute("href") == f"#{name}"
+    box = tab.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
+@pytest.mark.parametrize("graph", ["executed", "written"])
+def test_a_node_with_the_focus_is_told_by_a_ring(show, graph):
+    opened, _ = show(real_report("interleave_map"))
+    page = opened.page
+    go(page, "pipelines")
+    rings = page.locator(f"#{graph} .ring")
+    drawn = "e => getComputedStyle(e).stroke !== 'none' && parseFloat(getComputedStyle(e).strokeWidth) >= 3"
+    assert not any(page.evaluate(drawn, ring) for ring in rings.element_handles())
+    page.locator(f"#{graph} .node").last.focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    assert [page.evaluate(drawn, ring) for ring in rings.element_handles()].count(True) == 1

@@ -38,6 +38,7 @@ const report = {
       if (link.hash === `#${page.dataset.page}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    revealLink();
     report.drawPage(page.dataset.page);
     if (!isAsked) return;
     const inside = target && page.contains(target) && target !== page ? target : null;
@@ -49,12 +50,30 @@ const report = {
     }
   }
 
+  // on a phone the tabs scroll: the active one is moved into view, the page itself is not
+  function revealLink() {
+    const link = document.querySelector(".pages a[aria-current]");
+    const list = link && link.closest("ul");
+    if (list) list.scrollLeft = link.offsetLeft - list.offsetLeft - (list.clientWidth - link.offsetWidth) / 2;
+  }
+
+  window.addEventListener("resize", revealLink);
   window.addEventListener("hashchange", () => show(location.hash.slice(1), true));
   window.addEventListener("beforeprint", () => {
     const shown = pages.filter((page) => !page.hidden);
     for (const page of pages) page.hidden = false; // charts need the width they are drawn in
     for (const page of pages) report.drawPage(page.dataset.page);
     for (const page of pages) page.hidden = !shown.includes(page);
+    for (const part of document.querySelectorAll("main details:not([open])")) {
+      part.open = true;
+      part.dataset.wasClosed = "";
+    }
+  });
+  window.addEventListener("afterprint", () => {
+    for (const part of document.querySelectorAll("details[data-was-closed]")) {
+      part.open = false;
+      delete part.dataset.wasClosed;
+    }
   });
   // after the other scripts have said what they draw
   document.addEventListener("DOMContentLoaded", () => show(location.hash.slice(1), location.hash.length > 1));

@@ -150,6 +150,7 @@
       .attr("data-node", (box) => box.index).attr("aria-label", style.label)
       .attr("transform", (box) => { const at = graph.node(`n${box.index}`); return `translate(${at.x - at.width / 2},${at.y - at.height / 2})`; });
     const height = (box) => graph.node(`n${box.index}`).height;
+    groups.append("rect").attr("class", "ring").attr("x", -6).attr("y", -6).attr("rx", 12).attr("width", WIDTH + 12).attr("height", (box) => height(box) + 12);
     groups.append("rect").attr("class", "box").attr("width", WIDTH).attr("height", height).attr("rx", 8);
     groups.filter(style.isDouble).append("rect").attr("class", "second").attr("x", 4).attr("y", 4).attr("rx", 5)
       .attr("width", WIDTH - 8).attr("height", (box) => height(box) - 8);

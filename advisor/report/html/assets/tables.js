@@ -8,6 +8,13 @@
     return value === "" ? null : Number(value);
   };
 
+  for (const table of document.querySelectorAll("table.stacked")) { // on a phone the heads are out of sight
+    const titles = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+    for (const row of table.tBodies[0].rows) {
+      for (const cell of row.cells) if (cell.tagName === "TD") cell.dataset.title = titles[cell.cellIndex];
+    }
+  }
+
   function compare(first, second) {
     if (first === null || second === null) return (first === null) - (second === null);
     if (typeof first === "number" && typeof second === "number") return first - second;
