@@ -183,7 +183,8 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
     refused = tuple(f"{each['rule']}: {each['note']}" for each in found["fixes"] if each["verdict"] == "broken")
     alone = tuple((each["rule"], text) for each in found["alone"] for text in each["texts"].values())
     text = found["together"].get(trap.path.name)
-    return Written(text, applied if text else (), alone, frozenset(found["safeties"]), "; ".join(refused))
+    note = "; ".join(refused) or ("" if text else found["sentence"])
+    return Written(text, applied if text else (), alone, frozenset(found["safeties"]), note)
 
 
 def _choices(tool: Tool, level: str) -> list[str]:
