@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import json
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [trap for trap in traps() if not options.only or trap.name in options.only]
     tool = Tool(options.advisor, options.budget, options.regardless_of_speed, rules() if options.asked else ())
     began = time.monotonic()
+    if options.rows:
+        return _conclude(_saved(options.rows), None, tool, options.write_docs)
     with Scripts(tool.python) as scripts, ThreadPoolExecutor(options.jobs) as pool:
         if options.wrong:
             missed = [name for name in pool.map(lambda trap: _missed(scripts, trap), chosen) if name]
@@ -39,17 +42,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         def judged(trap: Trap) -> list[Row]:
             rows = judge(tool, scripts, trap, options.levels, options.nested)
             print("\n".join(_line(row) for row in rows), flush=True)
+            with lock:
+                done.extend(rows)
+                if options.json is not None:  # after each trap, so that an interrupted run leaves what it has seen
+                    options.json.write_text(json.dumps([dataclasses.asdict(row) for row in done], indent=1), "utf-8")
             return rows
 
+        done: list[Row] = []
+        lock = threading.Lock()
         found = [row for rows in pool.map(judged, chosen) for row in rows]
-    seconds = time.monotonic() - began
-    lines = table_lines(found, seconds, tool)
+    return _conclude(found, time.monotonic() - began, tool, options.write_docs)
+
+
+def _conclude(rows: Sequence[Row], seconds: float | None, tool: Tool, section: str | None) -> int:
+    lines = table_lines(rows, seconds, tool)
     print("\n".join(["", *lines]))
-    if options.json is not None:
-        options.json.write_text(json.dumps([dataclasses.asdict(row) for row in found], indent=1), encoding="utf-8")
-    if options.write_docs is not None:
-        write_table(options.write_docs, lines)
-    return 1 if any(row.harmed or row.is_failed for row in found) else 0
+    if section is not None:
+        write_table(section, lines)
+    return 1 if any(row.harmed or row.is_failed for row in rows) else 0
+
+
+def _saved(paths: Sequence[Path]) -> list[Row]:
+    """The rows of earlier runs."""
+    found = [Row(**row) for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+    return [dataclasses.replace(row, fixes=tuple(row.fixes), harmed=tuple(row.harmed)) for row in found]
 
 
 def rules() -> tuple[str, ...]:
@@ -76,6 +92,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--budget", type=float, default=60.0, metavar="S", help="--budget of advisor fix, s (default: 60)")
     add("--no-nested", dest="nested", action="store_false", help="run every level by itself")
     add("--json", type=Path, metavar="PATH", help="write the rows there")
+    add("--rows", type=Path, action="append", metavar="PATH", help="judge nothing; the table of rows written by --json")
     add("--write-docs", metavar="SECTION", help="put the table into that section of docs/traps.md")
     add("--wrong", action="store_true", help="apply the traps' own wrong fixes instead of an advisor's")
     options = parser.parse_args(arguments)

@@ -165,7 +165,9 @@ def _plain(tool: Tool, script: Path, level: str) -> Written:
     after = script.read_text(encoding="utf-8")
     fixes = tuple(f"{each['rule']} ({each['safety_claimed']})" for each in report["fixes"] if each["applied"])
     safeties = frozenset(each["safety"] for each in report["findings"] if each["safety"])
-    return Written(None if after == before else after, fixes, safeties=safeties)
+    if after != before:
+        return Written(after, fixes, safeties=safeties)
+    return Written(None, safeties=safeties, note=(report["proof"] or {}).get("sentence", ""))
 
 
 def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
@@ -181,7 +183,8 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
     refused = tuple(f"{each['rule']}: {each['note']}" for each in found["fixes"] if each["verdict"] == "broken")
     alone = tuple((each["rule"], text) for each in found["alone"] for text in each["texts"].values())
     text = found["together"].get(trap.path.name)
-    return Written(text, applied if text else (), alone, frozenset(found["safeties"]), "; ".join(refused))
+    note = "; ".join(refused) or ("" if text else found["sentence"])
+    return Written(text, applied if text else (), alone, frozenset(found["safeties"]), note)
 
 
 def _choices(tool: Tool, level: str) -> list[str]:
@@ -222,13 +225,13 @@ def judge(tool: Tool, scripts: Scripts, trap: Trap, levels: Sequence[str], is_ne
         return [Row(trap.name, trap.topic, level, note=f"fails as it is: {error}", is_failed=True) for level in levels]
     judging = _Judging(tool, scripts, trap, before)
     if not is_nested:
-        return [judging.row(level, fix(tool, trap, level)) for level in levels]
+        return [judging.fixed(level) for level in levels]
     widest = fix(tool, trap, ALL)
     if widest.text is None or widest.safeties <= {"exact", "changes"}:
         seconds = time.monotonic() - began
         rows = [judging.row(level, widest) for level in levels]
         return [replace(row, seconds=seconds / len(rows)) for row in rows]
-    return [judging.row(level, fix(tool, trap, level)) for level in levels]
+    return [judging.fixed(level) for level in levels]
 
 
 class _Judging:
@@ -238,16 +241,21 @@ class _Judging:
         self._tool, self._scripts, self._trap, self._before = tool, scripts, trap, before
         self._after: dict[str, Invariant | str] = {}
 
-    def row(self, level: str, written: Written) -> Row:
+    def fixed(self, level: str) -> Row:
+        """The row of a run of its own."""
         began = time.monotonic()
+        row = self.row(level, fix(self._tool, self._trap, level))
+        return replace(row, seconds=time.monotonic() - began)
+
+    def row(self, level: str, written: Written) -> Row:
+        """What became of the script with what was written."""
         trap = self._trap
         harmed: list[str] = []
         for label, text in (("", written.text), *written.alone):
             if text is not None:
                 harmed += [f"{label}: {key}" if label else key for key in self._harmed(level, text)]
         is_failed = written.note.startswith(("exit code", "did not end", "no re", "AdvisorError", "ScriptFailed"))
-        seconds = time.monotonic() - began
-        return Row(trap.name, trap.topic, level, written.fixes, tuple(harmed), seconds, written.note, is_failed)
+        return Row(trap.name, trap.topic, level, written.fixes, tuple(harmed), 0.0, written.note, is_failed)
 
     def _harmed(self, level: str, text: str) -> tuple[str, ...]:
         if text not in self._after:

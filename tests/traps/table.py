@@ -15,14 +15,15 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "traps.md"
 
 
-def table_lines(rows: Sequence[Row], seconds: float, tool: Tool) -> list[str]:
+def table_lines(rows: Sequence[Row], seconds: float | None, tool: Tool) -> list[str]:
     """One line per script into which something was written or that could not be judged; the rest is counted."""
     levels = tuple(dict.fromkeys(row.level for row in rows))
     names = tuple(dict.fromkeys(row.trap for row in rows))
     how = "applied regardless of its speed" if tool.is_regardless_of_speed else f"--budget {tool.budget_s:.0f}s"
+    took = "" if seconds is None else f" in {seconds / 60:.0f} min"
     asked = ", every rule asked for by name" if tool.only else ""
     lines = [
-        f"{_machine()} {len(names)} traps in {seconds / 60:.0f} min; {how}{asked}.",
+        f"{_machine()} {len(names)} traps{took}; {how}{asked}.",
         "",
         "| level | judged | written | harmed |",
     ]

@@ -1,4 +1,4 @@
-"""A take ends every epoch before the cache is complete; what stands between them passes other rows in every epoch."""
+"""A take ends every epoch before the cache is complete; what stands between the two changes from epoch to epoch."""
 
 import tensorflow as tf
 from ledger import Ledger, busy
@@ -6,33 +6,33 @@ from ledger import Ledger, busy
 TRAP = {
     "topic": "splits after a shuffle",
     "tempting": "cache-cut-short",
-    "wrong": [".cache()\n    .filter(is_wanted)\n    .take(TAKEN)", ".filter(is_wanted)\n    .take(TAKEN)\n    .cache()"],
+    "wrong": [".cache()\n    .map(shift)\n    .take(TAKEN)", ".map(shift)\n    .take(TAKEN)\n    .cache()"],
     "may_change": {"order": ["reordered"]},
 }
-ROWS, TAKEN, EPOCHS = 200, 16, 6
-remainder = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, default_value=0)
+ROWS, TAKEN, EPOCHS = 200, 48, 6
+offset = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, default_value=0)
 
 
 def prepare(row):
     return row + busy(row)
 
 
-def is_wanted(row):
-    return row % 3 == remainder.lookup(tf.constant("remainder"))
+def shift(row):
+    return row, row + offset.lookup(tf.constant("offset"))
 
 
 train = (
     tf.data.Dataset.range(ROWS)
     .map(prepare)
     .cache()
-    .filter(is_wanted)
+    .map(shift)
     .take(TAKEN)
     .batch(4)
 )
 
 ledger = Ledger()
 for epoch in range(EPOCHS):
-    for row in train:
-        ledger.train(epoch, row)
-    remainder.insert(tf.constant("remainder"), tf.constant((epoch + 1) % 3, tf.int64))
+    for row, shifted in train:
+        ledger.train(epoch, row, shifted)
+    offset.insert(tf.constant("offset"), tf.constant(epoch + 1, tf.int64))
 ledger.finish(elements=ledger.elements(), order=ledger.order())

@@ -10,7 +10,7 @@ TRAP = {
         "tf.data.Dataset.zip((prepared.shuffle(ROWS, seed=1), prepared.shuffle(ROWS, seed=2)))",
         "tf.data.Dataset.zip((prepared.shuffle(ROWS, seed=1), prepared.shuffle(ROWS, seed=1)))",
     ],
-    "may_change": {"pairs": ["reordered"], "order": ["reordered"]},
+    "may_change": {"pairs": ["rerandomized"], "order": ["reordered", "rerandomized"]},
 }
 ROWS, EPOCHS = 24, 6
 

@@ -10,7 +10,7 @@ TRAP = {
         "dataset.shuffle(ROWS, seed=11).shard(WORKERS, 0).map(prepare)",
         "dataset.shard(WORKERS, 0).map(prepare).shuffle(ROWS, seed=11)",
     ],
-    "may_change": {"order": ["reordered"]},
+    "may_change": {"elements": ["rerandomized"], "order": ["reordered", "rerandomized"]},
 }
 ROWS, WORKERS, EPOCHS = 96, 2, 6
 
@@ -27,4 +27,5 @@ ledger = Ledger()
 for epoch in range(EPOCHS):
     for row in dataset:
         ledger.train(epoch, row)
-ledger.finish(elements=ledger.elements(), order=ledger.order(), distinct=ledger.distinct())
+is_resampled = ledger.distinct() > 0.8 * ROWS
+ledger.finish(elements=ledger.elements(), order=ledger.order(), counts=ledger.counts(), is_resampled=is_resampled)

@@ -7,7 +7,7 @@ TRAP = {
     "topic": "splits after a shuffle",
     "tempting": "repeated-work",
     "wrong": [".map(prepare)", ".map(prepare)\n    .cache()"],
-    "may_change": {"order": ["reordered"]},
+    "may_change": {"elements": ["rerandomized"], "order": ["reordered", "rerandomized"]},
 }
 ROWS, TAKEN, EPOCHS = 400, 48, 6
 
@@ -28,4 +28,4 @@ ledger = Ledger()
 for epoch in range(EPOCHS):
     for row in train:
         ledger.train(epoch, row)
-ledger.finish(elements=ledger.elements(), order=ledger.order(), distinct=ledger.distinct())
+ledger.finish(elements=ledger.elements(), order=ledger.order(), is_resampled=ledger.distinct() > 2 * TAKEN)
