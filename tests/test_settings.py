@@ -58,7 +58,10 @@ def test_no_file_means_defaults(tmp_path):
     [
         ("step = 3", "no key 'step'. Did you mean steps?"),
         ("rule_directories = []", "Did you mean rule-directories?"),
-        ("zzz = 3", "Known: allow, ignore, keep-runs, keep-runs-gib, rule-directories, rule-seconds, rules, seconds, steps, warmup"),
+        (
+            "zzz = 3",
+            "Known: allow, ignore, keep-runs, keep-runs-gib, rule-directories, rule-seconds, rules, seconds, steps",
+        ),
         ("steps = 0", "tool.advisor.steps must be a whole number of at least 1, not 0"),
         ("steps = true", "must be a whole number"),
         ("warmup = 1.5", "must be a whole number"),
