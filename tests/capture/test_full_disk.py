@@ -47,7 +47,8 @@ def test_a_full_disk_under_the_run_folder_is_one_sentence(disk, tmp_path, capfd,
         pytest.skip("its output does not go to the disk")
     script = tmp_path / "base.py"
     script.write_text(text)
-    options = ["--show-output"] if show_output else []
+    options = ["--in-place"]  # in a private view of the disk the filler would not be written to this one
+    options += ["--show-output"] if show_output else []
     code = main(["analyze", *options, "--out", str(disk / "run"), str(script), str(disk / "filler")])
     captured = capfd.readouterr()
     assert code == 2
