@@ -150,9 +150,9 @@ def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
         {textwrap.indent(HEAD + KERAS, " " * 8)}
         import advisor
         before = pairs()
-        advisor.install()
         model.fit(before, steps_per_epoch=20, epochs=2, verbose=0, validation_data=pairs().take(2), callbacks=[
             advisor.AdvisorCallback("logs", {SHORT}), keras.callbacks.TensorBoard("logs", profile_batch=(2, 4))])
+        advisor.install()
         class Fails(keras.callbacks.Callback):
             def on_train_batch_end(self, batch, logs=None):
                 if batch == 40: raise ValueError("boom")
