@@ -76,7 +76,7 @@ if task == "report":
 parse_events([])
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 before = peak()
-start = time.perf_counter()
+start, cpu_start = time.perf_counter(), time.process_time()
 if task == "decode":
     space = parse_xspace(path.read_bytes())
     kept = [parse_events(list(line.events)) for plane in space.planes for line in plane.lines]
@@ -86,7 +86,8 @@ elif task == "report":
     kept = advisor.report.json.report_to_bytes(analyze_run(path, rules, Settings()))
 else:
     kept = analyse(read_trace(path), None, str(path))
-print(json.dumps({"seconds": time.perf_counter() - start, "peak_bytes": peak(), "imported_bytes": before}))
+cpu = time.process_time() - cpu_start
+print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": cpu, "peak_bytes": peak(), "imported_bytes": before}))
 """
 TASKS = ("decode", "read", "analyse", "report")
 
@@ -102,6 +103,9 @@ def main() -> None:
     parser.add_argument("profile", nargs="?", type=Path, help="run folder or .xplane.pb file (default: capture one)")
     parser.add_argument("--sizes", nargs="+", type=float, default=[1e4, 1e5, 1e6, 5e6], metavar="EVENTS")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--threads", type=int, help="spread the events over about so many threads (default: as captured)"
+    )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--folder", type=Path, help="keep the profiles here, and use those that are here")
@@ -119,7 +123,7 @@ def main() -> None:
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 source = source or capture(Path(folder) / "capture")
-                write_repeated(source, int(size), path)
+                write_repeated(source, int(size), path, options.threads)
             num_events = read_trace(path).hosts[0].num_events
             for task in (*options.tasks, *(("xprof",) if options.xprof else ())):
                 runs = [
@@ -144,18 +148,29 @@ def capture(folder: Path) -> Path:
     return folder
 
 
-def write_repeated(source: Path, num_events: int, path: Path) -> None:
-    """Write `source` repeated to about `num_events` events; never fewer than in `source`."""
+def write_repeated(source: Path, num_events: int, path: Path, num_threads: int | None = None) -> None:
+    """Write `source` repeated to about `num_events` events, never fewer than in `source`.
+
+    With `num_threads`, repetitions take turns on copies of every thread but Python's own.
+    """
     space = parse_xspace(read_profile(find_profiles(source).paths[0]))
     lines = [(plane, line) for plane in space.planes for line in plane.lines]
     captured = sum(len(line.events) for _, line in lines)
     repetitions = max(1, round(num_events / captured))
     decoded = [(plane, line, parse_events(list(line.events))) for plane, line in lines]
     span_ps = 1 + max(event.offset_ps + event.duration_ps for _, _, events in decoded for event in events)
+    num_copies = max(1, ((num_threads or len(lines)) - 1) // max(1, len(lines) - 1))
     for plane, line, events in decoded:
         changing = _StatsThatChange(plane)
+        copies = [line]
+        while line.name != b"python" and len(copies) < num_copies:
+            copies.append(plane.lines.add())
+            copies[-1].CopyFrom(line)
+            del copies[-1].events[:]
+            copies[-1].id = line.id // 7 + len(copies)
         for repetition in range(1, repetitions):
-            line.events.extend(changing.repeated(event, repetition, span_ps) for event in events)
+            target = copies[repetition % len(copies)]
+            target.events.extend(changing.repeated(event, repetition, span_ps) for event in events)
     path.write_bytes(space.SerializeToString())
 
 

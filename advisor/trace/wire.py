@@ -248,8 +248,9 @@ def _read_stat_ids(data: Bytes, words: UInts, event: Ints, begin: Ints, end: Int
     is_plain |= value_begin == end
     odd = np.flatnonzero(~is_plain)
     is_odd[event[odd]] = True
-    # numbers end where their stat does, strings too
-    rest = np.flatnonzero((value_begin < end) & ((tag & 7) != _FIXED64))
+    # numbers end where their stat does, strings too; for numbers of one byte that has been seen above
+    is_short = ((tag & 7) == _VARINT) & (end - value_begin == 2)
+    rest = np.flatnonzero((value_begin < end) & ((tag & 7) != _FIXED64) & ~is_short)
     value, size, is_valid = _read_varints(words, value_begin[rest] + 1)
     reached = value_begin[rest] + 1 + size
     is_length = (tag[rest] & 7) == _LENGTH
