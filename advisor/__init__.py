@@ -20,16 +20,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from advisor.model.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from advisor.capture.in_process import Installed
     from advisor.model.outcome import Report
-    from advisor.watching import AdvisorCallback, watch
+    from advisor.workflows.keras_callback import AdvisorCallback
+    from advisor.workflows.watch import watch
 
 __all__ = ["AdvisorCallback", "__version__", "analyze", "install", "optimize", "uninstall", "watch"]
-__version__ = "0.1.0"
 
 Dataset = TypeVar("Dataset")
 
@@ -58,22 +60,22 @@ def analyze(
     `tf.data.Dataset` is read as fast as it goes, by a consumer that does nothing else: the report says what limits the pipeline,
     not whether a training would notice.
 
-    Raises `advisor.errors.AdvisorError` with one sentence when that is not possible, `advisor.errors.ScriptFailed` when the
+    Raises `advisor.model.errors.AdvisorError` with one sentence when that is not possible, `advisor.model.errors.ScriptFailed` when the
     script failed before anything was measured. What a function raises comes through.
     """
     from pathlib import Path
 
-    from advisor import phases
-    from advisor.locations import locate
+    from advisor.model.locations import locate
+    from advisor.workflows.analyze import Request, analyze, load, make_room
 
     folders = tuple(Path(folder) for folder in rules)
     if not isinstance(target, str | Path):
-        from advisor import optimizing
+        from advisor.workflows.optimize import analyze_dataset, analyze_function, is_dataset
 
-        if optimizing.is_dataset(target):
-            return optimizing.analyze_dataset(target, folders)
-        return optimizing.analyze_function(target, args, out, warmup, steps)
-    request = phases.Request(
+        if is_dataset(target):
+            return analyze_dataset(target, folders)
+        return analyze_function(target, args, out, warmup, steps)
+    request = Request(
         path=locate(target) if isinstance(target, str) else target,
         args=tuple(str(arg) for arg in args),
         out=None if out is None else Path(out),
@@ -85,9 +87,9 @@ def analyze(
         with_ceiling=ceiling,
         in_place=in_place,
     )
-    loaded, settings = phases.load(request)
-    report = phases.analyze(request, loaded, settings, on_progress=lambda progress: None)
-    phases.make_room(request, settings)
+    loaded, settings = load(request)
+    report = analyze(request, loaded, settings, on_progress=lambda progress: None)
+    make_room(request, settings)
     return report
 
 
@@ -114,23 +116,21 @@ def optimize(
     and mutable tables that the dataset's functions use. Python code of the pipeline (`py_function`, generators) runs during the
     trials; `report.proof.notes` says so, for what such code changes elsewhere cannot be put back.
 
-    Raises `advisor.errors.AdvisorError` for anything that is no `tf.data.Dataset`, inside a `tf.function`, and for a dataset
+    Raises `advisor.model.errors.AdvisorError` for anything that is no `tf.data.Dataset`, inside a `tf.function`, and for a dataset
     whose functions change something that cannot be put back (files, queues).
     """
     from pathlib import Path
 
-    from advisor import optimizing
-    from advisor.errors import AdvisorError
-    from advisor.units import parse_seconds
+    from advisor.model.errors import AdvisorError
+    from advisor.model.units import parse_seconds
+    from advisor.workflows.optimize import optimize
 
     try:
         seconds = parse_seconds(str(budget))
     except ValueError as error:
         raise AdvisorError(f"budget: {error}.") from None
     levels = (allow,) if isinstance(allow, str) else tuple(allow)
-    optimized: Dataset = optimizing.optimize(
-        dataset, levels, seconds, tuple(Path(folder) for folder in rules), tuple(only)
-    )
+    optimized: Dataset = optimize(dataset, levels, seconds, tuple(Path(folder) for folder in rules), tuple(only))
     return optimized
 
 
@@ -160,8 +160,12 @@ def uninstall() -> None:
 
 def __getattr__(name: str) -> object:
     """`watch` and `AdvisorCallback`, loaded when asked for."""
-    if name in ("AdvisorCallback", "watch"):
-        from advisor import watching
+    if name == "AdvisorCallback":
+        from advisor.workflows.keras_callback import AdvisorCallback
 
-        return getattr(watching, name)
+        return AdvisorCallback
+    if name == "watch":
+        from advisor.workflows.watch import watch
+
+        return watch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

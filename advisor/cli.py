@@ -20,9 +20,9 @@ from importlib import import_module
 
 import click
 
-from advisor import __version__
-from advisor.errors import AdvisorError
-from advisor.termination import Terminated, raising_when_terminated
+from advisor.model.errors import AdvisorError
+from advisor.model.termination import Terminated, raising_when_terminated
+from advisor.model.version import __version__
 
 COMMANDS = (
     "analyze",

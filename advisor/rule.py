@@ -29,8 +29,8 @@ from advisor.model.finding import (
     SetOption,
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
+from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
 from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
-from advisor.model.statistics import DeviceFacts, KernelRow, OpRow
 from advisor.predict import (
     HIGH_WAITING,
     CachePlace,

@@ -31,10 +31,10 @@ from pathlib import Path
 from published import machine_sentence, write_section
 from xprof_converter import convert
 
-from advisor.trace import read_trace
-from advisor.trace.content import read_profile
-from advisor.trace.files import find_profiles
-from advisor.trace.xspace import message_class, parse_events, parse_xspace
+from advisor.profile import read_trace
+from advisor.profile.file_content import read_profile
+from advisor.profile.profile_files import find_profiles
+from advisor.profile.xspace import message_class, parse_events, parse_xspace
 
 CAPTURE = """
 import sys, time
@@ -63,15 +63,15 @@ import json, resource, sys, time
 from pathlib import Path
 task, path = sys.argv[1], Path(sys.argv[2])
 import numpy
-from advisor.trace import read_trace
-from advisor.trace.xspace import parse_events, parse_xspace
+from advisor.profile import read_trace
+from advisor.profile.xspace import parse_events, parse_xspace
 if task == "analyse":
     from advisor.graph import analyse
 if task == "report":
-    import advisor.statistics.collect, advisor.statistics.tables, advisor.hosts, advisor.report.json, advisor.trace.lanes
+    import advisor.statistics.collect, advisor.statistics.report_sections, advisor.hosts, advisor.report.report_json, advisor.profile.lanes
     from advisor.engine import load_rules
-    from advisor.phases import analyze_run
-    from advisor.settings import Settings
+    from advisor.workflows.analyze import analyze_run
+    from advisor.model.settings import Settings
     rules = load_rules((), Settings())
 parse_events([])
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -83,7 +83,7 @@ if task == "decode":
 elif task == "read":
     kept = read_trace(path)
 elif task == "report":
-    kept = advisor.report.json.report_to_bytes(analyze_run(path, rules, Settings()))
+    kept = advisor.report.report_json.report_to_bytes(analyze_run(path, rules, Settings()))
 else:
     kept = analyse(read_trace(path), None, str(path))
 cpu = time.process_time() - cpu_start

@@ -33,8 +33,8 @@ from typing import Any
 from page_load import PATIENCE_S, Load, find_browser, load_page
 from published import machine_sentence, write_section
 
-from advisor.trace.content import read_profile
-from advisor.trace.files import find_profiles
+from advisor.profile.file_content import read_profile
+from advisor.profile.profile_files import find_profiles
 
 DOCS = Path(__file__).parents[1] / "docs/beside-xprof.md"
 ROOT = "/data/plugin/profile"

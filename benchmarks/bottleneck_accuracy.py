@@ -31,14 +31,14 @@ from rich.console import Console
 from rich.table import Table
 
 from advisor.capture.launch import capture
-from advisor.capture.machine import describe_host
 from advisor.capture.request import CaptureRequest
-from advisor.errors import AdvisorError
 from advisor.graph import analyse
+from advisor.host.machine import describe_host
 from advisor.model.codec import decode
+from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator
 from advisor.model.recording import Recording
-from advisor.trace import read_trace
+from advisor.profile import read_trace
 
 FOLDER = Path(__file__).resolve().parent / "bottlenecks"
 TRUTH = FOLDER / "truth.json"

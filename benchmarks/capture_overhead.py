@@ -24,9 +24,9 @@ import textwrap
 from pathlib import Path
 
 from advisor.capture.launch import capture
-from advisor.capture.machine import describe_host
 from advisor.capture.request import CaptureRequest
-from advisor.capture.window import SETTLE_S
+from advisor.capture.window.schedule import SETTLE_S
+from advisor.host.machine import describe_host
 from advisor.model.codec import decode
 from advisor.model.recording import Recording
 

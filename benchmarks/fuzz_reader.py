@@ -25,21 +25,21 @@ with atheris.instrument_imports(include=["advisor"]):  # what is imported later 
     import advisor.graph.align
     import advisor.graph.assemble
     import advisor.graph.nodes
-    import advisor.graph.plain
-    import advisor.graph.timeline
+    import advisor.graph.thread_states
+    import advisor.graph.unprofiled_steps
     import advisor.graph.verdict
-    import advisor.trace.steps  # noqa: F401
+    import advisor.profile.step_markers  # noqa: F401
     from advisor.engine import load_rules, run_rules
-    from advisor.errors import AdvisorError
     from advisor.graph import analyse
     from advisor.graph.inferred_calls import infer_calls
-    from advisor.report.json import report_to_bytes
-    from advisor.report.text import print_report
-    from advisor.settings import Settings
+    from advisor.model.errors import AdvisorError
+    from advisor.model.settings import Settings
+    from advisor.profile import read_trace
+    from advisor.profile.lanes import draw_hosts
+    from advisor.profile.xspace import XSpaceDecodeError, message_class, parse_events, parse_xspace
+    from advisor.report.report_json import report_to_bytes
+    from advisor.report.report_text import print_report
     from advisor.statistics import add_statistics
-    from advisor.trace import read_trace
-    from advisor.trace.lanes import draw_hosts
-    from advisor.trace.xspace import XSpaceDecodeError, message_class, parse_events, parse_xspace
 
 ROOT = Path(__file__).parents[1]
 MOST_SEED_BYTES = 60_000
@@ -146,7 +146,7 @@ def _int64(number: int) -> int:
 
 def fill(corpus: Path) -> None:
     """Put small captures of real pipelines into an empty corpus."""
-    from advisor.trace.content import read_profile
+    from advisor.profile.file_content import read_profile
 
     if corpus.is_file():  # an input to try again
         return

@@ -1,4 +1,4 @@
-"""What two threads do of the work of one, and what it costs to hand elements over: the source of `advisor.predict.spreading`.
+"""What two threads do of the work of one, and what it costs to hand elements over: the source of `advisor.predict.parallel_scaling`.
 
     python benchmarks/hand_over.py [--seconds 3] [--turns 3]
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from published import machine_sentence, write_section
 
-from advisor.units import format_bytes
+from advisor.model.units import format_bytes
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = ("flowers_like", "image_folder", "text_lines")

@@ -28,9 +28,9 @@ from published import machine_sentence, write_section
 from xprof_converter import convert
 
 from advisor.graph.inferred_calls import HINT
-from advisor.trace.content import read_profile
-from advisor.trace.files import find_profiles
-from advisor.trace.xspace import message_class, parse_events, parse_xspace
+from advisor.profile.file_content import read_profile
+from advisor.profile.profile_files import find_profiles
+from advisor.profile.xspace import message_class, parse_events, parse_xspace
 
 SLOWER = 4
 CAPTURE = """
@@ -59,11 +59,11 @@ tf.profiler.experimental.stop()
 TASK = """
 import json, resource, sys, time
 from pathlib import Path
-import advisor.hosts, advisor.statistics.tables
+import advisor.hosts, advisor.statistics.report_sections
 from advisor.engine import load_rules
-from advisor.phases import analyze_run
-from advisor.report.json import report_to_bytes
-from advisor.settings import Settings
+from advisor.workflows.analyze import analyze_run
+from advisor.report.report_json import report_to_bytes
+from advisor.model.settings import Settings
 rules = load_rules((), Settings())
 start = time.perf_counter()
 report = analyze_run(Path(sys.argv[1]), rules, Settings())

@@ -24,12 +24,12 @@ from pathlib import Path
 from bottleneck_accuracy import Case, read_cases, read_truths, what_is_named
 from published import machine_sentence, write_section
 
-from advisor.errors import AdvisorError
 from advisor.graph import analyse
 from advisor.model.codec import decode
+from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Recording
-from advisor.trace import read_trace
+from advisor.profile import read_trace
 
 TOOL = "tf_data_bottleneck_analysis"
 _TASK = """

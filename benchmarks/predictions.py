@@ -38,13 +38,13 @@ from worth import REALISTIC, Row, rule_table, summary
 from advisor.capture.request import CaptureRequest
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.pages import kinds_of
-from advisor.errors import AdvisorError
-from advisor.fixes.project import project_root
+from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
-from advisor.phases import analyze_run
-from advisor.settings import Settings
-from advisor.verify.proposals import Proposals
-from advisor.verify.session import ProofSession
+from advisor.model.settings import Settings
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.proposals import Proposals
+from advisor.rewrite.project import project_root
+from advisor.workflows.analyze import analyze_run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OVERLAPPING = ("missing-prefetch", "misplaced-prefetch", "late-shuffle")

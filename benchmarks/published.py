@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from advisor.capture.machine import describe_host
+from advisor.host.machine import describe_host
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 TENSORFLOW_NAMES = ("tensorflow", "tensorflow-cpu", "tf-nightly")

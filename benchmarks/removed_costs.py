@@ -21,14 +21,14 @@ from pathlib import Path
 from bottleneck_accuracy import Case, read_cases, read_truths
 from published import machine_sentence, write_section
 
-from advisor.errors import AdvisorError
 from advisor.graph import analyse
 from advisor.model.codec import decode
+from advisor.model.errors import AdvisorError
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator
 from advisor.model.recording import Call, Recording
 from advisor.predict import predict_speedup
-from advisor.trace import read_trace
+from advisor.profile import read_trace
 
 TOLERANCE = 0.05
 """The median of three turns is no better known; what a range misses by less counts as inside."""

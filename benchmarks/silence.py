@@ -25,7 +25,7 @@ from near_misses import NEAR_MISSES, script_of
 from published import machine_sentence, write_section
 
 from advisor.engine import load_rules
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 HEALTHY = (*sorted((ROOT / "benchmarks" / "healthy").glob("*.py")), ROOT / "examples" / "tuned.py")

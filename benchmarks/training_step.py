@@ -28,8 +28,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from published import machine_sentence, write_section
 
+from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
-from advisor.verify.order_statistics import median_interval
 
 ROOT = Path(__file__).parents[1]
 

@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from advisor.capture.launch import capture
-from advisor.capture.machine import describe_host
 from advisor.capture.request import CaptureRequest
+from advisor.host.machine import describe_host
 from advisor.model.codec import decode
+from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording
-from advisor.verify.order_statistics import median_interval
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"

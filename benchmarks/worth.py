@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.units import format_bytes
+from advisor.model.units import format_bytes
 
 REALISTIC = ("flowers_like", "image_folder", "text_lines")
 FASTER = 1.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Evidence,
@@ -20,7 +21,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import autoshard, batch, fires, map_, pipeline, shard, silent, source
-from advisor.units import format_share
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_bytes
 from advisor.rule import (
     Analysis,
     Evidence,
@@ -21,7 +22,6 @@ from advisor.rule import (
     upstream_calls,
 )
 from advisor.testing import batch, fires, map_, options, pipeline, prefetch, silent, source
-from advisor.units import format_bytes
 
 OPTION = "autotune.ram_budget"
 MIB = 1 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -30,7 +31,6 @@ from advisor.rule import (
     upstream_calls,
 )
 from advisor.testing import batch, cache, fires, map_, pipeline, repeat, shuffle, silent, source, take
-from advisor.units import format_share
 
 
 @dataclass(frozen=True)

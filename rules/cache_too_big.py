@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_bytes
 from advisor.rule import (
     Analysis,
     Call,
@@ -32,7 +33,6 @@ from advisor.rule import (
     upstream_calls,
 )
 from advisor.testing import batch, cache, fires, map_, pipeline, prefetch, silent, source, unknown_size
-from advisor.units import format_bytes
 
 MIB = 1 << 20
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_bytes
 from advisor.rule import (
     Analysis,
     Call,
@@ -26,7 +27,6 @@ from advisor.rule import (
     upstream_calls,
 )
 from advisor.testing import batch, cache, fires, interleave, map_, pipeline, repeat, silent, source
-from advisor.units import format_bytes
 
 
 @dataclass(frozen=True)

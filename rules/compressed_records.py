@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -22,7 +23,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import AUTOTUNE, batch, cache, fires, interleave, map_, pipeline, silent, source
-from advisor.units import format_ns, format_share
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset", "CsvDataset")
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_share
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, is_fed, measured_ns, step_site, steps_seen
 from advisor.testing import batch, fires, gpu, pipeline, prefetch, silent, source
-from advisor.units import format_share
 
 _CHANGES_LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|-LayoutOptimizer|Transpose(NCHWToNHWC|NHWCToNCHW)")
 """cuDNN's own conversions, and the transposes that Grappler's layout optimizer writes into the graph."""

@@ -7,9 +7,9 @@ import statistics
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Prediction, Rule, step_site
 from advisor.testing import batch, cache, fires, pipeline, prefetch, silent, source
-from advisor.units import format_ns, format_share
 
 
 @dataclass(frozen=True)

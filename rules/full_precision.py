@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     DeviceFacts,
@@ -21,7 +22,6 @@ from advisor.rule import (
     steps_seen,
 )
 from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch, silent, source
-from advisor.units import format_share
 
 PRODUCTS = ("MatMul", "Conv2D", "Conv3D", "Einsum")
 """Parts of the names of host ops that multiply matrices: `_FusedMatMul`, `BatchMatMulV2`, `Conv2DBackpropFilter`, ..."""

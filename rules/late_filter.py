@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -28,7 +29,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import AUTOTUNE, batch, filter_, fires, map_, pipeline, silent, source
-from advisor.units import format_share
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -20,7 +21,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
-from advisor.units import format_share
 
 CROPS = frozenset({"Slice", "StridedSlice"})
 """Ops that cut a part out of an image (`tf.slice`, `tf.image.random_crop`, `image[...]`)."""

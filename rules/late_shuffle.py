@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -30,7 +31,7 @@ from advisor.rule import (
 )
 from advisor.testing import (
     AUTOTUNE,
-    MadePipeline,
+    SimulatedPipeline,
     batch,
     cache,
     fires,
@@ -41,7 +42,6 @@ from advisor.testing import (
     source,
     unknown_size,
 )
-from advisor.units import format_ns, format_share
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | No
 
 def _augmented(
     buffer_size: int = 2_000, elements: int = 4_000, consumer_ms: float = 30.0, random: bool = True
-) -> MadePipeline:
+) -> SimulatedPipeline:
     """A cached data set that is augmented, a millisecond an element, and shuffled."""
     return pipeline(
         source(bytes=9_000, elements=elements),

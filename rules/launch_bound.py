@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Evidence,
@@ -19,7 +20,6 @@ from advisor.rule import (
     steps_seen,
 )
 from advisor.testing import batch, cpu, fires, gpu, map_, pipeline, prefetch, silent, source
-from advisor.units import format_share
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_ns, format_ratio, format_share
 from advisor.rule import Analysis, Finding, Iter, Note, Rule
 from advisor.testing import batch, map_, pipeline, prefetch, silent, source
-from advisor.units import format_ns, format_ratio, format_share
 
 
 @dataclass(frozen=True)

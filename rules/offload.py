@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from advisor.model.units import format_many, format_rate
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, cache_places, core_use, last_editable_call
 from advisor.testing import AUTOTUNE, batch, cpu, fires, gpu, map_, pipeline, prefetch, silent, source
-from advisor.units import format_many, format_rate
 
 
 @dataclass(frozen=True)

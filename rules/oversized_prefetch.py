@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     AUTOTUNE,
     Analysis,
@@ -21,7 +22,6 @@ from advisor.rule import (
     place,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
-from advisor.units import format_bytes, format_share
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -27,8 +28,7 @@ from advisor.rule import (
     parallel_safety,
     place,
 )
-from advisor.testing import MadePipeline, batch, fires, map_, pipeline, prefetch, shuffle, silent, source
-from advisor.units import format_bytes, format_share
+from advisor.testing import SimulatedPipeline, batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def maps_that_enlarge(
     return (), None
 
 
-def _decoded(buffer_size: int, elements: int = 100_000, memory_gib: float = 16.0) -> MadePipeline:
+def _decoded(buffer_size: int, elements: int = 100_000, memory_gib: float = 16.0) -> SimulatedPipeline:
     """Images of 600 kB, made from files of 10 kB, in a shuffle's buffer."""
     return pipeline(
         source(bytes=10_000, elements=elements),

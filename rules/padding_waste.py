@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, catalog, place
 from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
-from advisor.units import format_bytes, format_share
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import (
     Analysis,
     Evidence,
@@ -16,7 +17,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
-from advisor.units import format_ns, format_share
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Evidence,
@@ -20,7 +21,6 @@ from advisor.rule import (
     python_share,
 )
 from advisor.testing import AUTOTUNE, batch, fires, map_, pipeline, prefetch, silent, source
-from advisor.units import format_share
 
 
 @dataclass(frozen=True)

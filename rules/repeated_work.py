@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
     CachePlace,
@@ -43,7 +44,6 @@ from advisor.testing import (
     take,
     unknown_size,
 )
-from advisor.units import format_bytes, format_share
 
 
 @dataclass(frozen=True)

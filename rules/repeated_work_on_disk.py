@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
     CachePlace,
@@ -29,7 +30,6 @@ from advisor.rule import (
     upstream_calls,
 )
 from advisor.testing import batch, fires, map_, pipeline, repeat, silent, source
-from advisor.units import format_bytes, format_share
 
 
 @dataclass(frozen=True)

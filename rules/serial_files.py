@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_share
 from advisor.rule import (
     AUTOTUNE,
     Analysis,
@@ -34,7 +35,6 @@ from advisor.rule import (
 )
 from advisor.testing import AUTOTUNE as TUNED
 from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, shuffle, silent, source
-from advisor.units import format_share
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -26,7 +27,6 @@ from advisor.rule import (
     serial_maps,
 )
 from advisor.testing import batch, fires, interleave, map_, options, pipeline, prefetch, silent, source
-from advisor.units import format_share
 
 
 @dataclass(frozen=True)

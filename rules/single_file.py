@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from advisor.model.units import format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -22,7 +23,6 @@ from advisor.rule import (
     predict_parallel,
 )
 from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source
-from advisor.units import format_share
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_count, format_ns, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -22,7 +23,6 @@ from advisor.rule import (
     steps_seen,
 )
 from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch, silent, source
-from advisor.units import format_count, format_ns, format_share
 
 
 @dataclass(frozen=True)

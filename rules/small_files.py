@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -23,7 +24,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import batch, fires, flat_map, map_, pipeline, shuffle, silent, source
-from advisor.units import format_bytes, format_share
 
 
 @dataclass(frozen=True)

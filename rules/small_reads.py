@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -25,7 +26,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import batch, fires, map_, pipeline, silent, source
-from advisor.units import format_bytes, format_share
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 LARGE = 64 * 1024

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import HIGH_WAITING, Analysis, Evidence, Finding, Iter, Note, Rule, is_fed, measured_ns, step_site
 from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, source
-from advisor.units import format_ns, format_share
 
 
 @dataclass(frozen=True)

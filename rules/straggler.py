@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_ns
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule
 from advisor.testing import batch, fires, pipeline, prefetch, silent, source, waiting_hosts
-from advisor.units import format_ns
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, is_fed, measured_ns, step_site, steps_seen
 from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, source
-from advisor.units import format_ns, format_share
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from advisor.model.units import format_ns, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -26,7 +27,6 @@ from advisor.rule import (
     predict_speedup,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source, unbatch
-from advisor.units import format_ns, format_share
 
 
 @dataclass(frozen=True)

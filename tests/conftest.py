@@ -22,6 +22,6 @@ def validate() -> Callable[[object], None]:
     """Raises unless its argument is a report.json of the shipped schema."""
     import jsonschema
 
-    from advisor.report.json import load_schema
+    from advisor.report.report_json import load_schema
 
     return jsonschema.Draft202012Validator(load_schema()).validate

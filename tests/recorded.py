@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from advisor.capture.kept import KeptCalls
-from advisor.capture.recorder import Recorder, call_id_of
-from advisor.capture.sites import SiteFinder
-from advisor.fixes.replay import AS_RECORDED, Replay
+from advisor.capture.instrument.call_sites import SiteFinder
+from advisor.capture.instrument.recorder import Recorder, call_id_of
+from advisor.capture.instrument.replay_log import KeptCalls
 from advisor.model.finding import Edit
 from advisor.model.recording import Call
+from advisor.replay.replay import AS_RECORDED, Replay
 
 _recorders: list[Recorder] = []
 
@@ -44,7 +44,7 @@ def install() -> Iterator[Recorded]:
     """Record from here on; the wrappers are put in place once a process, and do nothing outside."""
     import tensorflow as tf
 
-    from advisor.capture.dataset_api import record_dataset_api
+    from advisor.capture.instrument.dataset_api import record_dataset_api
 
     if not _recorders:
         _recorders.append(Recorder(SiteFinder(), lambda text: None))

@@ -231,12 +231,12 @@ def test_all_after_the_script_is_the_scripts(args, target, rest):
 
 
 def test_a_bug_of_ours_does_not_look_like_a_match(run, monkeypatch, capsys):
-    from advisor import phases
+    from advisor.workflows import analyze
 
     def buggy(*args):
         raise KeyError("p0.3")
 
-    monkeypatch.setattr(phases, "analyze", buggy)
+    monkeypatch.setattr(analyze, "analyze", buggy)
     assert main(["analyze", str(run)]) == 2
     err = capsys.readouterr().err
     assert "KeyError" in err

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.engine import load_rules, run_rules
-from advisor.fixes.source import rewrite
 from advisor.model.finding import InsertAfter, Prediction, Safety
 from advisor.model.recording import Site
+from advisor.model.settings import Settings
+from advisor.rewrite.source import rewrite
 from advisor.rule import is_editable, last_editable_call, parallel_fix, takes_link
-from advisor.settings import Settings
 from advisor.testing import batch, map_, pipeline, prefetch, shuffle, source
 
 SCRIPT = 'ds = image_dataset_from_directory("photographs")\nds = ds.prefetch(tf.data.AUTOTUNE)\n'

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 from advisor.engine import load_rules
-from advisor.errors import AdvisorError
-from advisor.phases import analyze_run
-from advisor.report.json import load_schema, report_to_bytes
-from advisor.settings import Settings
+from advisor.model.errors import AdvisorError
+from advisor.model.settings import Settings
+from advisor.report.report_json import load_schema, report_to_bytes
+from advisor.workflows.analyze import analyze_run
 
 DATA = Path(__file__).parent / "data"
 RUNS = sorted(path.parent for path in DATA.glob("*/recording.json"))

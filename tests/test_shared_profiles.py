@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from advisor import phases
 from advisor.cli import main
 from advisor.engine import load_rules
-from advisor.report.json import report_to_dict
-from advisor.report.text import print_report
-from advisor.settings import Settings
-from advisor.units import format_ns, format_share
+from advisor.model.settings import Settings
+from advisor.model.units import format_ns, format_share
+from advisor.report.report_json import report_to_dict
+from advisor.report.report_text import print_report
+from advisor.workflows.analyze import analyze_run
 
 PROFILES = Path(__file__).parents[1] / "../shared/profiles"
 pytestmark = pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout")
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles 
 
 @cache
 def report_of(folder: str):
-    return phases.analyze_run(PROFILES / folder, load_rules((), Settings()), Settings())
+    return analyze_run(PROFILES / folder, load_rules((), Settings()), Settings())
 
 
 def text_of(folder: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from advisor.capture.recorder import Recorder, call_id_of
+from advisor.capture.instrument.recorder import Recorder, call_id_of
 
 _SUBSTITUTE = "_tfadv_ceiling"
 

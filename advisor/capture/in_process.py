@@ -17,27 +17,27 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import NoReturn
 
-from advisor.capture.consumption import Consumption
-from advisor.capture.dataset_api import record_dataset_api
-from advisor.capture.hooks import AfterImport
-from advisor.capture.kept import current_seeds
-from advisor.capture.keras_steps import KerasSteps
-from advisor.capture.machine import describe_host
-from advisor.capture.monitor import Monitor
-from advisor.capture.patches import PATCHING, Patches
-from advisor.capture.profiler import Profiler
-from advisor.capture.recorder import MAX_CALLS, Recorder
-from advisor.capture.script import one_line
-from advisor.capture.sites import SiteFinder
-from advisor.capture.tracks import Track, Tracks
-from advisor.capture.watchdog import LongCall, Watchdog
-from advisor.capture.window import Limits
+from advisor.capture.instrument.call_sites import SiteFinder
+from advisor.capture.instrument.consumer_hooks import Consumption
+from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.instrument.dataset_api import record_dataset_api
+from advisor.capture.instrument.import_hooks import AfterImport
+from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.patches import PATCHING, Patches
+from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
+from advisor.capture.instrument.replay_log import current_seeds
+from advisor.capture.script_runner import one_line
+from advisor.capture.window.monitor import Monitor
+from advisor.capture.window.profiler import Profiler
+from advisor.capture.window.schedule import Limits
+from advisor.capture.window.watchdog import Watchdog
+from advisor.host.machine import describe_host
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
-from advisor.run_folder import RECORDING_NAME, write_whole
+from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-"""Both children of ours are run by path: `capture/child.py` and `verify/child.py`."""
+"""Both children of ours are run by path: `capture/child.py` and `prove/trial/proof_child.py`."""
 _DATASETS_UNSEEN = (
     "The datasets were made before `advisor.install()` was called, so their lines are not known: call it above them."
 )

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from advisor.capture.request import CANNOT_WRITE, CaptureRequest, Progress
-from advisor.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.long_lines import shorten_lines
 from advisor.model.codec import decode, encode
+from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.long_lines import shorten_lines
 from advisor.model.recording import Recording, ScriptExit
-from advisor.regular_files import is_regular
+from advisor.model.regular_files import is_regular
 from advisor.sandbox.private_run import PrivateRun, Target, private_run
 
 RECORDING = "recording.json"

@@ -16,25 +16,26 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from advisor.capture import script
 from advisor.capture.ceiling import Ceiling
-from advisor.capture.consumption import Consumption
-from advisor.capture.data_files import disk_read_bytes_per_s
-from advisor.capture.dataset_api import record_dataset_api
-from advisor.capture.hooks import AfterImport
-from advisor.capture.keras_steps import KerasSteps
-from advisor.capture.machine import describe_host
-from advisor.capture.monitor import Monitor
-from advisor.capture.overlay import Overlay
-from advisor.capture.profiler import Profiler
-from advisor.capture.recorder import MAX_CALLS, Recorder
+from advisor.capture.instrument.call_sites import SiteFinder
+from advisor.capture.instrument.consumer_hooks import Consumption
+from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.dataset_api import record_dataset_api
+from advisor.capture.instrument.import_hooks import AfterImport
+from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
+from advisor.capture.instrument.state_hooks import watch_tensorflow
+from advisor.capture.instrument.state_hooks import watch_writes as watch_written_state
 from advisor.capture.request import CANNOT_WRITE
-from advisor.capture.sites import SiteFinder
-from advisor.capture.state_hooks import watch_tensorflow
-from advisor.capture.state_hooks import watch_writes as watch_written_state
-from advisor.capture.tracks import Tracks
-from advisor.capture.watchdog import Watchdog
-from advisor.capture.window import Limits
+from advisor.capture.script_runner import prepare, run
+from advisor.capture.source_overlay import Overlay
+from advisor.capture.stop_script import StopScript
+from advisor.capture.window.monitor import Monitor
+from advisor.capture.window.profiler import Profiler
+from advisor.capture.window.schedule import Limits
+from advisor.capture.window.watchdog import Watchdog
+from advisor.host.data_files import disk_read_bytes_per_s
+from advisor.host.machine import describe_host
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
 from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, redirect_if_told
@@ -97,8 +98,8 @@ class Session:
             AfterImport({"h5py": lambda module: install_in_h5py(module, redirection)}).install()
         request = self._request
         Overlay({path: Path(text).read_bytes() for path, text in request["overlay"]}).install()
-        target = script.prepare(request["script"], request["module"], request["args"])
-        ended, code = script.run(target)
+        target = prepare(request["script"], request["module"], request["args"])
+        ended, code = run(target)
         hook.remove()
         if self._write_log is not None:
             self._write_log.note_open_files()
@@ -247,7 +248,7 @@ def _ignore_stop_in_threads() -> None:
     original = threading.excepthook
 
     def excepthook(args: threading.ExceptHookArgs) -> None:
-        if args.exc_type is not script.StopScript:
+        if args.exc_type is not StopScript:
             original(args)
 
     threading.excepthook = excepthook

@@ -57,26 +57,26 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     a URL (gs://, s3://, https://). All after a script belongs
     to the script.
     """
-    from advisor import phases
+    from advisor.workflows.analyze import analyze, load
 
     check_report_outputs(json_path, html_path)
     request = request_of(target, args, options)
-    rules, settings = phases.load(request)
+    rules, settings = load(request)
     check_fail_on(fail_on, rules)
     people = console_for_people(to_stderr=json_path == "-")
     with progress_line(is_quiet=quiet or request.show_output) as on_progress:
-        report = phases.analyze(request, rules, settings, on_progress)
+        report = analyze(request, rules, settings, on_progress)
     if not (request.is_saved_run or request.show_output):
         show_failure(report)
     emit_json(report, json_path)
     emit_html(report, html_path)
     if not quiet:
-        from advisor.report.text import print_report
+        from advisor.report.report_text import print_report
 
         print_report(report, people)
     if not request.is_saved_run and request.out is None:
         from advisor.commands.runs import say_pruned
-        from advisor.stored_runs import prune
+        from advisor.workflows.stored_runs import prune
 
         say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
     return EXIT_MATCHED if is_matched(report, fail_on) else 0

@@ -24,11 +24,11 @@ from advisor.commands.output import (
 from advisor.commands.script_target import html_option, json_option, read_duration, rules_option
 
 if TYPE_CHECKING:
-    from advisor.capture.sampling import Sampled
+    from advisor.capture.remote.sampling import Sampled
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
-    from advisor.phases import OnProgress
-    from advisor.settings import Settings
+    from advisor.model.settings import Settings
+    from advisor.workflows.analyze import OnProgress
 
 
 @click.command("capture", short_help="Profile running jobs (sampling mode).")
@@ -83,10 +83,10 @@ def command(
     Each job has to call tf.profiler.experimental.server.start(PORT) before it trains. Several workers are profiled at the
     same time; TensorFlow is not needed here.
     """
-    from advisor import phases
-    from advisor.capture.profiler_service import TracerLevels
-    from advisor.capture.sampling import SamplingRequest, parse_addresses, sample
-    from advisor.run_folder import default_run_folder
+    from advisor.capture.remote.client import TracerLevels
+    from advisor.capture.remote.sampling import SamplingRequest, parse_addresses, sample
+    from advisor.model.run_folder import default_run_folder
+    from advisor.workflows.analyze import Request, load
 
     needs_report = {"--json": json_path, "--html": html_path, "--fail-on": fail_on, "--source": source}
     useless = next((name for name, value in needs_report.items() if value), None)
@@ -96,7 +96,7 @@ def command(
         raise click.UsageError(f"--source {source}: there is no such script.")
     check_report_outputs(json_path, html_path)
     workers = parse_addresses(",".join(addresses))
-    loaded, settings = phases.load(phases.Request(rule_directories=rules, is_only_read=True))
+    loaded, settings = load(Request(rule_directories=rules, is_only_read=True))
     check_fail_on(fail_on, loaded)
     request = SamplingRequest(
         addresses=workers,
@@ -118,7 +118,7 @@ def command(
     emit_json(report, json_path)
     emit_html(report, html_path)
     if not quiet:
-        from advisor.report.text import print_report
+        from advisor.report.report_text import print_report
 
         print_report(report, console_for_people(to_stderr=json_path == "-"))
         click.echo(f"Profile: {sampled.logdir}", err=json_path == "-")
@@ -134,15 +134,13 @@ def _analyze(
     on_progress: OnProgress,
 ) -> Report:
     """The report on the new run; report.json and report.html go beside it if the logdir is new."""
-    from advisor import phases
-    from advisor.errors import AdvisorError
+    from advisor.model.errors import AdvisorError
     from advisor.report.html import REPORT_HTML_NAME
-    from advisor.report.json import REPORT_NAME, write_report
+    from advisor.report.report_json import REPORT_NAME, write_report
+    from advisor.workflows.analyze import Choice, analyze_run
 
     try:
-        report = phases.analyze_run(
-            sampled.logdir, rules, settings, phases.Choice(sampled.run, (), source), on_progress
-        )
+        report = analyze_run(sampled.logdir, rules, settings, Choice(sampled.run, (), source), on_progress)
     except AdvisorError as error:
         raise AdvisorError(f"{error} The profile itself is kept in {sampled.logdir}.") from None
     report = replace(

@@ -17,7 +17,7 @@ from advisor.commands.script_target import json_option, request_of, run_options
 
 if TYPE_CHECKING:
     from advisor.model.run_comparison import RunComparison
-    from advisor.phases import Request
+    from advisor.workflows.analyze import Request
 
 
 @click.command("compare", options_metavar="[OPTIONS]", short_help="Compare two scripts, or two saved runs.")
@@ -31,24 +31,25 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
 
     A script with arguments is one word for the shell: "train.py --batch 64".
     """
-    from advisor import comparing, phases
+    from advisor.workflows.analyze import load
+    from advisor.workflows.compare import announcement, compare
 
     if options["out"] is not None:
         raise click.UsageError("--out names one run folder; the two runs of a comparison get new ones.")
     if json_path not in (None, "-"):
-        from advisor.outputs import check_output
-        from advisor.own_files import FileKind
+        from advisor.model.outputs import check_output
+        from advisor.model.own_files import FileKind
 
         check_output("--json", Path(json_path or ""), FileKind.COMPARISON)
     requests = [_request(target, options) for target in (before, after)]
     if requests[0].is_saved_run != requests[1].is_saved_run:
         raise click.UsageError("Compare two scripts, or two saved runs, not one with the other.")
-    loaded = [phases.load(request) for request in requests]
+    loaded = [load(request) for request in requests]
     if not quiet and not requests[0].is_saved_run:
-        click.echo(comparing.announcement(), err=True)
+        click.echo(announcement(), err=True)
     rules, settings = loaded[0]
     with progress_line(quiet) as on_progress:
-        comparison = comparing.compare(requests[0], requests[1], rules, settings, on_progress)
+        comparison = compare(requests[0], requests[1], rules, settings, on_progress)
     _emit_json(comparison, json_path)
     if not quiet:
         from advisor.report.comparison_text import print_comparison
@@ -56,7 +57,7 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
         print_comparison(comparison, console_for_people(to_stderr=json_path == "-"))
     if not requests[0].is_saved_run:
         from advisor.commands.runs import say_pruned
-        from advisor.stored_runs import prune
+        from advisor.workflows.stored_runs import prune
 
         say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
     return 0
@@ -71,8 +72,8 @@ def _request(target: str, options: dict[str, Any]) -> Request:
 def _emit_json(comparison: RunComparison, json_path: str | None) -> None:
     if json_path is None:
         return
-    from advisor.outputs import write_output
-    from advisor.own_files import FileKind
+    from advisor.model.outputs import write_output
+    from advisor.model.own_files import FileKind
     from advisor.report.comparison_json import comparison_to_bytes
 
     data = comparison_to_bytes(comparison)

@@ -19,8 +19,8 @@ from advisor.commands.script_target import rules_option
 @rules_option
 def command(rule: str, rules: tuple[Path, ...]) -> None:
     """Print the page of RULE: why it is slow, what the fix does, when not to."""
+    from advisor.model.settings import did_you_mean
     from advisor.report.rule_pages import print_page
-    from advisor.settings import did_you_mean
 
     by_id = {loaded.id: loaded for loaded in rules_here(rules)}
     if rule not in by_id:

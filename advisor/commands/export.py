@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, cast
 
 import click
 
-from advisor.errors import AdvisorError
-from advisor.outputs import check_output, output_file
-from advisor.own_files import MARKDOWN_MARK, FileKind, read_head
+from advisor.model.errors import AdvisorError
+from advisor.model.outputs import check_output, output_file
+from advisor.model.own_files import MARKDOWN_MARK, FileKind, read_head
 
 FORMATS = ("perfetto", "csv", "sarif", "markdown")
 Replaceable = FileKind | Callable[[Path], bool]
@@ -46,7 +46,7 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
     if out is not None and kind != "csv":
         _check_out(out, runs, _KINDS[kind])
     if kind == "perfetto":
-        from advisor.export.timeline import merge_runs
+        from advisor.export.merged_timeline import merge_runs
 
         if out is None and sys.stdout.isatty():
             raise click.UsageError("A timeline is megabytes of JSON: give a file with --out.")
@@ -79,7 +79,7 @@ def _sarif(reports: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> None:
-    from advisor.export.tables import TABLES, table_to_csv
+    from advisor.export.csv_tables import TABLES, table_to_csv
 
     if table is not None and table not in TABLES:
         raise click.UsageError(f"--table {table}: there is none; choose from {', '.join(TABLES)}.")
@@ -106,7 +106,7 @@ def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> 
 
 def _is_table(name: str) -> Callable[[Path], bool]:
     """Tells whether a file is that table of an earlier export."""
-    from advisor.export.tables import HEADERS
+    from advisor.export.csv_tables import HEADERS
 
     return lambda path: read_head(path).startswith(HEADERS[name].encode())
 
@@ -142,8 +142,8 @@ def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
 def _report(run: Path) -> dict[str, Any]:
     import json
 
-    from advisor import phases
-    from advisor.report.json import REPORT_NAME, SCHEMA_VERSION, report_to_bytes
+    from advisor.report.report_json import REPORT_NAME, SCHEMA_VERSION, report_to_bytes
+    from advisor.workflows.analyze import Request, analyze_run, load
 
     file = run / REPORT_NAME if run.is_dir() else run
     if run.is_dir() and file.exists() and not file.is_file():
@@ -157,14 +157,14 @@ def _report(run: Path) -> dict[str, Any]:
             return report
         if not run.is_dir():
             raise AdvisorError(f"{run} is no report.json of this version: give its run folder.")
-    rules, settings = phases.load(phases.Request(path=run))
-    made: dict[str, Any] = json.loads(report_to_bytes(phases.analyze_run(run, rules, settings)))
+    rules, settings = load(Request(path=run))
+    made: dict[str, Any] = json.loads(report_to_bytes(analyze_run(run, rules, settings)))
     return made
 
 
 def _is_current(report: dict[str, Any]) -> bool:
     """Whether the report has all that this version writes; an older one of the same schema is made anew."""
-    from advisor.report.json import load_schema
+    from advisor.report.report_json import load_schema
 
     required = load_schema()["required"]
     return isinstance(required, list) and set(required) <= set(report)

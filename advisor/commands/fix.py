@@ -34,13 +34,13 @@ from advisor.commands.script_target import (
     run_options,
     target_argument,
 )
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 from advisor.model.proof import TRAINING
 
 if TYPE_CHECKING:
-    from advisor.fixing import FixResult
     from advisor.model.outcome import Report
-    from advisor.phases import Request
+    from advisor.workflows.analyze import Request
+    from advisor.workflows.fix import FixResult
 
 DEFAULT_BUDGET = "10min"
 EXIT_PIPELINE_ALONE = 4
@@ -77,10 +77,11 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
 
     SCRIPT is a script or `-m MODULE`; all after it belongs to it. No file is changed without --write.
     """
-    from advisor import fixing, phases
     from advisor.commands.runs import say_pruned
-    from advisor.stored_runs import prune
-    from advisor.verify.budget import check_budget
+    from advisor.prove.budget import check_budget
+    from advisor.workflows.analyze import load
+    from advisor.workflows.fix import FixRequest, announcement, check_writable, fix
+    from advisor.workflows.stored_runs import prune
 
     if write and undo:
         raise click.UsageError("--write and --undo exclude each other.")
@@ -90,18 +91,18 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     request = request_of(target, args, options)
     if request.is_saved_run:
         raise click.UsageError(f"{target} is a saved run; `advisor fix` needs the script itself, which it runs.")
-    rules, settings = phases.load(request)
+    rules, settings = load(request)
     check_fail_on(fail_on, rules)
     check_rule_names("--only", only, [loaded.id for loaded in rules])
     if only:  # another rule may want the same change: then it would stand in the report for both
         rules = [loaded for loaded in rules if loaded.id in only]
-    wish = fixing.FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
+    wish = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
     check_budget(budget)
-    fixing.check_writable(wish)
+    check_writable(wish)
     if not quiet:
-        click.echo(fixing.announcement(wish), err=True)
+        click.echo(announcement(wish), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
-        result = fixing.fix(wish, rules, settings, on_progress)
+        result = fix(wish, rules, settings, on_progress)
     report, refusal = _write(result, request) if write else (result.report, None)
     problem = _keep(report)
     emit_json(report, json_path)
@@ -131,7 +132,7 @@ def exit_code_of(report: Report, fail_on: Sequence[str]) -> int:
 
 
 def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
-    from advisor.fixes.write import undo
+    from advisor.rewrite.apply.write import undo
 
     if target == "-m":
         raise click.UsageError("--undo takes the script's file (or the run folder), not a module's name.")
@@ -148,7 +149,7 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
     report = result.report
     if not result.patch.files or report.proof is None:
         return report, None
-    from advisor.fixes.write import write_patch
+    from advisor.rewrite.apply.write import write_patch
 
     try:
         if result.changed_meanwhile is not None:
@@ -166,7 +167,7 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
 def _keep(report: Report) -> AdvisorError | None:
     """The run folder's report.json and report.html say what was proved; returns why they cannot be written."""
     from advisor.report.html import REPORT_HTML_NAME
-    from advisor.report.json import REPORT_NAME, write_report
+    from advisor.report.report_json import REPORT_NAME, write_report
 
     if not report.run_folder:
         return None

@@ -62,14 +62,14 @@ def progress_bar(is_quiet: bool, budget_s: float) -> contextlib.AbstractContextM
 
 def emit_json(report: Report, json_path: str | None) -> None:
     """Write the JSON report to `json_path`; `-`: stdout; None: nowhere."""
-    from advisor.report.json import report_to_bytes
+    from advisor.report.report_json import report_to_bytes
 
     if json_path == "-":
         sys.stdout.buffer.write(report_to_bytes(report))
         sys.stdout.flush()
     elif json_path is not None:
-        from advisor.outputs import write_output
-        from advisor.own_files import FileKind
+        from advisor.model.outputs import write_output
+        from advisor.model.own_files import FileKind
 
         write_output("--json", Path(json_path), FileKind.REPORT, report_to_bytes(report))
 
@@ -77,18 +77,18 @@ def emit_json(report: Report, json_path: str | None) -> None:
 def emit_html(report: Report, html_path: Path | None) -> None:
     """Write the HTML report to `html_path`; None: nowhere but into the run folder."""
     if html_path is not None:
-        from advisor.outputs import write_output
-        from advisor.own_files import FileKind
+        from advisor.model.outputs import write_output
+        from advisor.model.own_files import FileKind
         from advisor.report.html import report_to_html
-        from advisor.report.json import report_to_dict
+        from advisor.report.report_json import report_to_dict
 
         write_output("--html", html_path, FileKind.HTML, report_to_html(report_to_dict(report)))
 
 
 def check_report_outputs(json_path: str | None, html_path: Path | None) -> None:
     """Refuse outputs that would overwrite what is not ours before anything is run. Raises AdvisorError and UsageError."""
-    from advisor.outputs import check_output
-    from advisor.own_files import FileKind
+    from advisor.model.outputs import check_output
+    from advisor.model.own_files import FileKind
 
     is_json_file = json_path is not None and json_path != "-"
     if is_json_file and html_path is not None and Path(json_path or "").resolve() == html_path.resolve():
@@ -101,7 +101,7 @@ def check_report_outputs(json_path: str | None, html_path: Path | None) -> None:
 
 def show_failure(report: Report) -> None:
     """What a script that failed after its window wrote to stderr: its own traceback, lines of thousands of characters cut."""
-    from advisor.long_lines import shorten_lines
+    from advisor.model.long_lines import shorten_lines
 
     recording = report.analysis.recording
     if recording is None or recording.script_exit.code == 0:
@@ -119,7 +119,7 @@ def check_fail_on(fail_on: Sequence[str], rules: Sequence[LoadedRule]) -> None:
 
 def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) -> None:
     """Raises UsageError, with the nearest known name, for the first of `names` that is not known."""
-    from advisor.settings import did_you_mean
+    from advisor.model.settings import did_you_mean
 
     for name in names:
         if name not in known:

@@ -38,7 +38,7 @@ def new(name: str, folder: Path) -> None:
     """Write a rule NAME that works, with its examples, into DIR, and a script that it speaks of into DIR/examples."""
     from advisor.engine import load_rules
     from advisor.engine.template import write_rule
-    from advisor.settings import Settings
+    from advisor.model.settings import Settings
 
     rule, script = write_rule(name, folder, {loaded.id for loaded in load_rules([], Settings())})
     click.echo(f"{rule}\n{script}\nTry it: advisor rules test {folder}")
@@ -49,7 +49,7 @@ def new(name: str, folder: Path) -> None:
 def test(folder: Path) -> int:
     """Try the examples that the rules in DIR carry. Exits with 1 if one does not hold."""
     from advisor.engine.examples import failures
-    from advisor.settings import load_settings
+    from advisor.model.settings import load_settings
 
     path = folder.resolve()
     seconds = load_settings(Path.cwd()).rule_seconds
@@ -73,7 +73,7 @@ def rules_here(folders: Sequence[Path]) -> list[LoadedRule]:
     No code of the current folder is run: rule folders that its settings name are not loaded, which a line on stderr says.
     """
     from advisor.engine import load_rules
-    from advisor.settings import load_settings, not_loaded_sentence, without_named_rules
+    from advisor.model.settings import load_settings, not_loaded_sentence, without_named_rules
 
     settings = without_named_rules(load_settings(Path.cwd()), folders)
     if sentence := not_loaded_sentence(settings):

@@ -14,7 +14,7 @@ import click
 from advisor.commands.output import console_for_people
 
 if TYPE_CHECKING:
-    from advisor.stored_runs import StoredRun
+    from advisor.workflows.stored_runs import StoredRun
 
 _AGES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -24,8 +24,8 @@ _AGES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 def command(ctx: click.Context) -> None:
     """List the run folders in the default place: age, size, and what was run. Runs named by --out elsewhere are not known."""
     if ctx.invoked_subcommand is None:
-        from advisor.run_folder import runs_folder
-        from advisor.stored_runs import stored_runs
+        from advisor.model.run_folder import runs_folder
+        from advisor.workflows.stored_runs import stored_runs
 
         runs = stored_runs()
         if not runs:
@@ -44,8 +44,8 @@ def prune(keep: int | None, older_than: str | None, dry_run: bool) -> None:
     """Delete old runs. Kept in any case: the newest, those named by --out, and those whose change fix --undo can take back."""
     from pathlib import Path
 
-    from advisor.settings import load_settings
-    from advisor.stored_runs import delete, excess, stored_runs
+    from advisor.model.settings import load_settings
+    from advisor.workflows.stored_runs import delete, excess, stored_runs
 
     age_s = None if older_than is None else _read_age(older_than)
     if keep is None and age_s is None:
@@ -66,7 +66,7 @@ def say_pruned(runs: Sequence[StoredRun], is_quiet: bool = False) -> None:
 
 
 def _amount(runs: Sequence[StoredRun]) -> str:
-    from advisor.units import format_bytes, format_many
+    from advisor.model.units import format_bytes, format_many
 
     return f"{format_many(len(runs), 'old run')} ({format_bytes(sum(run.size_bytes for run in runs))})"
 
@@ -75,8 +75,8 @@ def _print(runs: Sequence[StoredRun]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from advisor.model.units import format_bytes
     from advisor.report.places import clean, display_path
-    from advisor.units import format_bytes
 
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("run folder", overflow="fold", ratio=1)
@@ -106,7 +106,7 @@ def _age(seconds: float) -> str:
 
 def _read_age(text: str) -> float:
     """`7d` as well as what a duration may be. Raises BadParameter."""
-    from advisor.units import parse_seconds
+    from advisor.model.units import parse_seconds
 
     number, day, rest = text.strip().lower().partition("d")
     try:

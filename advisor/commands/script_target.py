@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from advisor.phases import Request
+    from advisor.workflows.analyze import Request
 
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
@@ -40,7 +40,7 @@ class ScriptCommand(click.Command):
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """Option callback: seconds of a duration such as `30`, `500ms`, `2min`."""
-    from advisor.units import parse_seconds
+    from advisor.model.units import parse_seconds
 
     try:
         return None if value is None else parse_seconds(value)
@@ -129,8 +129,8 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
 
     Raises UsageError for options that a saved run has no use for.
     """
-    from advisor.locations import is_remote, locate
-    from advisor.phases import Choice, Request
+    from advisor.model.locations import is_remote, locate
+    from advisor.workflows.analyze import Choice, Request
 
     module = None
     if target == "-m":

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from advisor.engine.loader import LoadedRule
 from advisor.engine.run import run_rules
 from advisor.model.outcome import Report
-from advisor.settings import DEFAULT_RULE_SECONDS, Settings
+from advisor.model.settings import DEFAULT_RULE_SECONDS, Settings
 from advisor.testing import Example
 
 
@@ -41,7 +41,7 @@ def check_example(loaded: LoadedRule, example: Example, rule_seconds: float = DE
 
 
 def _check_fix(report: Report, example: Example) -> Iterator[str]:
-    from advisor.fixes.source import rewrite
+    from advisor.rewrite.source import rewrite
 
     calls = {call.id: call for call in report.analysis.calls}
     fix = report.findings[0].fix

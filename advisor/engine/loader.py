@@ -22,9 +22,9 @@ from types import ModuleType
 from typing import Any
 
 from advisor.engine.page import Page, read_page
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
+from advisor.model.settings import Settings, did_you_mean
 from advisor.rule import Rule
-from advisor.settings import Settings, did_you_mean
 from advisor.testing import Example
 
 SHIPPED = "advisor.rules"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from advisor.engine.loader import LoadedRule, load_rules
 from advisor.engine.run import run_rules
 from advisor.model.finding import Finding
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 from advisor.testing import Example
 
 _INTRODUCTION = """\
@@ -85,7 +85,7 @@ def _finding(loaded: LoadedRule, example: Example) -> Finding | None:
 
 
 def _diff(example: Example, finding: Finding | None) -> str:
-    from advisor.fixes.source import rewrite
+    from advisor.rewrite.source import rewrite
 
     if finding is None or finding.fix is None:
         return ""

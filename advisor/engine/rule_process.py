@@ -20,12 +20,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, Any
 
-import advisor
 from advisor.engine.ask import Answer, ask
 from advisor.engine.loader import LoadedRule, load_file
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis
-from advisor.units import format_ns
+from advisor.model.units import format_ns
 
 _NS_PER_S = 1_000_000_000
 
@@ -93,7 +92,7 @@ class _RuleProcess:
                     pipe.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        root = str(Path(advisor.__file__).parents[1])
+        root = str(Path(__file__).parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         atexit.register(self.close)
         # -P: a `numpy.py` in the current folder is not NumPy; -c: the user's own script is not imported again

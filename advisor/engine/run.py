@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import advisor
 from advisor.engine.ask import ask
 from advisor.engine.loader import LoadedRule
 from advisor.engine.rule_process import ask_apart
-from advisor.fixes.plan import is_seeded, make_plan
 from advisor.model.finding import Edit, Finding, Fix, Safety
 from advisor.model.outcome import Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, Site
-from advisor.predict.plan import outlook
-from advisor.regular_files import read_regular
-from advisor.settings import Settings, not_loaded_sentence
+from advisor.model.regular_files import read_regular
+from advisor.model.settings import Settings, not_loaded_sentence
+from advisor.model.version import __version__
+from advisor.predict.best_plan import outlook
+from advisor.rewrite.fix_plan import is_seeded, make_plan
 
 DiffFor = Callable[[Fix, Mapping[str, Call], Path], str | None]
 
@@ -57,7 +57,7 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         rule_errors=tuple(errors),
         silenced=len(ranked) - len(heard),
         warnings=(*analysis.warnings, *_not_loaded(settings)),
-        advisor_version=advisor.__version__,
+        advisor_version=__version__,
     )
 
 
@@ -106,7 +106,7 @@ def _merge(ranked: Iterable[Finding]) -> list[Finding]:
 def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
     if finding.fix is None or finding.diff is not None:
         return finding
-    from advisor.fixes.source import diff_for  # LibCST: only where there is something to mend
+    from advisor.rewrite.source import diff_for  # LibCST: only where there is something to mend
 
     calls = {call.id: call for call in analysis.calls}
     for root in _roots(analysis):

@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from advisor.errors import AdvisorError
-from advisor.run_folder import write_whole
+from advisor.model.errors import AdvisorError
+from advisor.model.run_folder import write_whole
 
 _ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from advisor.rule import Analysis, Evidence, Finding, Iter, Note, Rule, label, place, predict_speedup
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
-from advisor.units import format_share
+from advisor.model.units import format_share
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from advisor import units
+from advisor.model import units
 from advisor.report.html.wording import call_name, harmless, ratio_range, site_text
 from advisor.report.proof_words import words_for_fix, words_for_training
 

@@ -46,11 +46,11 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
     """The pipelines of one host; nothing of the result refers to the trace, which may be freed."""
     from advisor.graph.align import index_calls
     from advisor.graph.assemble import Context, assemble, join_devices
-    from advisor.graph.markers import calls_outside_marks, tell_calls_outside
+    from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
     from advisor.graph.nodes import fold
     from advisor.graph.planes import explain_profiler_error, missing_parts
-    from advisor.graph.timeline import build_timeline
-    from advisor.trace.steps import marked_steps
+    from advisor.graph.thread_states import build_timeline
+    from advisor.profile.step_markers import marked_steps
 
     calls = index_calls(recording.calls) if recording else {}
     # AutoGraph is the only one in TensorFlow that calls the public `scan`
@@ -79,10 +79,10 @@ def combine(
     parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
 ) -> Analysis:
     """The analysis of all hosts together: pipelines numbered through, the main one chosen, the verdict on it."""
-    from advisor.graph.plain import sees_waits, use_plain_steps
+    from advisor.graph.unprofiled_steps import sees_waits, use_plain_steps
     from advisor.graph.verdict import judge
     from advisor.model.pipeline import Analysis
-    from advisor.units import format_share
+    from advisor.model.units import format_share
 
     pipelines: list[Pipeline] = []
     overhead = None

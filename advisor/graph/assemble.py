@@ -17,8 +17,8 @@ from advisor.graph.critical_path import find_bottleneck, mark_paths
 from advisor.graph.models import Models, executed_call
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
-from advisor.graph.steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
-from advisor.graph.timeline import RootCalls, Timeline
+from advisor.graph.thread_states import RootCalls, Timeline
+from advisor.graph.unmarked_steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
 from advisor.model.catalog import is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
 from advisor.model.recording import Call, Consumer, Recording

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from advisor.graph.join import Ints
 from advisor.graph.nodes import Forest
-from advisor.graph.timeline import Activity, Timeline
+from advisor.graph.thread_states import Activity, Timeline
 from advisor.model.catalog import ASYNC
 from advisor.model.trace import EventKind
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
 from advisor.model.pipeline import Bottleneck, Iterator
 from advisor.model.recording import Host, Usage
-from advisor.units import format_bytes, format_share
+from advisor.model.units import format_bytes, format_share
 
 PASSIVE = frozenset(
     {"Root", "Model", "Options", "Prefetch", "FiniteTake", "Take", "Repeat", "Generator+Prefetch", "AssertCardinality"}

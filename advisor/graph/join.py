@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from advisor.graph.nodes import Forest
 from advisor.model.trace import EventKind, HostTrace, Thread
-from advisor.trace.nesting import nest
+from advisor.profile.nesting import nest
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]

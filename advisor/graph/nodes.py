@@ -20,7 +20,7 @@ import networkx as nx
 
 from advisor.model.catalog import base_type
 from advisor.model.trace import HostTrace, IteratorFacts
-from advisor.trace.long_names import LongName, LongNameNode, parse_long_name, strip_indices
+from advisor.profile.long_names import LongName, LongNameNode, parse_long_name, strip_indices
 
 BRANCHING = frozenset(
     {"Zip", "Concatenate", "SampleFromDatasets", "DirectedInterleave", "Choose", "WeightedFlatMap", "IndexFlatMap"}

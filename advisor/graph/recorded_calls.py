@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 from advisor.model.recording import Call, Recording
 
 MAX_ANALYSED_CALLS = 500

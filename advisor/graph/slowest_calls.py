@@ -16,7 +16,7 @@ import numpy as np
 from advisor.graph.attribution import Walk, collect_states
 from advisor.graph.critical_path import PASSIVE
 from advisor.graph.nodes import Forest, Node
-from advisor.graph.timeline import Timeline
+from advisor.graph.thread_states import Timeline
 from advisor.model.pipeline import RootCall
 
 

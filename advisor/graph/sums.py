@@ -18,7 +18,7 @@ DONE_CALLBACK = "ExecutorDoneCallback"
 """Hands a function's results on: real work for MapAndBatch (it copies them into the batch), but after Python ops mostly a
 wait for the lock that releasing NumPy buffers needs [measured: as long as the next call of the Python function]."""
 
-UNUSUAL = 10
+OUTLIER_RATIO = 10
 """A call that takes so many times the median one did something else: its thread had lost its core, or an epoch began. [Measured
 with two parallel maps on two cores: a shuffle's calls take 1.1 us in the median, 2.2 in the 90th percentile, 196 in the mean.]"""
 
@@ -48,11 +48,11 @@ class NodeSums:
     """Op type -> [count, total_ns]."""
 
     def usual_self_ns(self) -> int:
-        """Self time, were no call longer than `UNUSUAL` times the median one."""
+        """Self time, were no call longer than `OUTLIER_RATIO` times the median one."""
         if not self.calls_ns:
             return 0
         calls = np.concatenate(self.calls_ns)
-        return int(np.minimum(calls, UNUSUAL * np.median(calls)).sum())
+        return int(np.minimum(calls, OUTLIER_RATIO * np.median(calls)).sum())
 
 
 def sum_up(nested: Sequence[NestedThread], count: int, labels: Sequence[str]) -> list[NodeSums]:

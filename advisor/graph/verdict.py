@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from advisor.graph import MIN_STEPS
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
-from advisor.units import format_ns, format_rate, format_ratio, format_share
+from advisor.model.units import format_ns, format_rate, format_ratio, format_share
 
 MODERATE_WAIT_SHARE = 0.05
 """Source: XProf's thresholds for the share of step time spent waiting for input."""

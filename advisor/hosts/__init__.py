@@ -4,6 +4,6 @@ In: the profile files of a run.  Out: `Analysis` with `hosts`; of each host only
 bounded by the largest single file and not by the number of hosts.
 """
 
-from advisor.hosts.analyse import analyse_and_draw, analyse_files, analyse_path
+from advisor.hosts.analyze_hosts import analyse_and_draw, analyse_files, analyse_path
 
 __all__ = ["analyse_and_draw", "analyse_files", "analyse_path"]

@@ -1,6 +1,6 @@
 """What ran on the host's threads and on the devices, event by event: the columns that statistics are computed from.
 
-In: nothing.  Out: `HostActivity` and `DeviceActivity`, made by `advisor.trace.activity` and `advisor.trace.devices`.
+In: nothing.  Out: `HostActivity` and `DeviceActivity`, made by `advisor.profile.activity_columns` and `advisor.profile.devices`.
 
 Times are integer picoseconds, the file's own unit, from the profile's zero: sums of many short kernels stay exact. All columns of
 a table have the same length and are sorted by thread or stream, then by start, longer first.

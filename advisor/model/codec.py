@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 
 T = TypeVar("T")
 

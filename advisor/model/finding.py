@@ -1,7 +1,7 @@
 """What a rule says, and the edits that would mend it.
 
-In: nothing.  Out: `Finding`, `Fix` and the closed set of `Edit`s, which two interpreters read: `fixes/replay.py` (run time)
-and `fixes/source.py` (the user's file).
+In: nothing.  Out: `Finding`, `Fix` and the closed set of `Edit`s, which two interpreters read: `replay/replay.py` (run time)
+and `rewrite/source.py` (the user's file).
 """
 
 from __future__ import annotations

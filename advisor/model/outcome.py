@@ -1,6 +1,6 @@
 """The result of a command: one object that every report is made from.
 
-In: nothing.  Out: `Report`, `Comparison`, `FixOutcome`. `report/json.py` writes them in the names of the public
+In: nothing.  Out: `Report`, `Comparison`, `FixOutcome`. `report/report_json.py` writes them in the names of the public
 contract.
 """
 
@@ -15,7 +15,7 @@ from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.proof import Proof
 from advisor.model.recording import Site
-from advisor.model.timeline import HostView
+from advisor.model.window_timeline import HostView
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from advisor.model.hosts import HostComparison
+from advisor.model.profile_statistics import DeviceFacts, Statistics
 from advisor.model.recording import Call, Consumer, Host, IteratorModel, Recording, Scalar, Usage
-from advisor.model.statistics import DeviceFacts, Statistics
+from advisor.model.run_hosts import HostComparison
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Two runs side by side: what `advisor compare` says.
 
-In: nothing.  Out: `RunComparison`, made by `advisor.verify.compare`.
+In: nothing.  Out: `RunComparison`, made by `advisor.prove.compare_runs`.
 """
 
 from __future__ import annotations

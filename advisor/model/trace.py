@@ -1,6 +1,6 @@
 """What a profile holds, boiled down to what the analysis needs; columns, not objects, so that millions of events fit.
 
-In: nothing.  Out: `Trace`, made by `advisor.trace` from the `.xplane.pb` files of one run.
+In: nothing.  Out: `Trace`, made by `advisor.profile` from the `.xplane.pb` files of one run.
 
 Times are integer nanoseconds on the profile's own clock (0 = profile start where the file says so).
 """

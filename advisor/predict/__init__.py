@@ -6,6 +6,8 @@ demands and limits (demand), the best set of changes (plan), cores and Python's 
 step is made of (device). docs/predictions.md explains it.
 """
 
+from advisor.predict.cache_break_even import Payoff, payoff
+from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import (
     CachePlace,
     cache_places,
@@ -17,7 +19,28 @@ from advisor.predict.caching import (
     saved_work,
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
-from advisor.predict.device import (
+from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
+from advisor.predict.epoch_start import predict_without_start
+from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
+from advisor.predict.parallel_scaling import predict_parallel
+from advisor.predict.rewrites import (
+    forbidding_options,
+    is_rewrite_forbidden,
+    is_sequential_stateless_map,
+    serial_maps,
+    top_iterator,
+)
+from advisor.predict.structure import (
+    batch_behind,
+    consumed_call,
+    file_count,
+    iterators_inside,
+    iterators_of_call,
+    linear_chain,
+    nested_calls,
+    upstream_calls,
+)
+from advisor.predict.training_step import (
     HIGH_WAITING,
     OpWork,
     input_share,
@@ -28,29 +51,6 @@ from advisor.predict.device import (
     rows_per_step,
     step_site,
     steps_seen,
-)
-from advisor.predict.epoch_start import predict_without_start
-from advisor.predict.legality import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
-from advisor.predict.memory import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
-from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
-from advisor.predict.payoff import Payoff, payoff
-from advisor.predict.rewrites import (
-    forbidding_options,
-    is_rewrite_forbidden,
-    is_sequential_stateless_map,
-    serial_maps,
-    top_iterator,
-)
-from advisor.predict.spreading import predict_parallel
-from advisor.predict.structure import (
-    batch_behind,
-    consumed_call,
-    file_count,
-    iterators_inside,
-    iterators_of_call,
-    linear_chain,
-    nested_calls,
-    upstream_calls,
 )
 
 __all__ = [

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
-from advisor.predict.legality import CONTENT, Obstacle, cache_assumptions, cache_obstacles
-from advisor.predict.memory import cache_bytes, element_bytes, steps_per_epoch
+from advisor.predict.cache_size import cache_bytes, element_bytes, steps_per_epoch
+from advisor.predict.determinism import CONTENT, Obstacle, cache_assumptions, cache_obstacles
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 

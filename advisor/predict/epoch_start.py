@@ -14,7 +14,7 @@ from __future__ import annotations
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.demand import demands
-from advisor.predict.unprofiled import unprofiled
+from advisor.predict.unprofiled_costs import unprofiled
 
 
 def predict_without_start(analysis: Analysis, pipeline: Pipeline, start_ns: float, steps: float) -> Prediction | None:

@@ -1,6 +1,6 @@
 """What the recording saw of state outside the pipeline: what changed, and what a cache would have to assume.
 
-In: a `Recording` and its calls.  Out: changes as reasons, assumptions as clauses, for `predict/legality.py`.
+In: a `Recording` and its calls.  Out: changes as reasons, assumptions as clauses, for `predict/determinism.py`.
 """
 
 from __future__ import annotations

@@ -23,16 +23,16 @@ from advisor.model.catalog import FILE_SOURCES, base_type
 from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
+from advisor.predict.cache_size import steps_per_epoch
 from advisor.predict.demand import UNCHANGED, Demands, demands
-from advisor.predict.memory import steps_per_epoch
 from advisor.predict.structure import consumed_call
-from advisor.predict.unprofiled import unprofiled
+from advisor.predict.unprofiled_costs import unprofiled
 
 UNCERTAINTY = 0.3
 """Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
 until predictions have been laid beside enough measured gains."""
 
-UNCROWDED = (1.0, 0.5, 0.35)
+CONTENTION_FACTOR = (1.0, 0.5, 0.35)
 """What it costs to copy and pass on elements that are there already, over what it costs beside functions that keep the cores,
 their caches and the memory busy: worst, likely, best. [Measured: six caches behind nearly all of a pipeline's work left 0.50 to
 0.68 of what the profiles said of the rest; benchmarks/predictions.py.]"""
@@ -169,7 +169,7 @@ def _uncrowded(found: Demands, work: Mapping[str, float]) -> tuple[float, float,
     """What the cost of passing elements on is multiplied by when this work is no longer done beside it: worst, likely, best."""
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
     share = gone / found.cpu_ns if found.cpu_ns > 0 else 0.0
-    worst, likely, best = (1 - (1 - factor) * share for factor in UNCROWDED)
+    worst, likely, best = (1 - (1 - factor) * share for factor in CONTENTION_FACTOR)
     return worst, likely, best
 
 

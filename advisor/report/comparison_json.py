@@ -10,9 +10,9 @@ import math
 from importlib import resources
 from typing import cast
 
-import advisor
 from advisor.model.pipeline import Iterator
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
+from advisor.model.version import __version__
 
 SCHEMA_VERSION = 1
 _NS_PER_MS = 1_000_000
@@ -25,7 +25,7 @@ def comparison_to_dict(comparison: RunComparison) -> Json:
     ratio = comparison.step_speedup
     return {
         "schema_version": SCHEMA_VERSION,
-        "advisor_version": advisor.__version__,
+        "advisor_version": __version__,
         "verdict": comparison.verdict,
         "before": _run(comparison.before),
         "after": _run(comparison.after),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from advisor import units
+from advisor.model import units
 from advisor.model.pipeline import Iterator
 from advisor.model.run_comparison import NodeChange, RunComparison
 from advisor.report.lines import print_lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 from advisor.model.outcome import Report
 from advisor.report.html.page import render
 from advisor.report.html.wording import harmless
-from advisor.report.json import report_to_dict
+from advisor.report.report_json import report_to_dict
 
 
 def report_to_cell(report: Report) -> str:

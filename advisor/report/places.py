@@ -13,10 +13,10 @@ from pathlib import Path
 from rich.style import Style
 from rich.text import Text
 
-from advisor.long_lines import shorten_line
+from advisor.model.long_lines import shorten_line
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Call, Site
-from advisor.regular_files import read_regular
+from advisor.model.regular_files import read_regular
 
 MAX_SOURCE_BYTES = 5_000_000
 """Larger files are no source a person wrote; not read for one line."""

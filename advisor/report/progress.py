@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from advisor import units
 from advisor.capture.request import Progress
+from advisor.model import units
 from advisor.report.places import clean
 
 _WORDS = {

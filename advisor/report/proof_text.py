@@ -15,8 +15,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from advisor import units
-from advisor.long_lines import shorten_line
+from advisor.model import units
+from advisor.model.long_lines import shorten_line
 from advisor.model.outcome import FixOutcome, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import print_lines

@@ -1,6 +1,6 @@
 """The `statistics` section of report.json: the tables of the profiler guide's pages.
 
-In: `Statistics`.  Out: plain dictionaries whose keys are the field names of `advisor.model.statistics`; report.schema.json pins
+In: `Statistics`.  Out: plain dictionaries whose keys are the field names of `advisor.model.profile_statistics`; report.schema.json pins
 them. Rows are capped, so that a report stays below a megabyte: `left_out` says how many rows of which section are missing.
 """
 
@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from advisor.model.statistics import AllocatorMemory, HostSteps, KernelRow, MemoryPoint, OpRow, Statistics
+from advisor.model.profile_statistics import AllocatorMemory, HostSteps, KernelRow, MemoryPoint, OpRow, Statistics
 
 Json = dict[str, object]
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from pathlib import Path
 from advisor.model.outcome import Report
 from advisor.model.pipeline import RootCall
 from advisor.model.recording import Call, Site
-from advisor.model.timeline import HostView, Span
-from advisor.regular_files import read_regular
+from advisor.model.regular_files import read_regular
+from advisor.model.window_timeline import HostView, Span
 from advisor.report.places import MAX_SOURCE_BYTES, clean, source_line
 
 LINES_AROUND = 5

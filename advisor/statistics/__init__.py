@@ -21,8 +21,8 @@ def add_statistics(analysis: Analysis, paths: Sequence[Path]) -> Analysis:
     warning.
     """
     from advisor.statistics.few_steps import tell_few_steps
-    from advisor.statistics.processes import collect_in_processes
-    from advisor.statistics.tables import make_tables
+    from advisor.statistics.host_processes import collect_in_processes
+    from advisor.statistics.report_sections import make_tables
 
     try:
         found = collect_in_processes(paths, analysis.recording)

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
-from advisor.model.statistics import Breakdown
+from advisor.model.profile_statistics import Breakdown
+from advisor.statistics.host_steps import Steps, on_workers, waits_for_input
 from advisor.statistics.intervals import Ints, Union, join, unite
-from advisor.statistics.steps import Steps, on_workers, waits_for_input
 
 
 class Cause(IntEnum):

@@ -14,20 +14,20 @@ from pathlib import Path
 import numpy as np
 
 from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
+from advisor.model.profile_statistics import AllocatorMemory, Breakdown, HostSteps, OutlierStep, StepTime
 from advisor.model.recording import Recording
-from advisor.model.statistics import AllocatorMemory, Breakdown, HostSteps, OutlierStep, StepTime
+from advisor.profile.activity_columns import read_activity
+from advisor.profile.profile_files import host_of
+from advisor.statistics.allocator_memory import describe_memory
 from advisor.statistics.breakdown import Cause, break_down, to_breakdown
 from advisor.statistics.compilation import CompileSums
+from advisor.statistics.host_steps import Steps, find_steps
 from advisor.statistics.input_analysis import enqueue_ps
 from advisor.statistics.intervals import Ints
 from advisor.statistics.kernels import KernelSums
-from advisor.statistics.memory import describe_memory
 from advisor.statistics.ops import OpSums
 from advisor.statistics.outliers import find_outliers
 from advisor.statistics.step_sums import StepSums, is_computing, sum_steps
-from advisor.statistics.steps import Steps, find_steps
-from advisor.trace.activity import read_activity
-from advisor.trace.files import host_of
 
 MAX_STEPS = 1_000
 """Steps kept per host, evenly taken; sums are over all of them."""

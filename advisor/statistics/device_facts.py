@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from advisor.model.statistics import DeviceFacts
+from advisor.model.profile_statistics import DeviceFacts
 from advisor.statistics.breakdown import Cause
 from advisor.statistics.collect import Collected, DeviceSeen
 

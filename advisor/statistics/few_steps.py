@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from advisor.graph import MIN_STEPS
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.units import format_count, format_ns, format_share
+from advisor.model.units import format_count, format_ns, format_share
 
 
 def tell_few_steps(analysis: Analysis) -> Analysis:

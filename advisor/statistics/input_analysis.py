@@ -14,11 +14,11 @@ import numpy as np
 
 from advisor.model.activity import HostActivity, HostKind
 from advisor.model.pipeline import Pipeline
-from advisor.model.statistics import InputOpRow, InputStatistics, PipelineRow
+from advisor.model.profile_statistics import InputOpRow, InputStatistics, PipelineRow
+from advisor.profile.long_names import parse_long_name
 from advisor.statistics.breakdown import Cause
 from advisor.statistics.intervals import Ints
 from advisor.statistics.ops import DATASET, OpSum, SideSums
-from advisor.trace.long_names import parse_long_name
 
 ON_DEMAND, IN_ADVANCE = "reading on demand", "reading in advance"
 PREPROCESSING, ENQUEUING, OTHER = "preprocessing", "enqueuing", "other"

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from advisor.trace.nesting import nest
+from advisor.profile.nesting import nest
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]

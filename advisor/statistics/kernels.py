@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from advisor.model.activity import DeviceActivity, DeviceKind
-from advisor.model.statistics import KernelRow
+from advisor.model.profile_statistics import KernelRow
 
 _TENSOR_CORE_KERNEL = re.compile(
     r"16816|c1688|conv1x1|conv2d_c1_k1|dgrad_1x1_stride_2x2|direct_group|first_layer_wgrad_kernel|h1688|h884|hmma|i16832"

@@ -7,8 +7,8 @@ Thresholds are XProf's (`op_stats_to_input_pipeline_analysis.cc`, `op_stats_to_o
 
 from __future__ import annotations
 
-from advisor.model.statistics import Breakdown, DeviceFacts, InputStatistics
-from advisor.units import format_share
+from advisor.model.profile_statistics import Breakdown, DeviceFacts, InputStatistics
+from advisor.model.units import format_share
 
 INPUT_SHARE = 0.05
 LAUNCH_SHARE, OTHER_SHARE, COMMUNICATION_SHARE = 0.03, 0.03, 0.03

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.model.activity import DeviceActivity, DeviceKind, Flags, HostActivity, HostKind
-from advisor.model.statistics import OpRow
+from advisor.model.profile_statistics import OpRow
+from advisor.profile.long_names import is_iterator_name
+from advisor.profile.op_names import parse_op_name, xla_type
 from advisor.statistics.intervals import Ints, self_times
-from advisor.trace.long_names import is_iterator_name
-from advisor.trace.op_names import parse_op_name, xla_type
 
 IDLE = "IDLE"
 HOST, DEVICE = "host", "device"

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.model.activity import HostActivity, HostKind
-from advisor.model.statistics import OutlierStep
+from advisor.model.profile_statistics import OutlierStep
+from advisor.statistics.host_steps import Steps
 from advisor.statistics.intervals import Ints
-from advisor.statistics.steps import Steps
 
 SIGMAS = 3
 """The usual line: fewer than 3 in 1000 steps of a normal distribution lie beyond it."""

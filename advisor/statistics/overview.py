@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from advisor.model.pipeline import Analysis
-from advisor.model.statistics import DeviceFacts, InputStatistics, OpRow, Overview, RunEnvironment, TopOp
+from advisor.model.profile_statistics import DeviceFacts, InputStatistics, OpRow, Overview, RunEnvironment, TopOp
 from advisor.statistics.breakdown import Cause
 from advisor.statistics.collect import Collected, mean_breakdown
 from advisor.statistics.device_facts import CPU, device_type

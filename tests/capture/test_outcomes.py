@@ -13,9 +13,8 @@ import pytest
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest
-from advisor.errors import AdvisorError, ScriptFailed
-
-from .conftest import plain, write
+from advisor.model.errors import AdvisorError, ScriptFailed
+from tests.capture.conftest import plain, write
 
 LOOP = """
 import time

@@ -183,11 +183,11 @@ def test_rules_that_the_command_names_are_loaded(untrusted, capfd):
 
 def test_rules_of_the_scripts_own_project_are_loaded(untrusted):
     """The script is run as well."""
-    from advisor import phases
+    from advisor.workflows.analyze import Request, load
 
     (untrusted / "pyproject.toml").write_text('[tool.advisor]\nrule-directories = ["rules"]\n')
     (untrusted / "train.py").write_text("")
-    rules, settings = phases.load(phases.Request(path=untrusted / "train.py"))
+    rules, settings = load(Request(path=untrusted / "train.py"))
     assert "own" in [loaded.id for loaded in rules]
     assert settings.unloaded_directories == ()
 

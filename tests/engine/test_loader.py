@@ -10,8 +10,8 @@ import pytest
 
 from advisor.engine import load_rules, run_rules
 from advisor.engine.examples import failures
-from advisor.errors import AdvisorError
-from advisor.settings import Settings
+from advisor.model.errors import AdvisorError
+from advisor.model.settings import Settings
 
 RULE = '''
 """wide-batch: made up."""

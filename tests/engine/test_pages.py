@@ -7,7 +7,7 @@ from pathlib import Path
 from advisor.engine import load_rules
 from advisor.engine.examples import failures
 from advisor.engine.pages import write_document
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
 

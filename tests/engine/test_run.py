@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from advisor.engine import LoadedRule, load_rules, run_rules
 from advisor.model.finding import Code, Fix, InsertAfter, Prediction, Safety
+from advisor.model.settings import Settings
 from advisor.rule import Note, Rule
-from advisor.settings import Settings
 from advisor.testing import batch, map_, pipeline, prefetch, source
 
 SLOW = pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from advisor.engine import load_rules
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 from tests.examples.conftest import EXAMPLES
 
 VERDICTS = {"host-saturated"}

@@ -12,7 +12,7 @@ from advisor.cli import main
 from advisor.engine import load_rules
 from advisor.export.line_hashes import line_hashes
 from advisor.export.sarif import report_to_sarif
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 from tests.export.code_scanning import violations
 from tests.report.html.samples import hostile, proved, real_report
 

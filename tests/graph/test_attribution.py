@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from advisor.graph import analyse
 from advisor.model.pipeline import Pipeline
 from advisor.model.trace import Trace
-from tests.graph.made_up import Profile, map_behind_prefetch
+from tests.graph.simulated import Profile, map_behind_prefetch
 
 
 def pipeline_of(profile: Profile) -> Pipeline:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.graph.nodes import fold
-from tests.graph.made_up import Profile
+from tests.graph.simulated import Profile
 
 
 def types(profile: Profile) -> list[list[str]]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from advisor.graph import analyse
-from advisor.trace import read_trace
-from tests.trace.made_profile import MadeProfile
+from advisor.profile import read_trace
+from tests.profile.made_profile import ProfileBuilder
 
 
-def warnings_of(profile: MadeProfile, tmp_path) -> str:
+def warnings_of(profile: ProfileBuilder, tmp_path) -> str:
     return " ".join(analyse(read_trace(profile.write(tmp_path / "h.xplane.pb")), None, "run").warnings)
 
 
-def profile(gpus: tuple[int, ...] = (), host: bool = True) -> MadeProfile:
+def profile(gpus: tuple[int, ...] = (), host: bool = True) -> ProfileBuilder:
     """`gpus`: events of each."""
-    made = MadeProfile()
+    made = ProfileBuilder()
     if host:
         line = made.host.line("python")
         for step in range(5):

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from advisor.errors import AdvisorError
 from advisor.graph import analyse
 from advisor.graph.recorded_calls import MAX_ANALYSED_CALLS, check_calls, limit_calls
 from advisor.model.codec import decode, encode
+from advisor.model.errors import AdvisorError
 from advisor.model.recording import Call, Recording
-from advisor.phases import read_recording
 from advisor.predict.structure import linear_chain, nested_calls, upstream_calls
+from advisor.workflows.analyze import read_recording
 
 RUN = Path(__file__).parents[1] / "data" / "keras_fit"
 
@@ -96,8 +96,8 @@ def test_a_named_pipe_is_no_recording(tmp_path):
 
 
 def test_the_calls_of_a_saved_run_are_bounded(tmp_path, recording):
-    from advisor.phases import analyze_run
-    from advisor.settings import Settings
+    from advisor.model.settings import Settings
+    from advisor.workflows.analyze import analyze_run
 
     shutil.copytree(RUN, tmp_path / "run")
     content = json.loads((RUN / "recording.json").read_text())

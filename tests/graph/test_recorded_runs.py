@@ -11,7 +11,7 @@ from advisor.graph import analyse
 from advisor.model.codec import decode
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Recording
-from advisor.trace import read_trace
+from advisor.profile import read_trace
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = sorted(path.parent.name for path in DATA.glob("*/recording.json"))

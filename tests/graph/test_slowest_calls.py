@@ -8,8 +8,8 @@ import pytest
 
 from advisor.engine import load_rules
 from advisor.model.pipeline import Pipeline
-from advisor.phases import analyze_run
-from advisor.settings import Settings
+from advisor.model.settings import Settings
+from advisor.workflows.analyze import analyze_run
 
 DATA = Path(__file__).parents[1] / "data"
 

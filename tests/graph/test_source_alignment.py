@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from advisor.errors import AdvisorError
 from advisor.graph import analyse, source_calls
 from advisor.graph.inferred_calls import infer_calls
 from advisor.graph.source_alignment import align_source
 from advisor.model.codec import decode
+from advisor.model.errors import AdvisorError
 from advisor.model.recording import Recording
-from advisor.trace import read_trace
-from tests.trace.made_profile import MadeProfile
+from advisor.profile import read_trace
+from tests.profile.made_profile import ProfileBuilder
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = sorted(path.parent.name for path in DATA.glob("*/recording.json"))
@@ -52,7 +52,7 @@ def test_real_captures_get_the_lines_that_were_recorded(name):
 
 def profile(tmp_path, *types: str, **parameters):
     """An analysis of a made-up chain, root first; `Map__parallelism=4` gives an iterator a parameter."""
-    made = MadeProfile()
+    made = ProfileBuilder()
     line = made.host.line("python")
     for step in range(5):
         name = "Iterator"

@@ -47,8 +47,8 @@ def test_the_verdict_and_the_overview_say_which_steps_their_shares_are_of():
     """Their shares of the same run differ: one is timed without the profiler, the other is read off the profile."""
     from pathlib import Path
 
-    from advisor.phases import analyze_run
-    from advisor.settings import Settings
+    from advisor.model.settings import Settings
+    from advisor.workflows.analyze import analyze_run
 
     data = Path(__file__).parents[1] / "data"
     seen = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.hostile.case import HOST, case, contents, field, pipeline, varint
-from tests.trace.made_profile import MadeProfile
+from tests.profile.made_profile import ProfileBuilder
 
 contents("planes", million_planes=b"\x0a\x00" * 1_000_000)
 contents("threads and names", five_million_threads=field(1, HOST + b"\x1a\x00" * 5_000_000))
@@ -34,7 +34,7 @@ def thousand_stats_on_each_event(folder: Path) -> Path:
 
 @case(0, "left out")
 def six_thousand_pipelines(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(6_000):
         line.event("Iterator::Root", number, number + 0.5, id=number + 1, name=f"D{number}")
@@ -43,7 +43,7 @@ def six_thousand_pipelines(folder: Path) -> Path:
 
 @case(0, "left out")
 def chain_of_six_thousand(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(6_000):
         line.event("Iterator::Root::Map", number * 1e-4, 10 - number * 1e-4, id=number + 1, parent_id=number)
@@ -52,7 +52,7 @@ def chain_of_six_thousand(folder: Path) -> Path:
 
 @case(0, "left out")
 def six_thousand_inputs(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     line.event("Iterator::Root", 0, 6_000, id=1)
     for number in range(6_000):
@@ -62,7 +62,7 @@ def six_thousand_inputs(folder: Path) -> Path:
 
 @case(0)
 def six_thousand_inputs_of_one_root(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(6_000):
         line.event("Iterator::Root::Range", number, number + 0.5, id=number + 2, parent_id=1, name=f"n{number}")
@@ -72,7 +72,7 @@ def six_thousand_inputs_of_one_root(folder: Path) -> Path:
 
 @case(0)
 def twenty_thousand_events_inside_one_another(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(20_000):
         line.event("Iterator::Root", number * 1e-5, 10 - number * 1e-5, id=1)
@@ -81,7 +81,7 @@ def twenty_thousand_events_inside_one_another(folder: Path) -> Path:
 
 @case(0)
 def everything_at_one_instant(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for _ in range(6_000):
         line.event("Iterator::Root", 0, 0, id=1)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.trace.made_profile import MadeProfile
+from tests.profile.made_profile import ProfileBuilder
 
 Make = Callable[[Path], Path | str]
 
@@ -52,9 +52,9 @@ def written(folder: Path, data: bytes, name: str = "worker.xplane.pb") -> Path:
     return path
 
 
-def pipeline(steps: int = 12, name: str = "Map", dataset_name: str = "MapDataset:1") -> MadeProfile:
+def pipeline(steps: int = 12, name: str = "Map", dataset_name: str = "MapDataset:1") -> ProfileBuilder:
     """A sound profile: Root -> BatchV2 -> `name`, one step every 100 us of which 60 wait."""
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line("python")
     for step in range(steps):
         at = step * 100

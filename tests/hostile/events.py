@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from advisor.trace.xspace import message_class
+from advisor.profile.xspace import message_class
 from tests.hostile.case import case, contents, pipeline
-from tests.trace.made_profile import MadeProfile
+from tests.profile.made_profile import ProfileBuilder
 
 INT64_MAX = 2**63 - 1
 
@@ -28,7 +28,7 @@ def parents_of_one_another(folder: Path) -> Path:
 
 @case(0, "name each other as parents")
 def circle_of_six_thousand(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(6_000):
         line.event("Iterator::Root::Map", number, number + 1, id=number + 1, parent_id=(number + 1) % 6_000 + 1)
@@ -37,7 +37,7 @@ def circle_of_six_thousand(folder: Path) -> Path:
 
 @case(0)
 def iterators_without_ids(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(10):
         line.event("Iterator::Root", number, number + 0.5).event("Iterator::Root::Map", number, number + 0.4)
@@ -46,7 +46,7 @@ def iterators_without_ids(folder: Path) -> Path:
 
 @case(0)
 def parents_that_are_not_there(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(10):
         line.event("Iterator::Root::Map", number, number + 0.5, id=number + 5, parent_id=999)
@@ -55,7 +55,7 @@ def parents_that_are_not_there(folder: Path) -> Path:
 
 @case(0)
 def one_id_for_everything(folder: Path) -> Path:
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line()
     for number in range(100):
         line.event(f"Iterator::Root::T{number}", number, number + 0.5, id=1, parent_id=1)

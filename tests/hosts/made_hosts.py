@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.trace.made_profile import MadeProfile
+from tests.profile.made_profile import ProfileBuilder
 
 RUN = "plugins/profile/2026_01_01_00_00_00"
 
 
-def profile_of(hostname: str, wait_us: float, step_us: float = 1000, steps: int = 20, **parameters) -> MadeProfile:
+def profile_of(hostname: str, wait_us: float, step_us: float = 1000, steps: int = 20, **parameters) -> ProfileBuilder:
     """Root -> BatchV2 -> ParallelMapV2, each step waiting `wait_us` for the map."""
-    profile = MadeProfile(hostname)
+    profile = ProfileBuilder(hostname)
     line = profile.host.line("python")
     for step in range(steps):
         at = step * step_us

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.graph import HostPart
-from advisor.hosts.compare import compare
+from advisor.hosts.compare_hosts import compare
 from tests.hosts.made_hosts import write_hosts
-from tests.hosts.test_compare import hosts_of
+from tests.hosts.test_compare_hosts import hosts_of
 
 
 def differences(tmp_path, names_of):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from advisor import phases
+from advisor.model.settings import Settings
 from advisor.report.progress import describe
-from advisor.settings import Settings
+from advisor.workflows.analyze import analyze_run
 from tests.hosts.made_hosts import write_hosts
 
 
 def shown(logdir) -> list[str]:
     said: list[str] = []
-    phases.analyze_run(logdir, [], Settings(), on_progress=lambda progress: said.append(describe(progress, 0)))
+    analyze_run(logdir, [], Settings(), on_progress=lambda progress: said.append(describe(progress, 0)))
     return said
 
 

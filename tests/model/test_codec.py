@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.errors import AdvisorError
 from advisor.model.codec import decode, encode
+from advisor.model.errors import AdvisorError
 from advisor.model.recording import Call, Host, Recording, ScriptExit, Site, StepSeries
 
 HOST = Host("box", 1.5, 4, 1 << 33, 1 << 32)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.predict.memory import MEMORY_SHARE
-from advisor.settings import Settings
+from advisor.model.settings import Settings
+from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.testing import batch, map_, pipeline, shuffle, source
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.errors import AdvisorError
 from advisor.graph import analyse
+from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Accelerator, Call, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
 from advisor.predict.operational import BESIDE_INPUT
-from advisor.trace import read_trace
+from advisor.profile import read_trace
 
 PROFILES = Path(__file__).parents[3] / "shared" / "profiles"
 MS = 1_000_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 from advisor.testing import AUTOTUNE, batch, map_, options, pipeline, prefetch, shuffle, source
 
 ALL = Settings(allow=("rerandomized", "reordered", "numerics"))
@@ -21,7 +21,7 @@ NO_PREFETCH = options(experimental_optimization__inject_prefetch=False)
 
 SPREADING = ("serial-map", "capped-parallelism")
 LOST = 0.6
-"""What threads that share work are predicted to lose at most of it (`advisor.predict.spreading`), with 0.1 ms an element."""
+"""What threads that share work are predicted to lose at most of it (`advisor.predict.parallel_scaling`), with 0.1 ms an element."""
 
 CHANGES = {
     "serial-map": lambda ms: (

@@ -12,7 +12,7 @@ from advisor.model.finding import Evidence, Finding, Fix, Prediction, Safety, Se
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
 from advisor.model.pipeline import Analysis, Verdict
 from advisor.model.recording import Site
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 from advisor.testing import batch, map_, pipeline, source
 
 EVIL = "\x1b[31mE\x07\r[bold red]V[/bold red]\u202e\u2066\x9b31m\x00\ud800L"

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.report.json import report_to_bytes
-from advisor.report.text import print_report
-from advisor.settings import Settings
+from advisor.model.settings import Settings
+from advisor.report.report_json import report_to_bytes
+from advisor.report.report_text import print_report
 from advisor.testing import batch, map_, pipeline, source
 
 ALL = Settings(allow=("rerandomized",))

@@ -12,9 +12,9 @@ from rich.console import Console
 from advisor.model.finding import Prediction, Safety
 from advisor.model.outcome import Comparison, FixOutcome, Interval
 from advisor.model.proof import Proof, Side
-from advisor.report.json import report_to_bytes
 from advisor.report.progress import show_budget
 from advisor.report.proof_text import print_proof
+from advisor.report.report_json import report_to_bytes
 from tests.report.made_reports import EVIL, slow_report
 
 GIB = 1 << 30

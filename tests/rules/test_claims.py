@@ -197,7 +197,7 @@ def test_an_unfinished_cache_is_never_used(tf):
 
 def test_tf_data_runs_functions_on_one_thread_each_by_itself(tf, tmp_path):
     """Why there is no rule `intra-op-contention`: what it would propose is the default."""
-    from advisor.trace import read_trace
+    from advisor.profile import read_trace
 
     tf.profiler.experimental.start(str(tmp_path))
     elements(tf.data.Dataset.range(10).map(lambda x: x + 1))

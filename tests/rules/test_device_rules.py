@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from advisor import phases
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.outcome import Report
-from advisor.settings import Settings
+from advisor.model.settings import Settings
+from advisor.workflows.analyze import analyze_run
 from tests.hosts.made_hosts import RUN, write_hosts
-from tests.trace.made_profile import MadeProfile
+from tests.profile.made_profile import ProfileBuilder
 
 OWN = Path(__file__).parents[1] / "data"
 PROFILES = Path(__file__).parents[2] / "../shared/profiles"
@@ -28,7 +28,7 @@ RULES = load_rules([], Settings())
 def report_of(folder: str) -> Report:
     if not (PROFILES / folder).is_dir():
         pytest.skip("the shared profiles are not here")
-    return phases.analyze_run(PROFILES / folder, RULES, Settings())
+    return analyze_run(PROFILES / folder, RULES, Settings())
 
 
 def because(report: Report, rule: str) -> str:
@@ -92,7 +92,7 @@ def test_one_rule_less_without_its_cause():
     ],
 )
 def test_a_straggler_is_named(tmp_path, waits, named):
-    report = phases.analyze_run(write_hosts(tmp_path, waits), RULES, Settings())
+    report = analyze_run(write_hosts(tmp_path, waits), RULES, Settings())
     found = [finding for finding in report.findings if finding.rule == "straggler"]
     assert [finding.title for finding in found] == [f"Look at the input pipeline of {host}" for host in named]
 
@@ -103,7 +103,7 @@ def test_a_straggler_is_named(tmp_path, waits, named):
 )
 def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, fires):
     """Iterators as `MultiWorkerMirroredStrategy` makes them: the shard stands behind the map, or at the file names."""
-    profile = MadeProfile("worker0")
+    profile = ProfileBuilder("worker0")
     line = profile.host.line("python")
     types = {"behind the map": ["Shard", "Map", "TensorSlice"], "at the source": ["Map", "Shard", "TensorSlice"]}[place]
     for step in range(20):
@@ -115,7 +115,7 @@ def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, 
             more = {"num_shards": shards, "index": 0} if kind == "Shard" else {}
             line.event(name, start, end, id=number, parent_id=number - 1, name=f"{kind}Dataset:{number}", **more)
     profile.write(tmp_path / RUN / "worker0.xplane.pb")
-    report = phases.analyze_run(tmp_path, RULES, Settings())
+    report = analyze_run(tmp_path, RULES, Settings())
     found = [finding for finding in report.findings if finding.rule == "autoshard-data"]
     assert bool(found) == fires
     if fires:
@@ -124,7 +124,7 @@ def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, 
 
 
 def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
-    report = phases.analyze_run(OWN / "short_steps", RULES, Settings())
+    report = analyze_run(OWN / "short_steps", RULES, Settings())
     (finding,) = report.findings
     assert (finding.rule, finding.site.line) == ("short-steps", 11)
     assert "of that nothing was traced but Python, in 24 steps" in finding.because
@@ -134,6 +134,6 @@ def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
 
 @pytest.mark.parametrize("name", sorted(path.name for path in OWN.iterdir() if (path / "recording.json").is_file()))
 def test_nothing_on_the_step_is_said_of_our_other_captures(name):
-    report = phases.analyze_run(OWN / name, RULES, Settings())
+    report = analyze_run(OWN / name, RULES, Settings())
     found = {finding.rule for finding in report.findings if finding.call_id is None and finding.iterator_id is None}
     assert found == ({"short-steps"} if name == "short_steps" else set())

@@ -7,7 +7,7 @@ import pytest
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
 from advisor.engine.page import SECTIONS
-from advisor.settings import Settings
+from advisor.model.settings import Settings
 
 RULES = load_rules([], Settings())
 VERDICTS = {"not-input-bound", "host-saturated"}  # they only say what is so

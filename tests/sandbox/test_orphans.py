@@ -162,7 +162,7 @@ def test_an_unfinished_run_folder_goes_with_a_killed_tool(
     for has_recording in (False, True):
         out = home / f"run-{has_recording}"
         program = (
-            "import os, signal\nfrom pathlib import Path\nfrom advisor.run_folder import new_run_folder\n"
+            "import os, signal\nfrom pathlib import Path\nfrom advisor.model.run_folder import new_run_folder\n"
             f"with new_run_folder(Path({str(out)!r}), 'x') as folder:\n    (folder / 'script.out').write_text('x')\n"
             f"    if {has_recording}: (folder / 'recording.json').write_text('x')\n    os.kill(os.getpid(), signal.SIGKILL)"
         )

@@ -11,12 +11,11 @@ import pytest
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest
-from advisor.errors import ScriptFailed
 from advisor.model.codec import decode
+from advisor.model.errors import ScriptFailed
 from advisor.model.recording import Recording
 from advisor.sandbox.namespace import REFUSE
-
-from .conftest import tree_of
+from tests.sandbox.conftest import tree_of
 
 WRITES = """
 import os, pickle, shutil, sqlite3, tempfile

@@ -10,8 +10,7 @@ import pytest
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest
 from advisor.sandbox.namespace import REFUSE
-
-from .conftest import tree_of
+from tests.sandbox.conftest import tree_of
 
 pytestmark = pytest.mark.tensorflow
 TRAINS = """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from advisor.model.pipeline import Analysis, Verdict
 from advisor.statistics import add_statistics
-from tests.trace.made_profile import MadeProfile
+from tests.profile.made_profile import ProfileBuilder
 
 NOTHING_KNOWN = Analysis("x", Verdict(False, None, None, None, "unknown", ""))
 
 
-def statistics_of(profile: MadeProfile, tmp_path, name="worker"):
+def statistics_of(profile: ProfileBuilder, tmp_path, name="worker"):
     path = profile.write(tmp_path / f"{name}.xplane.pb")
     analysis = add_statistics(NOTHING_KNOWN, [path])
     assert analysis.warnings == ()
@@ -17,9 +17,9 @@ def statistics_of(profile: MadeProfile, tmp_path, name="worker"):
     return analysis.statistics
 
 
-def gpu_training() -> MadeProfile:
+def gpu_training() -> ProfileBuilder:
     """As TensorFlow 2.21 writes it: no groups, no derived lines. Two steps of 100 us."""
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     python = profile.host.line("python")
     compute = profile.host.line("tf_Compute/1")
     wait = profile.host.line("tf_data_iterator_get_next/1")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.profile.made_profile import ProfileBuilder
 from tests.statistics.made_profiles import gpu_training, statistics_of
-from tests.trace.made_profile import MadeProfile
 
 
 def test_a_gpu_step_adds_up(tmp_path):
@@ -47,7 +47,7 @@ def test_device_time(tmp_path):
 
 
 def test_a_copy_behind_computing_is_not_exposed(tmp_path):
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     profile.host.line("python").event("train", 0, 100, step_num=0, _r=1)
     gpu = profile.plane("/device:GPU:0")
     gpu.line("Stream #1(Compute)").event("gemm", 0, 50, tf_op="a:MatMul", kernel_details="grid:1,1,1")
@@ -60,7 +60,7 @@ def test_a_copy_behind_computing_is_not_exposed(tmp_path):
 
 
 def test_two_gpus_are_idle_only_together(tmp_path):
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     profile.host.line("python").event("train", 0, 100, step_num=0, _r=1)
     for number, start in enumerate((0, 40)):
         stream = profile.plane(f"/device:GPU:{number}").line("Stream #1(Compute)")
@@ -78,7 +78,7 @@ def test_two_gpus_are_idle_only_together(tmp_path):
 
 
 def test_an_op_ran_as_often_as_its_most_frequent_kernel(tmp_path):
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     stream = profile.plane("/device:GPU:0").line("Stream #1(Compute)")
     for start in (0, 10, 20):
         stream.event("gemm", start, start + 4, tf_op="a/Conv2D:Conv2D", kernel_details="grid:1,1,1")

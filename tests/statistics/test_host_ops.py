@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.profile.made_profile import ProfileBuilder
 from tests.statistics.made_profiles import statistics_of
-from tests.trace.made_profile import MadeProfile
 
 
 def test_host_ops_and_iterators_nest(tmp_path):
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line("tf_Compute/1")
     line.event("a:Outer", 0, 10, "Outer")
     line.event("Iterator::Root", 1, 9, id=1)
@@ -24,7 +24,7 @@ def test_host_ops_and_iterators_nest(tmp_path):
 
 
 def test_top_ops_of_a_host_are_no_iterators(tmp_path):
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line("python")
     line.event("Iterator::Root", 0, 90, id=1)
     line.event("a:MatMul", 100, 130, "MatMul")
@@ -38,7 +38,7 @@ def test_top_ops_of_a_host_are_no_iterators(tmp_path):
 
 def test_an_eager_op_is_counted_once(tmp_path):
     """TensorFlow 2.21 shows the dispatch alone, 2.4 the op inside it too; a compiled function's call is no eager op."""
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line("python")
     line.event("EagerLocalExecute: Relu", 0, 10)
     line.event("EagerKernelExecute", 1, 9)
@@ -58,7 +58,7 @@ def test_an_eager_op_is_counted_once(tmp_path):
 
 
 def test_tracing_and_compilation(tmp_path):
-    profile = MadeProfile()
+    profile = ProfileBuilder()
     line = profile.host.line("python")
     for start in (0, 100):
         line.event("step", start, start + 60, tf_function_call="traced-xla")

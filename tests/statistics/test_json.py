@@ -7,8 +7,8 @@ from functools import cache
 import jsonschema
 import pytest
 
-import advisor.model.statistics as model
-from advisor.model.statistics import (
+import advisor.model.profile_statistics as model
+from advisor.model.profile_statistics import (
     AllocatorMemory,
     Breakdown,
     HostSteps,
@@ -23,7 +23,7 @@ from advisor.model.statistics import (
     Statistics,
     StepTime,
 )
-from advisor.report.json import load_schema
+from advisor.report.report_json import load_schema
 from advisor.report.statistics_json import statistics_to_dict
 
 

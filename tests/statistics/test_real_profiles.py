@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from advisor.graph import analyse
-from advisor.model.statistics import Statistics
-from advisor.phases import read_recording
+from advisor.model.profile_statistics import Statistics
+from advisor.profile import find_profiles, read_trace
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.statistics import add_statistics
-from advisor.trace import find_profiles, read_trace
+from advisor.workflows.analyze import read_recording
 from tests.statistics.reference import PROFILES
 from tests.statistics.test_json import validator
 

@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 
 from advisor.graph import analyse
-from advisor.model.statistics import Statistics
+from advisor.model.profile_statistics import Statistics
+from advisor.profile import find_profiles, read_trace
 from advisor.statistics import add_statistics
 from advisor.statistics.input_analysis import PREPROCESSING
 from advisor.statistics.ops import DEVICE, HOST, IDLE
-from advisor.trace import find_profiles, read_trace
 from tests.statistics.reference import MANY_KERNELS, read_reference
 
 pytestmark = pytest.mark.skipif(not MANY_KERNELS.is_dir(), reason="the shared profiles are not here")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from advisor.statistics import add_statistics, processes
+from advisor.statistics import add_statistics, host_processes
+from tests.profile.made_profile import ProfileBuilder
 from tests.statistics.made_profiles import NOTHING_KNOWN, gpu_training
-from tests.trace.made_profile import MadeProfile
 
 
 def two_hosts(tmp_path, names=("a", "b")):
@@ -14,7 +14,7 @@ def two_hosts(tmp_path, names=("a", "b")):
     ]
 
 
-def replace_host(profile: MadeProfile, name: str) -> MadeProfile:
+def replace_host(profile: ProfileBuilder, name: str) -> ProfileBuilder:
     profile.message.hostnames[0] = name.encode()
     return profile
 
@@ -22,7 +22,7 @@ def replace_host(profile: MadeProfile, name: str) -> MadeProfile:
 def test_several_hosts(tmp_path):
     paths = []
     for number, length in enumerate((100, 300)):
-        profile = MadeProfile(f"worker{number}")
+        profile = ProfileBuilder(f"worker{number}")
         line = profile.host.line("python")
         for step in range(4):
             line.event("train", step * length, (step + 1) * length, step_num=step, _r=1)
@@ -49,8 +49,8 @@ def test_hosts_of_one_name_go_by_their_files(tmp_path):
 def test_processes_find_what_one_process_finds(tmp_path, monkeypatch):
     paths = two_hosts(tmp_path)
     here = add_statistics(NOTHING_KNOWN, paths).statistics
-    monkeypatch.setattr(processes, "MIN_BYTES", 0)
-    monkeypatch.setattr(processes, "usable_cores", lambda: 2.0)
+    monkeypatch.setattr(host_processes, "MIN_BYTES", 0)
+    monkeypatch.setattr(host_processes, "usable_cores", lambda: 2.0)
     assert add_statistics(NOTHING_KNOWN, paths).statistics == here
 
 
@@ -62,8 +62,8 @@ def test_a_damaged_host_is_left_out(tmp_path):
 
 def test_files_open_at_the_same_time_fit_beside_the_largest_one():
     mb = 1 << 20
-    assert processes._at_once([]) == 1
-    assert processes._at_once([0, 0, 0]) == 3, "sizes that nobody knows"
-    assert processes._at_once([10 * mb] * 5) == 5
-    assert processes._at_once([30 * mb] * 5) == 2
-    assert processes._at_once([500 * mb, 1 * mb, 400 * mb]) == 1
+    assert host_processes._at_once([]) == 1
+    assert host_processes._at_once([0, 0, 0]) == 3, "sizes that nobody knows"
+    assert host_processes._at_once([10 * mb] * 5) == 5
+    assert host_processes._at_once([30 * mb] * 5) == 2
+    assert host_processes._at_once([500 * mb, 1 * mb, 400 * mb]) == 1

@@ -71,7 +71,7 @@ def _saved(paths: Sequence[Path]) -> list[Row]:
 def rules() -> tuple[str, ...]:
     """Ids of the shipped rules."""
     from advisor.engine import load_rules
-    from advisor.settings import Settings
+    from advisor.model.settings import Settings
 
     return tuple(rule.id for rule in load_rules([], Settings()))
 

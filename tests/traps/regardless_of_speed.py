@@ -7,8 +7,8 @@ them alone, and what became of every fix that was tried.
 
 Run by path with the Python of any version of the advisor: it imports nothing of the test suite. Three places of the advisor are
 replaced in this process and in the proof's child, and nothing else: the process that holds the script
-(`advisor.verify.session._CHILD`), the measurement by turns (`advisor.verify.workbench.measure`) and the runs of the whole script
-by turns (`advisor.verify.whole_script.measure_end_to_end`).
+(`advisor.prove.proof_session._CHILD`), the measurement by turns (`advisor.prove.trial.trial_runner.measure`) and the runs of the whole script
+by turns (`advisor.prove.whole_script.measure_end_to_end`).
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ def main() -> int:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """The result as a JSON object."""
-    from advisor import fixing, phases
-    from advisor.errors import AdvisorError
+    from advisor.model.errors import AdvisorError
+    from advisor.workflows import fix
+    from advisor.workflows.analyze import Request, load
 
-    seen = _replace_measurements(fixing)
+    seen = _replace_measurements(fix)
     folder = options.result.with_suffix(".run")
-    request = phases.Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
-    rules, settings = phases.load(request)
-    wish = fixing.FixRequest(request, options.budget, tuple(options.only))
+    request = Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
+    rules, settings = load(request)
+    wish = fix.FixRequest(request, options.budget, tuple(options.only))
     try:
-        result = fixing.fix(wish, rules, settings, lambda progress: None)
+        result = fix.fix(wish, rules, settings, lambda progress: None)
     except AdvisorError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     report = result.report
@@ -86,19 +87,20 @@ class _Seen:
 def _replace_measurements(fixing: Any) -> _Seen:
     """Let every measurement say `faster`; returns where the kept fixes are noted. Raises RuntimeError where a name is gone."""
     from advisor.model.outcome import Interval
-    from advisor.verify import end_to_end, session, whole_script
+    from advisor.prove import proof_session, whole_script
+    from advisor.prove.end_to_end import EndToEnd
 
     for owner, name in (
-        (session, "_CHILD"),
+        (proof_session, "_CHILD"),
         (whole_script, "measure_end_to_end"),
         (fixing, "report_of"),
         (fixing, "Proposals"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"{owner.__name__}.{name} is gone: regardless_of_speed.py has to follow.")
-    session._CHILD = CHILD
+    proof_session._CHILD = CHILD
     speedup = Interval(2.0, 1.9, 2.1)
-    whole_script.measure_end_to_end = lambda *args, **kwargs: end_to_end.EndToEnd("faster", speedup)
+    whole_script.measure_end_to_end = lambda *args, **kwargs: EndToEnd("faster", speedup)
     seen = _Seen()
     conclude, proposals = fixing.report_of, fixing.Proposals
 

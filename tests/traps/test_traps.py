@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.fixes.plan import make_plan
 from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
 from advisor.model.recording import Call, Site
+from advisor.rewrite.fix_plan import make_plan
 from tests.traps.catalogue import ALL, LEVELS, TOPICS, Trap, allowed_by, harmed_keys, read_trap, traps
 from tests.traps.judging import Row, Scripts, Tool, Written, judge
 from tests.traps.table import table_lines
@@ -28,7 +28,7 @@ def test_there_are_at_least_forty_of_every_topic_some():
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
 def test_each_script_says_what_is_wrong_and_what_must_hold(trap):
     from advisor.engine import load_rules
-    from advisor.settings import Settings
+    from advisor.model.settings import Settings
 
     wrong = ast.parse(trap.wrong_text())  # the text to replace stands there once
     printed = {
@@ -161,12 +161,14 @@ def test_the_table_counts_by_level_and_names_what_was_written():
 
 def test_the_places_that_the_command_replaces_are_there():
     """`--regardless-of-speed` replaces these by name."""
-    from advisor import fixing
-    from advisor.verify import session, whole_script, workbench
+    from advisor.prove.proof_session import _CHILD
+    from advisor.prove.trial.trial_runner import Plan, measure
+    from advisor.prove.whole_script import measure_end_to_end
+    from advisor.workflows.fix import Proposals, report_of
 
-    assert session._CHILD.name == "child.py"
-    assert callable(whole_script.measure_end_to_end) and callable(fixing.report_of) and fixing.Proposals
-    assert callable(workbench.measure) and workbench.Plan(warmup_s=0.3).warmup_s == 0.3
+    assert _CHILD.name == "child.py"
+    assert callable(measure_end_to_end) and callable(report_of) and Proposals
+    assert callable(measure) and Plan(warmup_s=0.3).warmup_s == 0.3
 
 
 @pytest.mark.tensorflow

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from advisor.capture.recorder import call_id_of
-from advisor.fixes.sharing import spread
+from advisor.capture.instrument.recorder import call_id_of
 from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
-from advisor.verify.companions import companions
-from advisor.verify.trial import BROKEN
-from advisor.verify.workbench import Workbench
+from advisor.prove.trial.sibling_datasets import companions
+from advisor.prove.trial.trial_result import BROKEN
+from advisor.prove.trial.trial_runner import Workbench
+from advisor.rewrite.shared_calls import spread
 from tests.recorded import Recorded
 
 

@@ -6,10 +6,10 @@ from itertools import chain, cycle
 
 import pytest
 
-from advisor.capture.recorder import call_id_of
+from advisor.capture.instrument.recorder import call_id_of
 from advisor.model.finding import Remove, Safety
-from advisor.verify.meter import CannotMeasure, Plan, Side
-from advisor.verify.workbench import Workbench, _caches
+from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
+from advisor.prove.trial.trial_runner import Workbench, _caches
 
 pytestmark = pytest.mark.tensorflow
 
@@ -65,10 +65,10 @@ def test_the_work_before_a_cut_cache_goes_on_in_every_epoch(recorded, tf):
 
 def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, tf, monkeypatch):
     """4 of 5 bytes that are free at the beginning may be taken, no more."""
-    from advisor.verify import meter
+    from advisor.prove.trial import ab_benchmark
 
     free = iter([10 << 30, *range(9 << 30, 0, -(1 << 30))])
-    monkeypatch.setattr(meter, "memory_bytes", lambda: (16 << 30, next(free)))
+    monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
     endless = tf.data.Dataset.range(10_000).filter(lambda x: x >= 0).cache()
     _, work = recorded.replaying(endless)
     side = Side("with the fix", endless, _caches(work), Plan())
@@ -86,16 +86,16 @@ def test_a_cache_of_the_script_that_would_not_fit_is_not_filled(recorded, tf, tm
 
 
 def test_where_memory_runs_out_the_first_epoch_begins_anew(recorded, tf, monkeypatch):
-    from advisor.verify import meter
+    from advisor.prove.trial import ab_benchmark
 
     free = chain([10 << 30], cycle([1 << 30, 9 << 30]))
-    monkeypatch.setattr(meter, "memory_bytes", lambda: (16 << 30, next(free)))
+    monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
     monkeypatch.setattr(Side, "_LOOK_S", 0.0)
     dataset = tf.data.Dataset.range(10_000).cache()
     side = Side("as it is", dataset, [], Plan(warmup_s=0.1, turn_s=0.1), is_fill_needed=False, fits=False)
     side.prepare()
     assert side._iterator is None or side._epoch_count < int(dataset.cardinality()) / 10
-    monkeypatch.setattr(meter, "memory_bytes", lambda: (16 << 30, 1 << 30))
+    monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, 1 << 30))
     with pytest.raises(CannotMeasure, match="takes more memory than there is"):
         side.turn()
 

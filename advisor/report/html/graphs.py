@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from advisor import units
+from advisor.model import units
 from advisor.report.html.wording import MISSING, call_name, clip, site_name, site_text
 
 MAX_PIPELINES = 40

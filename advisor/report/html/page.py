@@ -16,11 +16,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.model.run_folder import write_whole
 from advisor.report.html.charts import chart_data
 from advisor.report.html.graphs import pipeline_views
 from advisor.report.html.sections import sections_of
 from advisor.report.html.wording import FILTERS, harmless
-from advisor.run_folder import write_whole
 
 if TYPE_CHECKING:
     import jinja2

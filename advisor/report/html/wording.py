@@ -1,6 +1,6 @@
 """What templates call: numbers to text, and texts that are harmless and short.
 
-In: values of report.json.  Out: text. All numbers pass `advisor.units`, as in every other report; a missing one is a dash.
+In: values of report.json.  Out: text. All numbers pass `advisor.model.units`, as in every other report; a missing one is a dash.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from advisor import units
+from advisor.model import units
 from advisor.report.places import clean, display_path
 from advisor.report.proof_words import words_for_fix, words_for_training
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from advisor.engine import load_rules
-from advisor.phases import analyze_run
-from advisor.report.json import report_to_bytes
-from advisor.settings import Settings
+from advisor.model.settings import Settings
+from advisor.report.report_json import report_to_bytes
+from advisor.workflows.analyze import analyze_run
 from tests.hosts.made_hosts import write_hosts
 from tests.report.made_reports import evil, proved_report, slow_report
 

@@ -13,11 +13,11 @@ import pytest
 
 import advisor.report.html.page as page
 from advisor.engine import load_rules
-from advisor.errors import AdvisorError
-from advisor.phases import analyze_run
+from advisor.model.errors import AdvisorError
+from advisor.model.settings import Settings
 from advisor.report.html import report_to_html, write_html
-from advisor.report.json import report_to_bytes
-from advisor.settings import Settings
+from advisor.report.report_json import report_to_bytes
+from advisor.workflows.analyze import analyze_run
 from tests.report.html.samples import GPU, PAGES, gpu_report, hostile, hosts_report, proved, real_report
 from tests.report.made_reports import empty_report, healthy_report, slow_report
 

@@ -1,0 +1,1 @@
+"""What is patched into TensorFlow: recorder, call sites, consumers, functions, data flow, Keras steps."""

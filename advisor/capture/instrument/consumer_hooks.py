@@ -1,0 +1,355 @@
+"""Hooks on everything that takes elements out of a dataset.
+
+In: the imported `tensorflow` module.  Out: steps told to the `Monitor`, consumers to `Tracks`.
+
+Kept to a few microseconds per element: the hot path is an attribute look-up, two clock readings and a few integers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from types import FrameType, ModuleType
+from typing import Any, Protocol
+
+from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
+from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.instrument.iterator_teardown import watch_release
+from advisor.capture.instrument.patches import Patches
+from advisor.capture.instrument.recorder import call_id_of
+
+_TRACK = "_tfadv_track"
+
+
+class StepFollower(Protocol):
+    """Who is told of steps: the `Monitor`, or what stands in for it between two watches of one process."""
+
+    def call_began(self, call: LongCall) -> None:
+        """A thread may now be inside TensorFlow for long."""
+
+    def call_ended(self, thread_id: int) -> None:
+        """That thread is back in Python."""
+
+    def boundary(self, track: Track) -> int:
+        """A step of `track` ended and another begins; returns the instant at which it begins."""
+
+
+class Consumption:
+    """The hooks and what they share."""
+
+    def __init__(
+        self,
+        finder: SiteFinder,
+        tracks: Tracks,
+        monitor: StepFollower,
+        warn: Callable[[str], None],
+        substitute: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """`substitute` replaces a dataset at the point where it is consumed (the ceiling run)."""
+        self._finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
+        self._substitute = substitute
+        self._local = threading.local()
+        self._executing_eagerly: Callable[[], bool] = lambda: True
+        self.on_epoch: Callable[[str | None], None] = lambda call_id: None
+        """Told the call whose dataset is read from its beginning."""
+
+    def install(self, tensorflow: ModuleType, patches: Patches | None = None) -> None:
+        """Hook the imported TensorFlow; `patches` notes what was replaced."""
+        patches = Patches() if patches is None else patches
+        from tensorflow.python.data.ops import iterator_ops
+
+        self._executing_eagerly = tensorflow.executing_eagerly
+        dataset = tensorflow.data.Dataset
+        iterator = iterator_ops.OwnedIterator
+        for cls in (
+            base
+            for base in [*tensorflow.compat.v1.data.Dataset.__subclasses__(), dataset]
+            if "__iter__" in base.__dict__
+        ):
+            patches.set(cls, "__iter__", self._iter_hook(cls.__iter__))
+        patches.set(iterator, "__next__", self._next_hook(iterator.__next__))
+        patches.set(iterator, "get_next", self._next_hook(iterator.get_next))
+        numpy_hook = self._context_hook(dataset.as_numpy_iterator, "as_numpy_iterator")
+        patches.set(dataset, "as_numpy_iterator", numpy_hook)
+        patches.set(dataset, "reduce", self._reduce_hook(dataset.reduce))
+        tape = tensorflow.GradientTape
+        patches.set(tape, "__enter__", self._tape_hook(tape.__enter__))
+        try:
+            from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+            patches.set(Function, "__call__", self._function_hook(Function.__call__))
+        except (ImportError, AttributeError) as error:
+            self._warn(f"Steps inside a tf.function cannot be seen ({error}).")
+        try:
+            self._install_distributed(patches)
+        except (ImportError, AttributeError) as error:
+            self._warn(f"Steps of distributed datasets cannot be seen ({error}).")
+
+    def _install_distributed(self, patches: Patches) -> None:
+        from tensorflow.python.distribute import input_lib
+
+        if self._substitute is not None:
+            for distributed in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
+                patches.set(distributed, "__init__", self._distribution_hook(distributed.__init__))
+
+        for cls in (input_lib.DistributedDataset, input_lib.DistributedDatasetsFromFunction):
+            patches.set(cls, "__iter__", self._iter_hook(cls.__iter__, "distributed"))
+        base = input_lib.DistributedIteratorBase
+        patches.set(base, "__next__", self._next_hook(base.__next__))
+        patches.set(base, "get_next", self._next_hook(base.get_next))
+
+    def _distribution_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """The ceiling run replaces what is distributed, for the iterators are made from clones of it."""
+        substitute = self._substitute or (lambda dataset: dataset)
+        signature = inspect.signature(original)
+
+        @functools.wraps(original)
+        def __init__(distributed: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+            bound = signature.bind(distributed, *args, **kwargs)
+            if bound.arguments.get("dataset") is not None:
+                bound.arguments["dataset"] = substitute(bound.arguments["dataset"])
+            make = bound.arguments.get("dataset_fn")
+            if make is not None:
+                bound.arguments["dataset_fn"] = lambda context: substitute(make(context))
+            original(*bound.args, **bound.kwargs)
+
+        return __init__
+
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """What this thread consumes meanwhile is none of the script's."""
+        before, self._local.depth = self._local.__dict__.get("depth", 0), 1
+        try:
+            yield
+        finally:
+            self._local.depth = before
+
+    # -- contexts: what a library call means for the iterators made inside it
+
+    def enter(self, kind: str, frame: FrameType | None) -> None:
+        """From here on, iterators made in this thread belong to that kind of consumer at that place."""
+        place = self._finder.place(frame, kind.rsplit(".", 1)[-1])
+        self._contexts().append((kind, place.site, place.library))
+
+    def leave(self) -> None:
+        """The end of what `enter` began."""
+        self._contexts().pop()
+
+    def current_track(self) -> Track | None:
+        """The consumer of the innermost context."""
+        contexts = self._contexts()
+        return self._tracks.at(*contexts[-1]) if contexts else None
+
+    def _contexts(self) -> list[tuple[str, Any, str | None]]:
+        contexts: list[tuple[str, Any, str | None]] = self._local.__dict__.setdefault("contexts", [])
+        return contexts
+
+    def _context_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def hooked(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if self._contexts():
+                return original(*args, **kwargs)
+            self.enter(kind, sys._getframe(1))
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self.leave()
+
+        return hooked
+
+    # -- iterators
+
+    def _iter_hook(self, original: Callable[..., Any], kind: str | None = None) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def __iter__(dataset: Any) -> Any:  # noqa: ANN401
+            if self._local.__dict__.get("depth"):
+                return original(dataset)
+            source = dataset if self._substitute is None else self._substitute(dataset)
+            self._local.depth = 1
+            try:
+                iterator = original(source) if source is dataset else iter(source)
+            finally:
+                self._local.depth = 0
+            try:
+                self._made(iterator, dataset, kind, sys._getframe(1))
+            except Exception as error:
+                self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
+            return iterator
+
+        return __iter__
+
+    def _made(self, iterator: Any, dataset: Any, kind: str | None, frame: FrameType | None) -> None:  # noqa: ANN401
+        contexts = self._contexts()
+        if contexts:
+            track = self._tracks.at(*contexts[-1])
+        else:
+            place = self._finder.place(frame)
+            if kind is None:
+                kind = "for" if place.opcode == GET_ITER else "next"
+            if not self._executing_eagerly():
+                kind = "tf.function"
+            track = self._tracks.at(kind, place.site, place.library)
+        track.call_id = call_id_of(_undistributed(dataset)) or track.call_id
+        track.iterators += 1
+        track.iterator = weakref.ref(iterator)
+        iterator.__dict__[_TRACK] = track
+        watch_release(iterator, track.released)
+        self.on_epoch(track.call_id)
+
+    def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, monitor, now = self._local, self._monitor, time.time_ns
+        is_eager = self._executing_eagerly
+
+        @functools.wraps(original)
+        def fetch(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            track = iterator.__dict__.get(_TRACK)
+            if local.__dict__.get("depth"):
+                return original(iterator, *args, **kwargs)
+            if not is_eager():
+                self._traced(track)
+                return original(iterator, *args, **kwargs)
+            if track is None:
+                return original(iterator, *args, **kwargs)
+            is_keras = track.kind.startswith("keras.")
+            start = now() if is_keras else monitor.boundary(track)
+            local.last = track
+            local.depth = 1
+            try:
+                element = original(iterator, *args, **kwargs)
+            except BaseException:
+                if not is_keras:
+                    track.forget()
+                raise
+            finally:
+                local.depth = 0
+            track.fetch_ns += now() - start
+            return element
+
+        return fetch
+
+    def _reduce_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def reduce(dataset: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            track, is_eager = None, False
+            try:
+                if not self._contexts():
+                    place = self._finder.place(sys._getframe(1), "reduce")
+                    is_eager = self._executing_eagerly()
+                    track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
+                    track.call_id = call_id_of(dataset) or self._argument_call_id(dataset) or track.call_id
+                    track.iterators += 1
+                    track.is_loop = True
+                    self.on_epoch(track.call_id)
+                    if not is_eager:
+                        self._traced(track)
+                if self._substitute is not None:
+                    dataset = self._substitute(dataset)
+            except Exception as error:
+                self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
+            if track is None or not is_eager:
+                return original(dataset, *args, **kwargs)
+            with self._inside(track):
+                return original(dataset, *args, **kwargs)
+
+        return reduce
+
+    def _tape_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local = self._local
+
+        @functools.wraps(original)
+        def __enter__(tape: Any) -> Any:  # noqa: ANN401
+            track = local.__dict__.get("last")
+            if track is not None and track.open_since_ns:
+                track.saw_tape = True
+            return original(tape)
+
+        return __enter__
+
+    # -- loops and steps inside a tf.function
+
+    def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local = self._local
+
+        @functools.wraps(original)
+        def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if local.__dict__.get("function") is not None or local.__dict__.get("contexts"):
+                return original(function, *args, **kwargs)
+            track = function.__dict__.get(_TRACK)
+            if track is not None:
+                self._monitor.boundary(track)
+                local.last = track
+                if track.is_loop:
+                    self.on_epoch(track.call_id)
+            local.function, local.arguments = function, (args, kwargs)
+            try:
+                if track is None:
+                    return original(function, *args, **kwargs)
+                with self._inside(track):
+                    return original(function, *args, **kwargs)
+            except Exception as error:
+                if track is not None and type(error).__name__ == "OutOfRangeError":
+                    track.forget()
+                raise
+            finally:
+                local.function = local.arguments = None
+                self._monitor.call_ended(threading.get_ident())
+
+        return __call__
+
+    def _argument_call_id(self, traced: Any) -> str | None:  # noqa: ANN401
+        """A dataset given to a tf.function is another object inside it; the one outside has the same element spec."""
+        while traced._inputs():  # AutoGraph put a scan between
+            traced = traced._inputs()[0]
+        arguments = self._local.__dict__.get("arguments")
+        for value in _flat(arguments) if arguments else []:
+            if hasattr(value, "_variant_tensor") and value.element_spec == traced.element_spec:
+                return call_id_of(value)
+        return None
+
+    @contextlib.contextmanager
+    def _inside(self, track: Track) -> Iterator[None]:
+        """Tell the watchdog that this thread may now be in TensorFlow for long."""
+        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
+        try:
+            yield
+        finally:
+            self._monitor.call_ended(threading.get_ident())
+
+    def _traced(self, track: Track | None) -> None:
+        """Elements are taken inside the function that is being traced: its calls are the steps."""
+        function = self._local.__dict__.get("function")
+        if function is None or self._contexts() or function.__dict__.get(_TRACK) is not None:
+            return
+        if track is None:
+            track = next((t for t in map(_track_of, _flat(self._local.arguments)) if t is not None), None)
+        if track is None:
+            return
+        track.kind, track.is_traced = "tf.function", True
+        function.__dict__[_TRACK] = track
+        track.begin(time.time_ns())
+        self._local.last = track
+        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
+
+
+def _undistributed(dataset: Any) -> Any:  # noqa: ANN401
+    """The dataset that was distributed (for one made from a function: the first worker's)."""
+    made = getattr(dataset, "_datasets", None)
+    return getattr(dataset, "_original_dataset", made[0] if made else dataset)
+
+
+def _track_of(value: Any) -> Track | None:  # noqa: ANN401
+    found = getattr(value, "__dict__", {}).get(_TRACK)
+    return found if isinstance(found, Track) else None
+
+
+def _flat(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[Any]:
+    found: list[Any] = []
+    for value in (*arguments[0], *arguments[1].values()):
+        found += value if isinstance(value, (list, tuple)) else [value]
+    return found

@@ -1,0 +1,183 @@
+"""What TensorFlow's traced graph says of a function given to a transformation.
+
+In: a dataset that a transformation made.  Out: `FunctionFacts`: its ops, which of them draw random numbers, run Python or
+keep state; nested functions included.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from advisor.capture.instrument.captured_state import Captured, captured_by
+from advisor.capture.instrument.data_flow import PLUMBING, Dataflow, dataflow_of
+from advisor.model.catalog import PYTHON_OPS
+from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
+from advisor.model.recording import FunctionFacts, Site
+from advisor.model.state import DATASET, CapturedResource
+
+RANDOM_OPS = frozenset(
+    {
+        "RandomUniform",
+        "RandomUniformInt",
+        "RandomStandardNormal",
+        "TruncatedNormal",
+        "ParameterizedTruncatedNormal",
+        "RandomShuffle",
+        "RandomGamma",
+        "RandomPoisson",
+        "RandomPoissonV2",
+        "Multinomial",
+        "SampleDistortedBoundingBox",
+        "SampleDistortedBoundingBoxV2",
+        "RandomCrop",
+        "FixedUnigramCandidateSampler",
+        "LearnedUnigramCandidateSampler",
+        "LogUniformCandidateSampler",
+        "UniformCandidateSampler",
+        "AllCandidateSampler",
+        "RngReadAndSkip",
+        "RngSkip",
+        "StatefulRandomBinomial",
+        "StatefulStandardNormal",
+        "StatefulStandardNormalV2",
+        "StatefulTruncatedNormal",
+        "StatefulUniform",
+        "StatefulUniformFullInt",
+        "StatefulUniformInt",
+        "AnonymousRandomSeedGenerator",
+        "RandomDataset",
+        "RandomDatasetV2",
+    }
+)
+"""Ops that draw other numbers at each run. Source: the stateful ops of `random_ops.cc`, `stateful_random_ops.cc`,
+`candidate_sampling_ops.cc` and `image_ops.cc` of TF 2.21."""
+
+_STATELESS_RANDOM = (
+    "StatelessRandom",
+    "StatelessTruncated",
+    "StatelessMultinomial",
+    "StatelessParameterized",
+    "StatelessShuffle",
+    "StatelessSample",
+)
+"""Prefixes of ops that compute numbers from a seed: random only where the seed is kept in a variable that is counted up
+(Keras' `SeedGenerator`); from a constant or from the element itself they give the same numbers every time."""
+
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+
+_CALLS = CALLING_OPS | {"SymbolicGradient", "RemoteCall"}
+"""Ops that only call other functions: what counts is what is in those."""
+
+_NEVER_STATEFUL = frozenset({"Assert"})
+"""tf.data does not let these stop a rewrite. Source: `function_utils.cc`, `IsNodeStateful(..., skip_assert)`."""
+
+
+def function_facts(
+    dataset: Any,  # noqa: ANN401
+    function: object,
+    site: Site | None,
+    resource_id: Callable[[Captured], str] = lambda captured: "",
+) -> FunctionFacts | None:
+    """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none.
+
+    `resource_id` gives the id by which the state watch knows a captured resource.
+    """
+    wrappers: list[Any] = getattr(dataset, "_functions", list)()
+    if not wrappers:
+        return None
+    ops: dict[str, int] = {}
+    captured: list[Captured] = []
+    is_seeded = False
+    for wrapper in wrappers:
+        graph = wrapper.function.graph
+        definition = graph.as_graph_def()
+        bodies = [definition.node, *(body.node_def for body in definition.library.function)]
+        for node in (node for body in bodies for node in body):
+            ops[node.op] = ops.get(node.op, 0) + 1
+            is_seeded = is_seeded or _is_seeded(node)
+        captured += captured_by(graph, function)
+    has_assignment = any(op in ops for op in _ASSIGNMENTS)
+    random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
+    flow = _dataflow(wrappers, random_ops, site)
+    return FunctionFacts(
+        name=function_name(function),
+        site=site,
+        is_stateful=any(_is_stateful(op) for op in ops),
+        random_ops=tuple(sorted(random_ops)),
+        python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
+        ops={op: count for op, count in sorted(ops.items()) if op not in PLUMBING},
+        captured=tuple(dict.fromkeys(each.op_type for each in captured if each.kind != DATASET)),
+        resources=tuple(dict.fromkeys(CapturedResource(each.kind, each.name, resource_id(each)) for each in captured)),
+        stateful_ops=tuple(sorted(op for op in ops if _may_have_state(op))),
+        is_seeded=is_seeded,
+        is_elementwise=None if flow is None else flow.is_elementwise,
+        flow=() if flow is None else flow.flow,
+        fixed_ops={} if flow is None else flow.fixed_ops,
+        random_site=None if flow is None else flow.random_site,
+        unchanged=() if flow is None else flow.unchanged,
+        used_inputs=None if flow is None else flow.used_inputs,
+    )
+
+
+def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> Dataflow | None:
+    """The flow of a transformation's only function; None for several, or where the graph cannot be walked."""
+    if len(wrappers) != 1:
+        return None
+    try:
+        return dataflow_of(wrappers[0].function.graph, random_ops, site)
+    except (
+        AttributeError,
+        TypeError,
+        ValueError,
+    ):  # reads private parts of the graph: without them the facts are missing
+        return None
+
+
+def function_name(function: object) -> str:
+    """`augment`, `<lambda>`, `Model.preprocess`, or the type of a callable object."""
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    return str(name or type(function).__name__).replace("<locals>.", "").rsplit(".", 2)[-1]
+
+
+def function_site(function: object, is_user_file: Any) -> Site | None:  # noqa: ANN401
+    """Where the user's function is defined; None for a library's or a C function."""
+    while hasattr(function, "func"):
+        function = function.func
+    function = getattr(function, "python_function", function)
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    if code is None or not is_user_file(code.co_filename):
+        return None
+    lines = [line for _, _, line in code.co_lines() if line is not None] or [code.co_firstlineno]
+    return Site(code.co_filename, code.co_firstlineno, 1, max(lines), 1)
+
+
+def _is_seeded(node: Any) -> bool:  # noqa: ANN401
+    """Whether a random op draws the same numbers at every run. Unseeded ones have both seeds at 0."""
+    if node.op not in RANDOM_OPS:
+        return False
+    if node.op.startswith("Rng"):
+        return True
+    return any(node.attr[name].i != 0 for name in ("seed", "seed2") if name in node.attr)
+
+
+def _is_stateful(op: str) -> bool:
+    if op in _CALLS or op in _NEVER_STATEFUL or op.rstrip("V0123456789").endswith("Dataset"):
+        return False
+    from tensorflow.python.framework import op_def_registry  # private, so its absence is borne by the caller
+
+    definition = op_def_registry.get(op)
+    return bool(definition is not None and definition.is_stateful)
+
+
+def _may_have_state(op: str) -> bool:
+    """Whether the op is stateful, unknown to TensorFlow's registry, or judged by what it belongs to."""
+    from tensorflow.python.framework import op_def_registry
+
+    if op in CALLING_OPS:
+        return False
+    definition = op_def_registry.get(op)
+    return definition is None or definition.is_stateful or op in SEED_OPS or is_dataset_op(op)

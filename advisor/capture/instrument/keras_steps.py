@@ -1,0 +1,130 @@
+"""Steps of Keras' own loops: one step is one call of the train, test or predict function.
+
+In: the imported `keras` or `tf_keras` module.  Out: steps told to the `Monitor`; facts of the model for the recording.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from advisor.capture.instrument.consumer_hooks import Consumption, StepFollower
+from advisor.capture.instrument.patches import Patches
+from advisor.model.recording import Scalar
+
+_LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
+
+
+class KerasSteps:
+    """Hooks on `Model.fit`, `evaluate`, `predict` and on the list of callbacks, which every one of them calls."""
+
+    def __init__(self, consumption: Consumption, monitor: StepFollower, warn: Callable[[str], None]) -> None:
+        self.facts: dict[str, Scalar] = {}
+        self._consumption, self._monitor, self._warn = consumption, monitor, warn
+
+    def install(self, keras: ModuleType, patches: Patches | None = None) -> None:
+        """Hook one Keras; what this version lacks is passed over. `patches` notes what was replaced."""
+        patches = Patches() if patches is None else patches
+        try:
+            model, callbacks = keras.Model, keras.callbacks.CallbackList
+        except AttributeError as error:
+            self._warn(f"Steps of {keras.__name__} cannot be seen ({error}).")
+            return
+        for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
+            if name in callbacks.__dict__:
+                patches.set(callbacks, name, self._batch_hook(getattr(callbacks, name), self._finish_epoch))
+        for name, word in _LOOPS.items():
+            owner = next((cls for cls in model.__mro__ if name in cls.__dict__), None)
+            if owner is not None:
+                patches.set(owner, name, self._loop_hook(getattr(owner, name), f"keras.{name}"))
+            for suffix, action in (("begin", self._begin), ("end", self._end)):
+                method = f"on_{word}_batch_{suffix}"
+                if method in callbacks.__dict__:
+                    patches.set(callbacks, method, self._batch_hook(getattr(callbacks, method), action))
+
+    def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        steps_parameter = "steps_per_epoch" if kind == "keras.fit" else "steps"
+
+        @functools.wraps(original)
+        def loop(model: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            self._end_epoch()  # `fit` validates before it tells its callbacks that the epoch is over
+            self._consumption.enter(kind, sys._getframe(1))
+            try:
+                self._note_length(steps_parameter, original, model, args, kwargs)
+                self._note(model, kind, args, kwargs)
+                return original(model, *args, **kwargs)
+            finally:
+                self._end_epoch()
+                self._consumption.leave()
+
+        return loop
+
+    @staticmethod
+    def _batch_hook(original: Callable[..., Any], action: Callable[[Any], None]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def on_batch(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            action(callbacks)
+            return original(callbacks, *args, **kwargs)
+
+        return on_batch
+
+    def _begin(self, _callbacks: Any) -> None:  # noqa: ANN401
+        track = self._consumption.current_track()
+        if track is not None:
+            self._monitor.boundary(track)
+
+    def _end(self, _callbacks: Any) -> None:  # noqa: ANN401
+        track = self._consumption.current_track()
+        if track is not None:
+            track.batch_end_ns = time.time_ns()
+
+    def _end_epoch(self) -> None:
+        track = self._consumption.current_track()
+        if track is not None:
+            track.end_epoch()
+
+    def _finish_epoch(self, callbacks: Any) -> None:  # noqa: ANN401
+        """Keras says that an epoch is over. A callback may have stopped it in its middle."""
+        track = self._consumption.current_track()
+        if track is not None:
+            was_stopped = bool(getattr(getattr(callbacks, "model", None), "stop_training", False))
+            track.end_epoch(is_whole=track.takes_all and not was_stopped)
+
+    def _note_length(
+        self,
+        parameter: str,
+        loop: Callable[..., Any],
+        model: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Whether an epoch ends with the dataset, or after a number of steps that the script gives."""
+        track = self._consumption.current_track()
+        with contextlib.suppress(TypeError, ValueError):  # the script's own mistake: Keras says so
+            bound = inspect.signature(loop).bind(model, *args, **kwargs).arguments
+            if track is not None:
+                track.takes_all = bound.get(parameter) is None
+
+    def _note(self, model: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ANN401
+        if kind != "keras.fit" and self.facts:
+            return
+        try:
+            policy = getattr(model, "dtype_policy", None)
+            self.facts |= {
+                "loop": kind,
+                "dtype_policy": str(getattr(policy, "name", policy)),
+                "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),
+                "jit_compile": bool(getattr(model, "jit_compile", False)),
+                "run_eagerly": bool(getattr(model, "run_eagerly", False)),
+                "batch_size": kwargs.get("batch_size", args[2] if len(args) > 2 else None),
+                "epochs": kwargs.get("epochs", args[3] if len(args) > 3 and kind == "keras.fit" else None),
+                "optimizer": type(getattr(model, "optimizer", None)).__name__,
+            }
+        except Exception as error:  # facts are welcome, not needed
+            self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")

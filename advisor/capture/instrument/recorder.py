@@ -1,0 +1,393 @@
+"""The recorder: every public tf.data call that makes a dataset becomes a `Call`.
+
+In: calls of the wrapped functions.  Out: `Recorder.calls()`; each dataset carries its call's id, and each transformation
+carries the id into the profile as its `name=`.
+
+Nothing here may break or change the script: whatever fails inside the recorder becomes one warning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from advisor.capture.instrument.call_sites import Place, SiteFinder
+from advisor.capture.instrument.captured_state import Captured, constant_texts
+from advisor.capture.instrument.functions import function_facts, function_name, function_site
+from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, KeptCall, KeptCalls, Seeds
+from advisor.capture.instrument.state_watch import StateWatch
+from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
+from advisor.host.data_files import DataFiles, FileNames, file_names
+from advisor.model.op_effects import FILE_READING_OPS
+from advisor.model.recording import Call, FunctionFacts
+from advisor.model.state import DATASET
+
+MAX_CALLS = 20_000
+"""A script that makes new datasets in a loop is recorded up to here (some 10 MB); what comes after is only counted."""
+ID_PREFIX = "tfadv_"
+ID_ATTRIBUTE = "_tfadv_call_id"
+"""Attribute of a dataset object that holds the id of the call which made it."""
+_FUNCTION_PARAMETERS = (
+    "map_func",
+    "predicate",
+    "scan_func",
+    "reduce_func",
+    "transformation_func",
+    "generator",
+    "element_length_func",
+    "key_func",
+    "class_func",
+)
+_READERS = ("RecordDataset", "RecordDatasetV2", "LineDataset", "CSVDatasetV2")
+"""Ends of the types of ops that read files of records."""
+_TRACING_FILE = "structured_function.py"
+"""A frame of this file between two calls says that the inner one was made by the outer one's function."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Pending:
+    """A call under way."""
+
+    id: str
+    method: str
+    place: Place
+    kwargs: dict[str, Any]
+    bound: dict[str, Any]
+    explicit: tuple[str, ...]
+    inputs: tuple[str, ...]
+    unrecorded: tuple[str, ...]
+    user_name: str | None
+    made_by: str | None
+    nested_in: str | None
+    frame: FrameType | None
+    seeds: Seeds = NO_SEEDS
+    files: FileNames | None = None
+
+
+Replacing = Callable[[Callable[..., Any], str, tuple[Any, ...], dict[str, Any], bool], Any]
+"""(original, method, args, kwargs, is_constructor) -> what the call is to give."""
+
+
+class Recorder:
+    """Collects calls; thread-safe; silent when closed."""
+
+    def __init__(self, finder: SiteFinder, warn: Callable[[str], None], kept: KeptCalls | None = None) -> None:
+        """`kept` gets what it takes to make each call again (a proof); without it nothing is held on to."""
+        self.finder = finder
+        self.is_open = True
+        """False: no thread's calls are recorded. See `paused` for one thread."""
+        self.kept = kept
+        self.data_files = DataFiles()
+        self.state = StateWatch(self.calls, warn)
+        self.only_thread: int | None = None
+        """Record the calls of this thread alone (`threading.get_ident()`); None: those of every thread."""
+        self.dropped = 0
+        self._warn = warn
+        self._calls: dict[str, Call] = {}
+        self._number = 0
+        self._lock = threading.Lock()
+        self._local = threading.local()
+
+    @property
+    def replacing(self) -> Replacing | None:
+        """Takes the place of every wrapped function while a replay traces the script's functions again, in the thread of the
+        replay: other threads build their own datasets meanwhile.
+        """
+        value: Replacing | None = self._local.__dict__.get("replacing")
+        return value
+
+    @replacing.setter
+    def replacing(self, value: Replacing | None) -> None:
+        self._local.replacing = value
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Calls of this thread in the block go straight to TensorFlow: neither recorded nor replaced."""
+        depth = self._local.__dict__.get("paused", 0)
+        before = self.replacing
+        self._local.paused, self.replacing = depth + 1, None
+        try:
+            yield
+        finally:
+            self._local.paused, self.replacing = depth, before
+
+    def _is_recording(self) -> bool:
+        if not self.is_open or self._local.__dict__.get("paused"):
+            return False
+        return self.only_thread is None or self.only_thread == threading.get_ident()
+
+    def calls(self) -> tuple[Call, ...]:
+        """All calls so far, in the order in which they ended."""
+        with self._lock:
+            return tuple(self._calls.values())
+
+    def call(self, call_id: str | None) -> Call | None:
+        """The call of that id, if it was kept."""
+        return None if call_id is None else self._calls.get(call_id)
+
+    def wrap(self, original: Callable[..., Any], method: str, is_constructor: bool = False) -> Callable[..., Any]:
+        """`original`, recorded: same signature, same result, same errors."""
+        try:
+            signature = inspect.signature(original)
+        except (TypeError, ValueError):
+            signature = None
+
+        @functools.wraps(original)
+        def recorded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            replacing = self.replacing
+            if replacing is not None:
+                return replacing(original, method, args, kwargs, is_constructor)
+            pending = self._begin(method, signature, args, kwargs, is_constructor)
+            if pending is None:
+                return original(*args, **kwargs)
+            stack = self._local.stack
+            stack.append(pending)
+            try:
+                result = original(*args, **pending.kwargs)
+            finally:
+                stack.pop()
+                pending.frame = None
+            self._end(pending, args[0] if is_constructor else result)
+            if self.kept is not None:
+                self._keep_for_replay(pending, original, args, args[0] if is_constructor else result, is_constructor)
+            return result
+
+        return recorded
+
+    def _begin(
+        self,
+        method: str,
+        signature: inspect.Signature | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_constructor: bool,
+    ) -> _Pending | None:
+        if signature is None or not self._is_recording():
+            return None
+        try:
+            return self._prepare(method, signature, args, kwargs, is_constructor)
+        except Exception as error:  # the script goes on whatever happens here
+            self._warn(f"A call of {method} could not be recorded ({type(error).__name__}: {error}).")
+            return None
+
+    def _prepare(
+        self,
+        method: str,
+        signature: inspect.Signature,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_constructor: bool,
+    ) -> _Pending | None:
+        stack: list[_Pending] = self._local.__dict__.setdefault("stack", [])
+        if is_constructor and stack and stack[-1].bound.get("self") is args[0]:
+            return None  # a subclass' constructor calling its base's: one dataset, one call
+        if len(self._calls) >= MAX_CALLS:
+            with self._lock:
+                self.dropped += 1
+            return None
+        try:
+            binding = signature.bind(*args, **kwargs)
+        except TypeError:
+            return None  # the script's own mistake: TensorFlow says so
+        explicit = tuple(name for name in binding.arguments if name != "self")
+        binding.apply_defaults()
+        bound = dict(binding.arguments)
+        files = self.data_files.note(bound)
+        frame = sys._getframe(3)
+        with self._lock:
+            self._number += 1
+            call_id = f"{ID_PREFIX}{self._number}"
+        name = bound.get("name", bound.get("kwargs", {}).get("name") if isinstance(bound.get("kwargs"), dict) else None)
+        kwargs = dict(kwargs)
+        takes_name = "name" in signature.parameters or method == "range"
+        if name is None and takes_name and not _is_positional(signature, args, "name"):
+            kwargs["name"] = call_id
+        made_by, nested_in = self._relation(stack, frame)
+        is_users = isinstance(name, str) and not name.startswith(ID_PREFIX)
+        inputs, unrecorded = _origins(bound)
+        seeds = NO_SEEDS if self.kept is None else self.kept.begin(call_id, method, made_by or nested_in)
+        return _Pending(
+            id=call_id,
+            method=method,
+            place=self.finder.place(frame, method),
+            kwargs=kwargs,
+            bound=bound,
+            explicit=explicit,
+            inputs=inputs,
+            unrecorded=unrecorded,
+            user_name=name if is_users else None,
+            made_by=made_by,
+            nested_in=nested_in,
+            frame=frame,
+            seeds=seeds,
+            files=files,
+        )
+
+    @staticmethod
+    def _relation(stack: list[_Pending], frame: FrameType | None) -> tuple[str | None, str | None]:
+        """(the call that made this one itself, the call whose function made it)."""
+        if not stack:
+            return None, None
+        outer = stack[-1]
+        while frame is not None and frame is not outer.frame:
+            if frame.f_code.co_filename.endswith(_TRACING_FILE):
+                return None, outer.id
+            frame = frame.f_back
+        return outer.id, outer.nested_in
+
+    def _end(self, pending: _Pending, dataset: Any) -> None:  # noqa: ANN401
+        try:
+            self._keep(pending, dataset)
+        except Exception as error:
+            self._warn(f"The result of {pending.method} could not be recorded ({type(error).__name__}: {error}).")
+
+    def _keep(self, pending: _Pending, dataset: Any) -> None:  # noqa: ANN401
+        if not hasattr(dataset, "element_spec"):
+            return
+        has_id = getattr(dataset, ID_ATTRIBUTE, None) is not None
+        if has_id and any(dataset is value for value in pending.bound.values()):
+            return  # it gave back what it was given
+        if has_id and pending.method == "apply":
+            return  # made by public calls inside, which are recorded themselves
+        function = next(
+            (pending.bound[name] for name in _FUNCTION_PARAMETERS if callable(pending.bound.get(name))), None
+        )
+        facts = None
+        try:
+            site = function_site(function, self.finder.is_user_file)
+            facts = function_facts(dataset, function, site, self._resource_id)
+        except Exception as error:
+            self._warn(f"The function of {pending.method} could not be looked into ({type(error).__name__}: {error}).")
+        spec, element_bytes, cardinality = element_facts(dataset)
+        call = Call(
+            id=pending.id,
+            method=pending.method,
+            site=pending.place.site,
+            inputs=pending.inputs,
+            arguments=describe_arguments(pending.bound),
+            explicit=pending.explicit,
+            function=facts,
+            user_name=pending.user_name,
+            library=pending.place.library,
+            made_by=pending.made_by,
+            nested_in=pending.nested_in,
+            cardinality=cardinality,
+            element_spec=spec,
+            element_bytes=element_bytes,
+            file_bytes=pending.files.bytes(cardinality) if pending.files is not None else None,
+            options=describe_options(pending.bound.get("options")) if pending.method == "with_options" else {},
+            unrecorded=pending.unrecorded,
+            text=pending.place.text,
+        )
+        object.__setattr__(dataset, ID_ATTRIBUTE, pending.id)
+        with self._lock:
+            self._calls[pending.id] = call
+        try:
+            self.state.note_call(call, function, _files_of(pending.bound, dataset, facts))
+        except Exception as error:
+            self._warn(f"What {pending.method} reads could not be watched ({type(error).__name__}: {error}).")
+
+    def _resource_id(self, captured: Captured) -> str:
+        """The id of what a function captures: of a dataset, that of its call, if recorded calls alone made it."""
+        if captured.kind != DATASET:
+            return self.state.resource_id(captured)
+        call_id, unrecorded = _origin(captured.owner)
+        return "" if call_id is None or unrecorded else call_id
+
+    def _keep_for_replay(
+        self,
+        pending: _Pending,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        dataset: Any,  # noqa: ANN401
+        is_constructor: bool,
+    ) -> None:
+        if self.kept is None or pending.id not in self._calls:
+            return
+        is_data = pending.method in DATA_SOURCES
+        self.kept.end(
+            KeptCall(
+                id=pending.id,
+                method=pending.method,
+                original=original,
+                args=() if is_data else args,
+                kwargs={} if is_data else pending.kwargs,
+                is_constructor=is_constructor,
+                dataset=dataset,
+                parent=pending.made_by or pending.nested_in,
+                seeds=pending.seeds,
+            )
+        )
+
+
+def call_id_of(dataset: Any) -> str | None:  # noqa: ANN401
+    """Id of the call that made `dataset`, or of the nearest recorded one it was made from."""
+    return _origin(dataset)[0]
+
+
+def _origin(dataset: Any) -> tuple[str | None, list[str]]:  # noqa: ANN401
+    """(id of the nearest recorded call, classes of the datasets before it that no recorded call made)."""
+    unrecorded: list[str] = []
+    while dataset is not None and len(unrecorded) < 100:
+        found = getattr(dataset, ID_ATTRIBUTE, None)
+        if isinstance(found, str):
+            return found, unrecorded
+        unrecorded.append(type(dataset).__name__)
+        try:
+            inputs = dataset._inputs()
+        except Exception:
+            inputs = ()
+        dataset = inputs[0] if inputs else getattr(dataset, "_dataset", None)
+    return None, unrecorded
+
+
+def _origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(ids of the calls that made the datasets among the arguments, classes of datasets that no recorded call made)."""
+    found: list[str] = []
+    unrecorded: dict[str, None] = {}
+    seen: list[Any] = []
+
+    def visit(value: object, depth: int) -> None:
+        if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
+            if not any(value is other for other in seen):
+                seen.append(value)
+                call_id, classes = _origin(value)
+                unrecorded.update(dict.fromkeys(classes))
+                found.extend([] if call_id is None else [call_id])
+        elif depth and isinstance(value, (list, tuple)):
+            for item in value[:1000]:
+                visit(item, depth - 1)
+        elif depth and isinstance(value, dict):
+            for item in value.values():
+                visit(item, depth - 1)
+
+    for value in bound.values():
+        visit(value, 3)
+    return tuple(found), tuple(unrecorded)
+
+
+def _files_of(bound: dict[str, Any], dataset: Any, facts: FunctionFacts | None) -> list[str]:  # noqa: ANN401
+    """Names of files among a call's arguments and among the constants of functions that read files."""
+    names = file_names(bound)
+    if facts is not None and (FILE_READING_OPS & facts.ops.keys() or any(op.endswith(_READERS) for op in facts.ops)):
+        for wrapper in getattr(dataset, "_functions", list)():
+            names += constant_texts(wrapper.function.graph)
+    return names
+
+
+def _is_positional(signature: inspect.Signature, args: tuple[Any, ...], name: str) -> bool:
+    """Whether the caller gave that parameter by position."""
+    positional = [
+        p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return name in positional[: len(args)]
+
+
+__all__ = ["ID_ATTRIBUTE", "ID_PREFIX", "MAX_CALLS", "Recorder", "call_id_of", "function_name"]

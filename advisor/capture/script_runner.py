@@ -1,0 +1,131 @@
+"""Run a script or module as Python itself would, and say how it ended.
+
+In: a path or module name and its arguments.  Out: `ScriptExit` and the process' exit code; a traceback without our frames.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import os
+import runpy
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from advisor.capture.stop_script import StopScript
+from advisor.model.recording import ScriptExit
+
+_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
+_RUNPY = "<frozen runpy>"
+
+
+def prepare(script: str | None, module: str | None, args: list[str]) -> Callable[[], None]:
+    """Set `sys.argv` and `sys.path[0]`; return what runs the target. Errors in finding or compiling it arise when it runs."""
+    if module is not None:
+        sys.argv = ["-m", *args]
+        sys.path.insert(0, str(Path.cwd()))
+        return lambda: _run_module(module)
+    assert script is not None
+    sys.argv = [script, *args]
+    path = Path(script)
+    if path.is_dir():
+        sys.path.insert(0, script)
+        return lambda: _run_module("__main__")
+    sys.path.insert(0, str(path.resolve().parent))
+    return lambda: _run_file(str(path.absolute()))
+
+
+def run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
+    """Run it to its end, its threads included. Returns how it ended and the exit code that Python would have given."""
+    ended = _run(target)
+    _join_threads()
+    return ended
+
+
+def _run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
+    try:
+        target()
+    except StopScript:
+        return ScriptExit("stopped"), 0
+    except SystemExit as error:
+        if error.code is None or isinstance(error.code, int):
+            code = error.code or 0
+        else:
+            print(error.code, file=sys.stderr)
+            code = 1
+        return ScriptExit("exited", code), code
+    except KeyboardInterrupt as error:
+        _print(error)
+        return ScriptExit("interrupted", 130, "KeyboardInterrupt"), 130
+    except BaseException as error:
+        _print(error)
+        return ScriptExit("failed", 1, one_line(error)), 1
+    return ScriptExit("finished"), 0
+
+
+def one_line(error: BaseException) -> str:
+    """`ValueError: what it says`, on one line of bounded length."""
+    text = "".join(traceback.format_exception_only(error)).strip().splitlines()
+    return " ".join(line.strip() for line in text[-3:] if line.strip())[:500] if text else type(error).__name__
+
+
+def without_our_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback as it would be if we were not there."""
+    if trace is None:
+        return None
+    rest = without_our_frames(trace.tb_next) if _depth(trace) < 500 else trace.tb_next
+    filename = trace.tb_frame.f_code.co_filename
+    if filename.startswith(_OURS) or filename == _RUNPY:
+        return rest
+    trace.tb_next = rest
+    return trace
+
+
+def _depth(trace: TracebackType | None) -> int:
+    depth = 0
+    while trace is not None and depth < 500:
+        trace, depth = trace.tb_next, depth + 1
+    return depth
+
+
+def _print(error: BaseException) -> None:
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        link.__traceback__ = without_our_frames(link.__traceback__)
+        link = link.__cause__ or link.__context__
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _run_file(path: str) -> None:
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    code = compile(loader.get_data(path), path, "exec", dont_inherit=True)
+    _execute(code, path, loader, None, None)
+
+
+def _run_module(name: str) -> None:
+    spec, code = runpy._get_module_details(name)[1:3]  # type: ignore[attr-defined]  # as pdb does: -m has no public door
+    sys.argv[0] = spec.origin
+    _execute(code, spec.origin, spec.loader, spec, spec.parent)
+
+
+def _execute(code: types.CodeType, path: str, loader: object, spec: object, package: str | None) -> None:
+    main = types.ModuleType("__main__")
+    main.__dict__.update(
+        __file__=path, __builtins__=builtins, __cached__=None, __loader__=loader, __spec__=spec, __package__=package
+    )
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def _join_threads() -> None:
+    """Python waits for the script's own threads at its end; so do we, before we call it ended."""
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.current_thread() and thread.is_alive():
+            thread.join()

@@ -1,0 +1,371 @@
+"""Follows the steps, opens and closes the window around them, and stops the script afterwards.
+
+In: step boundaries from the hooks (in the consumer's own thread), and the watchdog's polls where none come by.
+Out: the best `Capture`; then a `StopScript` at the next boundary.
+
+States: idle -> trial -> pause -> plain -> open -> closed. The trial is insurance: it begins after two steps, so that a script
+that ends soon has been measured at all. The pause lets the buffers drain that filled while the trial was written; with a
+warm-up set by the user there is neither. In the plain stretch steps are timed without the profiler, then it is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.stop_script import StopScript
+from advisor.capture.window.measurement import Capture, Measurement
+from advisor.capture.window.profiler import Profiler, move_profile
+from advisor.capture.window.schedule import TRIAL_SECONDS, TRIAL_STEPS, WARMUP_STEPS, Limits, has_drained
+from advisor.capture.window.watchdog import (
+    BLOCKED_S,
+    LOOP_GRACE_S,
+    LOOP_SECONDS,
+    STOP_GRACE_S,
+    Watchdog,
+    is_executing,
+    raise_in_thread,
+)
+
+_CHECK_NS = 250_000_000
+"""The interval is worked out at most 4 times a second: it costs up to a millisecond."""
+_PATIENCE_S = 5.0
+"""A loop that only reads may be a count before the training: so long the script may go on to a loop that trains."""
+_NEW_LEADER_STEPS = 3
+_OWN_SESSION = (
+    "The program's own profiler session was under way, and TensorFlow has only one profiler: stop that one before, or run "
+    "`advisor analyze` on its logdir."
+)
+_EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
+"""Reasons that leave a window shorter than wanted."""
+_ENOUGH_STEPS = 20
+"""A cut-short window with fewer steps than this gives way to a trial with more."""
+_MAX_STOPS = 3
+
+
+class Monitor:
+    """One per run; `boundary` is called from the hooks for every step of every consumer."""
+
+    def __init__(
+        self,
+        out: Path,
+        limits: Limits,
+        tracks: Tracks,
+        *,
+        is_to_end: bool,
+        is_profiling: bool,
+        report: Callable[[str, int, int | None], None],
+        warn: Callable[[str], None],
+        on_measured: Callable[[], None],
+        on_stuck: Callable[[str], NoReturn],
+    ) -> None:
+        """`on_measured` is called when a full window is on disk; `on_stuck` ends the process."""
+        self.profiler: Profiler | None = None
+        self.watchdog: Watchdog | None = None
+        self.capture: Capture | None = None
+        self.unprofiled = ""
+        """Why there is no profile, in one sentence; empty where there is one, or nothing was tried."""
+        self.leader: Track | None = None
+        """The consumer that the window follows."""
+        self._long_calls: dict[int, LongCall] = {}
+        """The calls into TensorFlow that threads are in, by thread."""
+        self._out, self._limits, self._tracks = out, limits, tracks
+        self._is_to_end, self._is_profiling = is_to_end, is_profiling
+        self._has_trial = is_profiling and limits.warmup is None
+        self._report, self._warn, self._on_measured, self._on_stuck = report, warn, on_measured, on_stuck
+        self._state = "idle"
+        self._measurement: Measurement | None = None
+        self._is_by_time = False
+        self._pause = (0, 0)
+        """(step, instant) at which the pause began."""
+        self._next_check_ns = 0
+        self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
+        """Number of steps at which to look without waiting for the next check: a limit that the user set is kept exactly."""
+        self._closed_ns = 0
+        self._executing_since_ns: dict[int, int] = {}
+        """By thread, since when its call was seen inside TensorFlow's executor."""
+        self._folders = 0
+        self._lock = threading.RLock()
+        self._is_off = False
+        self._stops = 0
+
+    # -- long calls
+
+    def call_began(self, call: LongCall) -> None:
+        """A thread may now be inside TensorFlow for long; each thread is in one such call at most."""
+        self._long_calls[call.thread_id] = call
+
+    def call_ended(self, thread_id: int) -> None:
+        """That thread is back in Python. Calls of other threads go on."""
+        self._long_calls.pop(thread_id, None)
+
+    # -- step boundaries
+
+    def boundary(self, track: Track) -> int:
+        """A step of `track` ended and another begins; returns the instant at which it begins. May raise StopScript."""
+        now = time.time_ns()
+        if track.open_since_ns:
+            track.end(now)
+        if not self._is_off and (
+            now >= self._next_check_ns or track.count <= WARMUP_STEPS or track.count >= self._check_at_step
+        ):
+            try:
+                with self._lock:
+                    self._act(track, now)
+            except Exception as error:  # the script goes on whatever happens here
+                self._is_off = True
+                self._warn(f"The run could not be followed any further ({type(error).__name__}: {error}).")
+            now = time.time_ns()
+        track.begin(now)
+        return now
+
+    def _act(self, track: Track, now: int) -> None:
+        if self._state == "closed":
+            self._after_close(track, now)
+            return
+        if track is not self.leader:
+            self._consider(track)
+            if track is not self.leader:
+                return
+        if self.profiler is not None and self.profiler.is_users_running:
+            self._note_unprofiled(_OWN_SESSION)
+            return
+        is_settled = self._limits.is_settled(track.count, (now - track.first_ns) / 1e9 if track.first_ns else 0.0)
+        match self._state:
+            case "idle" if is_settled:
+                self._open(track, "plain" if self._is_profiling else "open")
+            case "idle" if self._has_trial and track.count >= TRIAL_STEPS:
+                self._open(track, "trial")
+            case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS * 1e9:
+                self._close("trial")
+            case "pause" if is_settled and has_drained(track.count - self._pause[0], (now - self._pause[1]) / 1e9):
+                self._open(track, "plain")
+            case "plain" if self._measurement:
+                self._profile_if_timed(track, self._measurement, now)
+            case "open" if self._measurement and not self._is_by_time:
+                self._close_if_enough(track, self._measurement, now)
+        if self._state not in ("plain", "open"):
+            self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS)
+        self._next_check_ns = time.time_ns() + _CHECK_NS
+
+    def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> None:
+        elapsed_s = (now - measurement.start_ns) / 1e9
+        self._report("timing", track.count - measurement.first_step, self._limits.steps)
+        if self._limits.is_too_early(track.count - measurement.first_step, elapsed_s):
+            return
+        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s):
+            measurement.end_plain()
+            measurement.start_profiler()
+            self._state = "open"
+            self._check_at_step = math.inf if self._limits.steps is None else track.count + self._limits.steps
+
+    def _close_if_enough(self, track: Track, measurement: Measurement, now: int) -> None:
+        durations = track.durations(measurement.first_step)
+        per_step = None if self.capture is None else self.capture.events_per_step
+        reason = self._limits.closing_reason(durations, (now - measurement.start_ns) / 1e9, per_step)
+        self._report("profiling", len(durations), self._limits.steps)
+        if reason is not None:
+            self._close(reason)
+            self._after_close(track, now)
+
+    def _consider(self, track: Track) -> None:
+        """Whether the window should follow this consumer from now on."""
+        leader = self.leader
+        if leader is None:
+            self.leader = track
+            return
+        if track.rank > leader.rank or (
+            track.rank == leader.rank
+            and track.count >= _NEW_LEADER_STEPS
+            and not leader.open_since_ns
+            and track.total_ns > leader.total_ns
+        ):
+            self._close("script ended")
+            self._state = "idle"
+            self.leader = track
+
+    # -- the window
+
+    def _open(self, track: Track, state: str) -> None:
+        self._folders += 1
+        folder = self._out / f".capture-{self._folders}"
+        self._measurement = Measurement(folder, track, self._tracks, self.profiler)
+        if state != "plain":
+            self._measurement.start_profiler()
+        if self._limits.steps is not None:
+            self._check_at_step = self._measurement.first_step + self._limits.steps
+        self._state, self._is_by_time = state, False
+
+    def _close(self, reason: str) -> None:
+        """End the session, if there is one, and keep it if it is the best so far."""
+        measurement, self._measurement = self._measurement, None
+        if measurement is None:
+            return
+        self._check_at_step = math.inf
+        if self._state == "plain":
+            measurement.abandon()
+            self._state = "pause"
+            return
+        is_final = reason not in _EARLY
+        capture = measurement.close(
+            "script ended" if reason == "trial" else reason,
+            lambda steps: None if reason == "trial" else self._report("saving", steps, None),
+        )
+        self._closed_ns = time.time_ns()
+        self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
+        self._state = "closed" if is_final else "pause"
+        if self.capture is None or _is_better(capture, self.capture, is_final):
+            self.capture = capture
+        self._note_unprofiled(measurement.unprofiled)
+        if is_final:
+            self._on_measured()
+
+    def _note_unprofiled(self, why: str) -> None:
+        has_profile = self.capture is not None and self.capture.profile_bytes > 0
+        self.unprofiled = "" if has_profile else why
+
+    def script_profiles(self) -> None:
+        """The script is about to start a profiler session of its own: ours makes room."""
+        self._warn(
+            "The script uses TensorFlow's profiler itself; its own session went first, and the window was moved."
+        )
+        with self._lock:
+            self._close("trial")
+
+    def script_ended(self, how: str) -> None:
+        """The script is over: what is open is closed and used."""
+        with self._lock:
+            self._is_off = True
+            for track in self._tracks.all():
+                if track.open_since_ns and how == "finished":
+                    track.end(time.time_ns())
+            if self._state == "plain" and self.capture is not None and self._measurement is not None:
+                self.capture = self._measurement.add_plain_to(self.capture)
+            with contextlib.suppress(Exception):
+                self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
+
+    def settle(self) -> None:
+        """Put the best profile in its place in the run folder and remove the others of ours."""
+        if self.capture is not None and self.capture.folder.is_dir():
+            move_profile(self.capture.folder, self._out)
+        for number in range(1, self._folders + 1):
+            shutil.rmtree(self._out / f".capture-{number}", ignore_errors=True)
+
+    def switch_off(self) -> None:
+        """Nothing is watched any more (a forked process)."""
+        self._is_off = True
+        self._tracks.after_fork()
+        self._lock = threading.RLock()  # another thread may have held it while the process forked
+
+    # -- the end of the script
+
+    def _after_close(self, track: Track, now: int) -> None:
+        leader = self.leader
+        if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS and not self._stops:
+            self._state = "idle"  # a loop that trains has begun after one that did not
+            self.leader = track
+        elif self._is_to_end:
+            self._is_off = True
+        elif self._stops or not self._is_waiting(now):
+            self._note_stop()
+            if self._stops > _MAX_STOPS:
+                self._on_stuck(f"The script caught its own end {_MAX_STOPS} times, so its process was ended.")
+            raise StopScript
+        else:
+            self._next_check_ns = now + _CHECK_NS
+
+    def _is_waiting(self, now: int) -> bool:
+        leader = self.leader
+        return (
+            self._is_profiling
+            and leader is not None
+            and not leader.is_training
+            and not leader.has_work
+            and (now - self._closed_ns < _PATIENCE_S * 1e9)
+        )
+
+    def _note_stop(self) -> None:
+        self._stops += 1
+        self._next_check_ns = 0
+        if self.watchdog is not None:
+            self.watchdog.end_within(
+                STOP_GRACE_S,
+                f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so its process was ended.",
+            )
+
+    # -- where no boundary comes by
+
+    def poll(self, now: int) -> None:
+        """Called by the watchdog a few times a second."""
+        if self._is_off:
+            return
+        with self._lock:
+            calls = sorted(self._long_calls.copy().values(), key=lambda call: (-call.track.rank, call.start_ns))
+            if self._state == "closed":
+                if not self._is_to_end and not self._stops and not self._is_waiting(now):
+                    self._stop_from_outside(self._call_to_stop(calls))
+            elif self._measurement is not None and self._is_by_time:
+                seconds = self._limits.seconds or LOOP_SECONDS
+                elapsed_s = (now - self._measurement.start_ns) / 1e9
+                self._report("profiling", int(elapsed_s), math.ceil(seconds))
+                if elapsed_s >= seconds:
+                    self._close("seconds")
+            else:
+                loop = next((call for call in calls if self._is_loop(call, now)), None)
+                if loop is not None:
+                    self._open_by_time(loop)
+
+    def _is_loop(self, call: LongCall, now: int) -> bool:
+        """Whether that call has been inside TensorFlow's executor for so long that it must be a loop."""
+        if self.profiler is None or self.profiler.is_users_running or not is_executing(call.thread_id):
+            self._executing_since_ns.pop(call.thread_id, None)
+            return False
+        if self._executing_since_ns.get(call.thread_id, 0) < call.start_ns:
+            self._executing_since_ns[call.thread_id] = now
+        return now - self._executing_since_ns[call.thread_id] >= BLOCKED_S * 1e9
+
+    def _call_to_stop(self, calls: Sequence[LongCall]) -> LongCall | None:
+        """The call of the consumer that was measured, else the main thread's, else any."""
+        main = threading.main_thread().ident
+        wanted = [call for call in calls if call.track is self.leader] + [
+            call for call in calls if call.thread_id == main
+        ]
+        return next(iter([*wanted, *calls]), None)
+
+    def _open_by_time(self, call: LongCall) -> None:
+        if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:
+            return
+        self._close("trial")
+        call.track.is_loop = True
+        self.leader = call.track
+        self._open(call.track, "open")
+        self._is_by_time = True
+
+    def _stop_from_outside(self, call: LongCall | None) -> None:
+        if call is not None and self.watchdog is not None:
+            self.watchdog.end_within(
+                LOOP_GRACE_S,
+                "The loop inside a tf.function could not be interrupted, so the script's "
+                "process was ended after the window: its exit handlers did not run.",
+            )
+        self._note_stop()
+        thread_id = call.thread_id if call is not None else threading.main_thread().ident
+        if thread_id is not None:
+            raise_in_thread(thread_id)
+
+
+def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:
+    if bool(new.profile_bytes) != bool(old.profile_bytes):
+        return bool(new.profile_bytes)  # the profiler could not be started once
+    if is_final:
+        return True
+    if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
+        return new.track.rank > old.track.rank
+    return new.window.steps >= min(_ENOUGH_STEPS, old.window.steps)

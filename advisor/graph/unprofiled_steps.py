@@ -1,0 +1,84 @@
+"""Step times and waits from the stretch without the profiler: the profiler costs time itself.
+
+In: the main pipeline as profiled, and the recording.  Out: the same pipeline with `steps`, `wait_ns` from the plain stretch,
+and how much longer the profiled steps took.
+
+Python times a whole `next`, with what TensorFlow does around the iterator; how much that is shows in the profiled stretch,
+where both are known, and is taken off, as much shorter as all of a step is without the profiler. A pipeline that was run
+alone, to prove something, has nothing else in its steps.
+
+Where Python does not see the wait (Keras fetches inside its step function), it lies between two bounds: the share of the profiled
+steps, if the profiler makes all of a step longer alike; and what is left of the plain step when the consumer's own time is as in
+the profiled ones, if it makes only the pipeline longer. On small elements the two are far apart; the middle is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from advisor.capture.window.schedule import PLAIN_MIN_STEPS
+from advisor.graph.unmarked_steps import Steps, describe
+from advisor.model.pipeline import Pipeline
+from advisor.model.recording import Recording, StepSeries
+
+
+def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline, float | None]:
+    """The pipeline with plain steps, and (mean profiled step / mean plain step - 1); unchanged and None without them."""
+    window = recording.window
+    series = _main_series(recording)
+    if window is None or series is None or not window.plain_start_ns or pipeline.steps is None:
+        return pipeline, None
+    plain = _between(series, window.plain_start_ns, window.plain_end_ns)
+    profiled = _between(series, window.start_ns, window.end_ns)
+    if len(plain.start_ns) < PLAIN_MIN_STEPS:
+        return pipeline, None
+    if recording.is_pipeline_alone:
+        wait = plain.end_ns - plain.start_ns
+    elif series.wait_ns:
+        around_ns = 0.0
+        if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
+            longer = np.median(profiled.end_ns - profiled.start_ns) / max(1, np.median(plain.end_ns - plain.start_ns))
+            around_ns = max(0, np.median(profiled.wait_ns) - pipeline.steps.wait_median_ns) / max(1, longer)
+        wait = np.maximum(0, plain.wait_ns - around_ns).astype(np.int64)
+    else:
+        wait = ((plain.end_ns - plain.start_ns) * _unseen_share(pipeline, plain, profiled)).astype(np.int64)
+    steps = replace(plain, wait_ns=wait)
+    share = steps.total_wait_ns / max(1, steps.span_ns)
+    overhead = None
+    if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
+        overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
+    wait_ns = round(share * pipeline.span_ns)
+    blamed = wait_ns / pipeline.wait_ns if pipeline.wait_ns else 1.0  # the blame of all iterators stays the whole wait
+    iterators = tuple(replace(it, blame_ns=round(it.blame_ns * blamed)) for it in pipeline.iterators)
+    return replace(pipeline, steps=describe(steps), wait_ns=wait_ns, iterators=iterators), overhead
+
+
+def sees_waits(recording: Recording) -> bool:
+    """Whether the waits of the main consumer's steps were timed without the profiler; Keras does not show them."""
+    series = _main_series(recording)
+    return recording.is_pipeline_alone or (series is not None and bool(series.wait_ns))
+
+
+def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
+    """Share of the plain steps that the consumer waited, as the profiled ones tell."""
+    share = pipeline.wait_share
+    if len(profiled.start_ns) < PLAIN_MIN_STEPS:
+        return share
+    longer = (profiled.span_ns / len(profiled.start_ns)) / max(1.0, plain.span_ns / len(plain.start_ns))
+    least = max(0.0, 1 - (1 - share) * longer)
+    return (share + min(share, least)) / 2
+
+
+def _main_series(recording: Recording) -> StepSeries | None:
+    main = {consumer.id for consumer in recording.consumers if consumer.is_main}
+    return next((series for series in recording.steps if series.consumer_id in main and series.end_ns), None)
+
+
+def _between(series: StepSeries, start_ns: int, end_ns: int) -> Steps:
+    """The steps that lie in that stretch, on the clock of `time.time_ns`."""
+    start, end = np.array(series.start_ns, np.int64), np.array(series.end_ns, np.int64)
+    wait = np.array(series.wait_ns or [0] * len(start), np.int64)
+    chosen = (start >= start_ns) & (end <= end_ns)
+    return Steps(start, end, start, start + wait, wait).only(chosen)

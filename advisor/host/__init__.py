@@ -1,0 +1,1 @@
+"""The machine: cores, cgroups, memory, accelerators, disk."""

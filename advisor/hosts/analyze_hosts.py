@@ -1,0 +1,158 @@
+"""Hosts analysed one by one, in as many processes as there are cores and memory for.
+
+In: `ProfileFiles`, a recording, who is told of progress.  Out: `Analysis` of all hosts that could be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from advisor.graph import HostPart, analyse, combine
+from advisor.host.machine import usable_cores
+from advisor.hosts.compare_hosts import compare
+from advisor.hosts.host_worker import Job, Result, WorkerProcess, work
+from advisor.model.errors import AdvisorError
+from advisor.model.locations import is_remote
+from advisor.model.trace import Trace
+from advisor.profile import ProfileFiles, find_profiles, read_host, told_choice
+from advisor.profile.profile_files import unpacked_size
+
+if TYPE_CHECKING:
+    from advisor.model.pipeline import Analysis
+    from advisor.model.recording import Recording
+    from advisor.model.window_timeline import HostView
+
+OnHost = Callable[[int, int], None]
+"""Told (hosts done, hosts in all)."""
+
+MIN_BYTES_FOR_PROCESSES = 8 << 20
+"""A process takes as long to start as a profile of a few MB takes to analyse."""
+MAX_BYTES_IN_FLIGHT = 64 << 20
+"""Files that are read at the same time are together no larger than this, or than the largest single one."""
+
+
+def analyse_path(
+    path: Path,
+    recording: Recording | None,
+    target: str,
+    run: str | None = None,
+    hosts: Sequence[str] = (),
+    on_host: OnHost = lambda done, total: None,
+) -> Analysis:
+    """The analysis of the run that `path` stands for; see `find_profiles` for `run` and `hosts`."""
+    found = find_profiles(path, run, hosts)
+    return analyse_files(found, recording, target, told_choice(found, path, run), on_host)
+
+
+def analyse_files(
+    found: ProfileFiles,
+    recording: Recording | None,
+    target: str,
+    warnings: Sequence[str] = (),
+    on_host: OnHost = lambda done, total: None,
+) -> Analysis:
+    """The analysis of all hosts together; a host that cannot be read is a warning as long as another one can.
+
+    Raises AdvisorError where none can.
+    """
+    results: list[Result] = [""] * len(found.paths)
+    for done, (place, result) in enumerate(_results(found.paths, recording), 1):
+        results[place] = result
+        on_host(done, len(found.paths))
+    parts = _told_apart([result for result in results if isinstance(result, HostPart)])
+    failures = [result for result in results if isinstance(result, str)]
+    if not parts:
+        raise AdvisorError(failures[0])
+    analysis = combine(parts, recording, target, (*warnings, *failures))
+    return compare(analysis, parts) if len(parts) > 1 else analysis
+
+
+def analyse_and_draw(
+    found: ProfileFiles,
+    recording: Recording | None,
+    target: str,
+    warnings: Sequence[str] = (),
+    on_host: OnHost = lambda done, total: None,
+) -> tuple[Analysis, tuple[HostView, ...]]:
+    """The same, and the lanes of the hosts' windows: of many hosts those of the most input-bound ones."""
+    from advisor.profile.lanes import MAX_HOSTS, MAX_SPANS, draw_host, draw_hosts
+
+    if len(found.paths) == 1:  # one trace serves both
+        trace = Trace((read_host(found.paths[0]),), tuple(warnings))
+        return analyse(trace, recording, target), draw_hosts(trace)
+    analysis = analyse_files(found, recording, target, warnings, on_host)
+    paths = _most_input_bound(found, analysis)[:MAX_HOSTS]
+    views = []
+    for path in paths:
+        with suppress(AdvisorError):  # what cannot be read has been told
+            views.append(draw_host(read_host(path), MAX_SPANS // len(paths)))
+    return analysis, tuple(view for view in views if view is not None)
+
+
+def _most_input_bound(found: ProfileFiles, analysis: Analysis) -> list[Path]:
+    """The files of the hosts that were read, the most input-bound first."""
+    by_text = {str(path): path for path in found.paths}
+    ranked = [by_text[host.path] for host in analysis.hosts.hosts if host.path in by_text] if analysis.hosts else []
+    return ranked or list(found.paths)
+
+
+def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tuple[int, Result]]:
+    """(place in `paths`, result), in the order in which they are done."""
+    sizes = [unpacked_size(path) for path in paths]
+    num_workers = min(len(paths), int(usable_cores()))
+    if num_workers < 2 or sum(sizes) < MIN_BYTES_FOR_PROCESSES or any(_is_in_this_process(path) for path in paths):
+        for place, path in enumerate(paths):
+            yield place, work(Job(path, recording))
+        return
+    limit = max(*sizes, MAX_BYTES_IN_FLIGHT)
+    idle: SimpleQueue[WorkerProcess] = SimpleQueue()
+    workers = [WorkerProcess() for _ in range(num_workers)]
+    for worker in workers:
+        idle.put(worker)
+
+    def run(path: Path) -> Result:
+        worker = idle.get()
+        try:
+            return worker.work(Job(path, recording))
+        finally:
+            idle.put(worker)
+
+    waiting = sorted(range(len(paths)), key=lambda place: sizes[place])  # the largest last on this stack: they go first
+    running: dict[Future[Result], int] = {}
+    with ThreadPoolExecutor(num_workers) as threads:
+        try:
+            while waiting or running:
+                in_flight = sum(sizes[place] for place in running.values())
+                while waiting and len(running) < num_workers and in_flight + sizes[waiting[-1]] <= limit:
+                    place = waiting.pop()
+                    in_flight += sizes[place]
+                    running[threads.submit(run, paths[place])] = place
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield running.pop(future), future.result()
+        finally:
+            for worker in workers:
+                worker.close()
+
+
+def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
+    """Parts with names of their own: processes of one machine, and hosts called `localhost`, go by their files' names."""
+    names = [part.hostname for part in parts]
+    if len(set(names)) == len(names):
+        return list(parts)
+    by_file = [Path(part.path).name.removesuffix(".gz").removesuffix(".xplane.pb") for part in parts]
+    return [
+        replace(part, hostname=name, pipelines=tuple(replace(p, host=name) for p in part.pipelines))
+        for part, name in zip(parts, by_file, strict=True)
+    ]
+
+
+def _is_in_this_process(path: Path) -> bool:
+    """`memory://` files, which no other process sees."""
+    return is_remote(path) and str(path).startswith("memory:")

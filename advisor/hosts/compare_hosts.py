@@ -1,0 +1,226 @@
+"""Hosts beside one another: the most input-bound one, stragglers, and what is not the same everywhere.
+
+In: the combined `Analysis` and the hosts' parts.  Out: the same analysis with `hosts`, and its verdict naming the host.
+
+A straggler is a host whose steps wait for input far longer than those of the others. Where every step ends with an exchange
+between the hosts, all steps take as long as the slowest host's, so the step time tells nothing and the wait tells who it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from advisor.graph import MIN_STEPS, HostPart
+from advisor.graph.verdict import MODERATE_WAIT_SHARE
+from advisor.model.catalog import base_type
+from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.model.run_hosts import HostComparison, HostSummary
+from advisor.model.units import format_ns, format_rate, format_share
+from advisor.profile.profile_files import few
+
+OUTLIER = 3.5
+"""Robust deviations from the median. Source: Iglewicz and Hoaglin, the usual cut for the modified z-score."""
+MAD_TO_SIGMA = 1.4826
+"""Median absolute deviation to standard deviation, normal distribution."""
+SAME_STEP = 0.05
+"""Hosts step together if their median steps lie within this share of one another."""
+MOST_DIFFERENCES = 10
+
+MAX_LINKS = 12
+"""Iterators of a chain that a sentence names."""
+_ARROW = " -> "
+_Read = Callable[[Iterator], str]
+
+
+def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
+    """`analysis` with its hosts compared."""
+    by_host: dict[str, list[Pipeline]] = {part.hostname: [] for part in parts}
+    for pipeline in analysis.pipelines:
+        by_host.setdefault(pipeline.host, []).append(pipeline)
+    slowest = {name: slowest_pipeline(pipelines) for name, pipelines in by_host.items()}
+    consuming = {name: p for name, p in slowest.items() if p is None or not p.serves_elements}
+    hosts = _with_stragglers([_summary(part, by_host[part.hostname], slowest[part.hostname]) for part in parts])
+    hosts.sort(key=lambda host: (-(host.input_wait_share if host.input_wait_share is not None else -1), host.hostname))
+    medians = [host.step_median_ns for host in hosts if host.step_median_ns is not None and host.steps >= MIN_STEPS]
+    together = max(medians) <= (1 + SAME_STEP) * min(medians) if len(medians) > 1 else None
+    comparison = HostComparison(
+        hosts=tuple(hosts),
+        stragglers=tuple(_straggler_sentence(host, together) for host in hosts if host.is_straggler),
+        differences=tuple(_differences(consuming)[:MOST_DIFFERENCES]),
+        services=_services(analysis.pipelines),
+        do_step_together=together,
+    )
+    verdict = analysis.verdict
+    if analysis.main is not None and verdict.input_wait_share is not None:
+        verdict = replace(
+            verdict, sentence=f"{verdict.sentence} Host: {analysis.main.host}, the most input-bound of {len(parts)}."
+        )
+    return replace(analysis, hosts=comparison, verdict=verdict)
+
+
+def slowest_pipeline(pipelines: Iterable[Pipeline]) -> Pipeline | None:
+    """The pipeline of a host that its consumer waited for longest; None if none was consumed."""
+    consumed = [p for p in pipelines if p.steps is not None or p.wait_ns]
+    return max(
+        consumed, key=lambda p: (not p.serves_elements, p.wait_ns, p.steps.count if p.steps else 0), default=None
+    )
+
+
+def _summary(part: HostPart, pipelines: Sequence[Pipeline], slowest: Pipeline | None) -> HostSummary:
+    summary = HostSummary(part.hostname, part.path, num_pipelines=len(pipelines))
+    if slowest is None:
+        return summary
+    summary = replace(summary, pipeline_id=slowest.id, is_data_service_worker=slowest.serves_elements)
+    if slowest.bottleneck is not None:
+        worst = slowest.iterator(slowest.bottleneck.iterator_id)
+        summary = replace(summary, bottleneck=worst.name, bottleneck_share=slowest.bottleneck.blame_share)
+    if slowest.steps is None or not slowest.span_ns:
+        return summary
+    if slowest.serves_elements:  # its thread always waits for the next element: no step of anybody's
+        return replace(summary, elements_per_s=slowest.elements_per_s)
+    return replace(
+        summary,
+        steps=slowest.steps.count,
+        step_median_ns=slowest.steps.median_ns,
+        input_wait_share=slowest.wait_share,
+        wait_per_step_ns=slowest.wait_ns // slowest.steps.count,
+        elements_per_s=slowest.elements_per_s,
+    )
+
+
+def _with_stragglers(hosts: Sequence[HostSummary]) -> list[HostSummary]:
+    """Mark hosts that wait far longer per step than the median host, by an amount that matters in a step."""
+    measured = [h for h in hosts if h.wait_per_step_ns is not None and h.steps >= MIN_STEPS]
+    if len(measured) < 2:
+        return list(hosts)
+    waits = [h.wait_per_step_ns or 0 for h in measured]
+    # of two hosts the quicker one is the measure: their median lies between them
+    middle = statistics.median(waits) if len(waits) > 2 else min(waits)
+    deviation = MAD_TO_SIGMA * statistics.median(abs(w - middle) for w in waits) if len(waits) > 2 else 0.0
+    marked = []
+    for host in hosts:
+        if host in measured and host.wait_per_step_ns is not None and host.step_median_ns:
+            excess = host.wait_per_step_ns - middle
+            matters = excess >= MODERATE_WAIT_SHARE * host.step_median_ns
+            if matters and excess > OUTLIER * deviation:
+                host = replace(host, is_straggler=True, excess_wait_ns=round(excess))
+        marked.append(host)
+    return marked
+
+
+def _straggler_sentence(host: HostSummary, together: bool | None) -> str:
+    behind = f", behind {host.bottleneck}" if host.bottleneck else ""
+    sentence = (
+        f"{host.hostname} is a straggler: its steps wait {format_ns(host.wait_per_step_ns or 0)} for input{behind}, "
+        f"{format_ns(host.excess_wait_ns)} longer than on the median host."
+    )
+    if together:
+        sentence += " All hosts' steps take equally long, so all of them lose that time."
+    return sentence
+
+
+def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
+    """Which workers make the elements that tf.data service consumers wait for, where only one answer is possible."""
+    workers = [p for p in pipelines if p.serves_elements]
+    consumers = [p for p in pipelines if any(base_type(it.name) == "DataService" for it in p.iterators)]
+    if not workers or not consumers:
+        return ()
+    kinds = {tuple(it.name for it in p.iterators) for p in workers}
+    names = few(sorted({p.host for p in workers}))
+    if len(kinds) > 1:
+        return (
+            f"The tf.data service workers {names} run {len(kinds)} different pipelines: whose elements come from which "
+            "cannot be told from their profiles.",
+        )
+    slowest = Counter(p.iterator(p.bottleneck.iterator_id).name for p in workers if p.bottleneck).most_common(1)
+    behind = f", most of whose time goes to {slowest[0][0]}" if slowest else ""
+    rates = [p.elements_per_s for p in workers if p.span_ns]
+    rate = f", {format_rate(statistics.fmean(rates))} each" if rates else ""
+    sentences = []
+    for consumer in consumers:
+        share = sum(it.blame_share for it in consumer.iterators if base_type(it.name) == "DataService")
+        sentences.append(
+            f"{consumer.host} takes its elements from the tf.data service workers ({names}; {format_share(share)} of its wait"
+            f" is for them): {_short_chain(_chain(workers[0]))}{rate}{behind}."
+        )
+    return tuple(sentences)
+
+
+def _chain(pipeline: Pipeline) -> str:
+    """The iterators from the sources to the root; neighbours of one kind as `Range (50 times)`."""
+    names = (it.name for it in reversed(pipeline.iterators))
+    groups = [(name, sum(1 for _ in group)) for name, group in itertools.groupby(names)]
+    return _ARROW.join(name if count == 1 else f"{name} ({count} times)" for name, count in groups)
+
+
+def _short_chain(chain: str) -> str:
+    """A chain for people: of a long one its two ends."""
+    links = chain.split(_ARROW)
+    if len(links) <= MAX_LINKS:
+        return chain
+    half = MAX_LINKS // 2
+    return _ARROW.join([*links[:half], f"... {len(links) - 2 * half} more ...", *links[-half:]])
+
+
+def _differences(slowest: dict[str, Pipeline | None]) -> list[str]:
+    """What differs in the hosts' slowest pipelines: their structure, parallelism, buffers and budgets."""
+    consumed = {name: pipeline for name, pipeline in slowest.items() if pipeline is not None}
+    without = [name for name, pipeline in slowest.items() if pipeline is None]
+    said = [f"No pipeline was consumed on {few(without)}."] if without and consumed else []
+    shapes = {name: _chain(p) for name, p in consumed.items()}
+    said += _odd_ones("the slowest pipeline is", shapes, _short_chain)
+    common = Counter(shapes.values()).most_common(1)
+    alike = {name: p for name, p in consumed.items() if common and shapes[name] == common[0][0]}
+    if len(alike) < 2:
+        return said
+    first = next(iter(alike.values()))
+    for place, iterator in enumerate(first.iterators):
+        same = {name: p.iterators[place] for name, p in alike.items()}
+        for what, read in _COMPARED:
+            said += _odd_ones(f"the {what} of {iterator.name} is", {name: read(it) for name, it in same.items()})
+    return said
+
+
+def _of_root(name: str) -> _Read:
+    return lambda it: _text(it.parameters.get(name)) if it.parent_id is None else ""
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+_COMPARED: tuple[tuple[str, _Read], ...] = (
+    ("parallelism", lambda it: _text(it.parallelism)),
+    ("buffer size", lambda it: _text(it.buffer_size)),
+    ("batch size", lambda it: _text(it.parameters.get("batch_size"))),
+    ("CPU budget", _of_root("cpu_budget")),
+    ("thread pool size", _of_root("threadpool_size")),
+)
+
+
+def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = str) -> list[str]:
+    """A sentence for each value that is not the usual one; several values of about equal weight are told as a list."""
+    told = {name: value for name, value in values.items() if value}
+    counts = Counter(told.values()).most_common()
+    if len(counts) < 2:
+        return []
+    usual, number = counts[0]
+    if number * 2 <= len(told) or len(counts) > 4:
+        listed = ", ".join(f"{show(value)} on {count}" for value, count in counts[:6])
+        return [f"Between hosts {what} not the same: {listed} hosts."]
+    return [
+        f"On {few([name for name, each in told.items() if each == value])} {what} {show(value)}, "
+        f"on {number} others {show(usual)}."
+        for value, _ in counts[1:]
+    ]
+
+
+def wait_text(host: HostSummary) -> str:
+    """The wait share for people; why there is none, where there is none."""
+    if host.input_wait_share is None:
+        return "no whole step" if host.pipeline_id else "no pipeline"
+    return format_share(host.input_wait_share)

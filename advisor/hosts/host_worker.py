@@ -1,0 +1,98 @@
+"""A process that analyses hosts for another one: paths in, parts out, until its input ends.
+
+In: pickled `Job`s on stdin.  Out: for each a pickled `HostPart`, or the sentence that says why there is none, on stdout.
+
+A plain child process and not `multiprocessing`: that would import the user's own script again in every worker.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from advisor.graph import HostPart, analyse_host
+from advisor.model.errors import AdvisorError
+from advisor.model.recording import Recording
+from advisor.profile import read_host
+
+Result = HostPart | str
+"""A host's part; or one sentence: why it could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One host to analyse."""
+
+    path: Path
+    recording: Recording | None
+
+
+def work(job: Job) -> Result:
+    """Read and analyse one host; the trace is freed before this returns."""
+    try:
+        return analyse_host(read_host(job.path), job.recording)
+    except AdvisorError as error:
+        return str(error)
+    except MemoryError:
+        return f"{job.path} does not fit into the memory that is free: read it on a larger machine."
+
+
+class WorkerProcess:
+    """The other end of such a process."""
+
+    def __init__(self) -> None:
+        """Start it. OSError where no process can be started."""
+        root = str(Path(__file__).parents[2])
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        # -P: a `numpy.py` in the current folder is not NumPy
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+        )
+
+    def work(self, job: Job) -> Result:
+        """The same as `work`, there. A process that died is replaced by the next call's sentence only."""
+        try:
+            pickle.dump(job, self._pipe(self._process.stdin))
+            self._pipe(self._process.stdin).flush()
+            return cast(Result, pickle.load(self._pipe(self._process.stdout)))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            code = self._process.wait()
+            reason = "most likely for lack of memory" if code == -signal.SIGKILL else f"exit code {code}"
+            self.__init__()  # type: ignore[misc]
+            return f"{job.path} could not be read: the process that read it was ended ({reason})."
+
+    def close(self) -> None:
+        """End it, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    @staticmethod
+    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+        assert pipe is not None
+        return pipe
+
+
+def serve() -> None:
+    """Answer jobs until stdin ends. What a library prints goes to stderr: stdout belongs to the answers."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    while True:
+        try:
+            job = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump(work(job), answers)
+        answers.flush()

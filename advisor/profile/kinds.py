@@ -1,0 +1,72 @@
+"""Which kind of event a name stands for: decided once per name where the name tells.
+
+In: the names of an event's metadata, and its stats.  Out: its `EventKind` and label, or None: of no use to the analysis.
+
+Names are those of TF 2.3 to 2.21; `docs/profile-format.md` lists them with what was seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from advisor.model.trace import EventKind
+from advisor.profile.long_names import is_iterator_name
+
+_HAND_OVER = re.compile(r"([A-Z][A-Za-z0-9]*)(Produce|Consume)")
+_PATTERNS: Mapping[EventKind, re.Pattern[str]] = {
+    EventKind.FUNCTION: re.compile(r"FunctionRun|InstantiatedCapturedFunction::.+"),
+    EventKind.EXECUTOR: re.compile(r"ExecutorState::Process|ExecutorDoneCallback"),
+    EventKind.GET_NEXT: re.compile(r"(MultiDevice)?IteratorGetNext\w*::DoCompute|GetNextFromShard\d*"),
+    EventKind.TRACING: re.compile(r"tf\.function-graph_building|\w*Compiler::.+|(Grappler|MetaOptimizer).*"),
+}
+OPENS_INPUT = "ParallelInterleaveInitializeInput"
+"""A worker of a parallel interleave gets its next input element and makes the iterator over it: work like producing,
+though it ends without an element (its key is 0 and it keeps its whole name as label)."""
+_ROOT_EVENTS = frozenset({"SessionRun", "RunGraph", "RunGraphDone"})
+"""Unclassified events that TensorFlow itself marks with `_r` = 1: not the user's steps."""
+
+STATS: Mapping[EventKind, tuple[str, str]] = {
+    EventKind.ITERATOR: ("id", "parent_id"),
+    EventKind.PRODUCE: ("element_id", "input_element_id"),
+    EventKind.CONSUME: ("element_id", "input_element_id"),
+    EventKind.FUNCTION: ("_p", "id"),
+    EventKind.EXECUTOR: ("_c", "id"),
+    EventKind.OP: ("", ""),
+    EventKind.GET_NEXT: ("", "id"),
+    EventKind.STEP: ("step_num", ""),
+    EventKind.TRACING: ("", ""),
+}
+"""The stats that become an event's `key` and `link`. `id` of FUNCTION, EXECUTOR and GET_NEXT is the step id of the run."""
+
+
+def classify(name: str, display_name: str, stats: Mapping[str, object]) -> tuple[EventKind | None, str, bool]:
+    """The kind and label of an event, and whether it holds for all events of that name.
+
+    kind: None where the analysis has no use for the event. `stats` are those of the event at hand: steps and calls of a
+    `tf.function` have names of the user's choice, so their stats tell; a user's `Trace` and a `tf.function` can share one
+    name, and a `tf.function` is traced in some calls only, so each of their events is judged by itself.
+    """
+    kind, label = _classify_name(name)
+    if kind is not None:
+        return kind, label, True
+    if "tf_function_call" in stats:
+        return (EventKind.TRACING if str(stats["tf_function_call"]).startswith("traced") else None), name, False
+    if "step_num" in stats or (stats.get("_r") == 1 and name not in _ROOT_EVENTS):
+        return EventKind.STEP, name, False
+    if display_name and name.endswith(":" + display_name):
+        return EventKind.OP, display_name, True
+    return None, name, True
+
+
+def _classify_name(name: str) -> tuple[EventKind | None, str]:
+    if is_iterator_name(name):
+        return EventKind.ITERATOR, name
+    if hand_over := _HAND_OVER.fullmatch(name):
+        return (EventKind.PRODUCE if hand_over[2] == "Produce" else EventKind.CONSUME), hand_over[1]
+    if name == OPENS_INPUT:
+        return EventKind.PRODUCE, name
+    for kind, pattern in _PATTERNS.items():
+        if pattern.fullmatch(name):
+            return kind, name
+    return None, name

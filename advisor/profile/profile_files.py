@@ -1,0 +1,176 @@
+"""Which profile files a path stands for: the runs of a logdir, the hosts of a run.
+
+In: a run folder, a logdir, a `plugins/profile/<time>` folder, or a `.xplane.pb` file (gzipped or not), local or remote.
+Out: paths, one per host.  Every failure is one `AdvisorError` sentence that names the path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from advisor.model.errors import AdvisorError
+from advisor.model.locations import is_remote, reading
+
+SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
+MOST_NAMED = 10
+"""Runs or hosts named in a sentence; a logdir can hold hundreds."""
+_TIME = re.compile(r"\d{4}(_\d\d){5}")
+"""TensorFlow names a run's folder by its time; sorting such names sorts by time."""
+_SUMMARIES = ("trace.json.gz", "input_pipeline.pb", "overview_page.pb")
+"""What a run folder may hold beside a profile, or, before TensorFlow 2.3, instead of one."""
+_PROFILE_FOLDERS = ("plugins", "profile")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFiles:
+    """The files of one run, one per host, and what there was to choose from."""
+
+    paths: tuple[Path, ...]
+    run: str = ""
+    """The chosen run, as `--run` takes it; empty where a file was named."""
+    runs: tuple[str, ...] = ()
+    """All runs, the newest first."""
+    hosts: tuple[str, ...] = ()
+    """All hosts of the chosen run, in order of their names."""
+
+    @property
+    def num_runs(self) -> int:
+        """How many runs there were to choose from."""
+        return max(1, len(self.runs))
+
+
+def find_profiles(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> ProfileFiles:
+    """The profile files that `path` stands for: of several runs the newest or `run`, with all its hosts or only `hosts`.
+
+    A run or host may be named by the beginning of its name, as long as that fits one. Raises AdvisorError, naming what
+    there is, where it fits none or several.
+    """
+    with reading(path):
+        if not _exists(path):
+            if is_remote(path):  # most file systems say so as well where nobody answers
+                raise FileNotFoundError
+            raise AdvisorError(f"{path} does not exist: give a run folder, a logdir or a .xplane.pb file.")
+        if not path.is_dir():
+            if run is not None or hosts:
+                raise AdvisorError(f"{path} is one file: --run and --host choose from a logdir.")
+            return ProfileFiles((path,))
+        folders = _runs_in(path)
+        if not folders:
+            raise AdvisorError(_nothing_in(path))
+        by_name = {_run_name(folder, path): folder for folder in folders}
+        names = sorted(by_name, key=lambda name: _age(by_name[name], alone=len(by_name) == 1), reverse=True)
+        chosen = names[0] if run is None else _choose(run, names, f"run in {path}")
+        by_host = {
+            host_of(child): child for child in sorted(by_name[chosen].iterdir(), reverse=True) if _is_file(child)
+        }
+    all_hosts = tuple(sorted(by_host))
+    wanted = tuple(dict.fromkeys(_choose(host, all_hosts, f"host in run {chosen}") for host in hosts)) or all_hosts
+    return ProfileFiles(tuple(by_host[host] for host in wanted), chosen, tuple(names), all_hosts)
+
+
+def host_of(path: Path) -> str:
+    """The host a profile file is named after."""
+    return path.name.removesuffix(".gz").removesuffix(".xplane.pb")
+
+
+def unpacked_size(path: Path) -> int:
+    """Bytes of a profile, 0 where nobody can tell; a gzipped one counts three times, which is what captures pack to."""
+    try:
+        size = int(path.stat().st_size or 0)
+    except Exception:  # whatever a remote file system raises comes again, with a sentence, when the file is read
+        return 0
+    return 3 * size if path.name.endswith(".gz") else size
+
+
+def few(names: Sequence[str]) -> str:
+    """Names in a sentence, the first of them where they are many."""
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a folder on the way that must not be searched, a name that is too long
+        raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it has the name of a profile and is a file; what it holds is seen when it is read."""
+    try:
+        return path.name.endswith(SUFFIXES) and path.is_file()
+    except OSError:
+        return False
+
+
+def _runs_in(path: Path) -> list[Path]:
+    return list({found.parent: None for pattern in _patterns() for found in path.glob(pattern) if _is_file(found)})
+
+
+def _run_name(folder: Path, logdir: Path) -> str:
+    """`2026_01_02_03_04_05`, or `train/2026_01_02_03_04_05` below one of several roles."""
+    try:
+        parts = PurePosixPath(folder.relative_to(logdir).as_posix()).parts
+    except ValueError:  # a remote file system that writes its paths in two ways
+        parts = ()
+    named = [part for part in parts if part not in _PROFILE_FOLDERS]
+    return "/".join(named) or folder.name or str(folder)
+
+
+def _age(folder: Path, alone: bool) -> tuple[bool, str, float]:
+    """Sorts runs by age: by the time in the name, else by when their profiles were written."""
+    if _TIME.fullmatch(folder.name):
+        return True, folder.name, 0.0
+    if alone:
+        return False, "", 0.0
+    written = [child.stat().st_mtime for child in folder.iterdir() if _is_file(child)]
+    return False, "", max(written, default=0.0)
+
+
+def _choose(wanted: str, names: Sequence[str], what: str) -> str:
+    """The name that was meant: the whole of it, its last part, or an unambiguous beginning of either."""
+    for matches in (
+        [name for name in names if name == wanted],
+        [name for name in names if name.rpartition("/")[2] == wanted],
+        [name for name in names if name.startswith(wanted) or name.rpartition("/")[2].startswith(wanted)],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise AdvisorError(f"{wanted} names more than one {what}: {few(matches)}.")
+    raise AdvisorError(f"There is no {what} called {wanted}; there is {few(names)}.")
+
+
+def _nothing_in(path: Path) -> str:
+    if not is_remote(path):
+        folders = [path, *(found for folder in _FOLDERS if folder for found in path.glob(folder.removesuffix("/")))]
+        for folder in folders:
+            if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS):
+                return f"{folder} cannot be read (Permission denied)."
+    if any(_has_summaries(path)):
+        return (
+            f"{path} holds no .xplane.pb, only summaries of a profile (such as trace.json.gz), as TensorFlow before 2.3"
+            " wrote them: they do not say which iterator waits for which; profile again with TensorFlow 2.3 or later."
+        )
+    return (
+        f"{path} holds no profile (no plugins/profile/*/*.xplane.pb in it): give a run folder, a logdir or a"
+        " .xplane.pb file, or make one with `advisor analyze SCRIPT`."
+    )
+
+
+def _has_summaries(path: Path) -> Iterable[bool]:
+    return (True for folder in _FOLDERS for end in _SUMMARIES for _ in path.glob(f"{folder}*{end}"))
+
+
+_CAN_ASK_FOR_EFFECTIVE_IDS = os.access in os.supports_effective_ids
+_FOLDERS = ("", "*/", "profile/*/", "plugins/profile/*/", "*/plugins/profile/*/", "*/*/plugins/profile/*/")
+"""Where profiles lie under a folder, from the run's own folder up to a logdir with one folder per job and role."""
+
+
+def _patterns() -> list[str]:
+    return [f"{folder}*{suffix}" for folder in _FOLDERS for suffix in SUFFIXES]

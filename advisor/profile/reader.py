@@ -1,0 +1,148 @@
+"""Reads profiles: the entry point of the package.
+
+In: a path.  Out: `Trace`, one `HostTrace` per profile file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from advisor.model.errors import AdvisorError
+from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
+from advisor.profile.events import Labels, PlaneDecoder
+from advisor.profile.file_content import not_enough_memory, read_profile
+from advisor.profile.iterators import IteratorTable, decode_stats
+from advisor.profile.profile_files import ProfileFiles, few, find_profiles, host_of
+from advisor.profile.safe_names import one_line, text
+from advisor.profile.size_limits import TooManyParts
+from advisor.profile.xspace import XSpaceDecodeError, parse_xspace
+from advisor.profile.xspace import clock_of as clock_of_lines
+
+HOST_PLANE = b"/host:CPU"
+ENVIRONMENT_PLANE = b"Task Environment"
+JAX_CALL = b"PjitFunction("
+"""Beginning of the name of a jitted function's call, which only JAX's profiler records."""
+MAX_THREADS = 4_000
+"""Threads of a host that are read, those with most events first. Of the real profiles seen the largest has 122."""
+MOST_ERRORS = 100
+"""Errors and warnings of the profiler that are kept: a broken run repeats one for every event."""
+
+
+def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> Trace:
+    """Read the profile that `path` stands for: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]`.
+
+    Of several runs the newest or `run` is read, with all its hosts or `hosts`; a host whose file is damaged becomes a
+    warning as long as another can be read. Raises `AdvisorError`, one sentence that names the path, where nothing can.
+    Holds at most one file's bytes at a time beside the columns of the result; `advisor.hosts` holds one host at a time.
+    """
+    found = find_profiles(path, run, hosts)
+    read, failures = [], []
+    for file in found.paths:
+        try:
+            read.append(read_host(file))
+        except AdvisorError as error:
+            failures.append(error)
+    if not read:
+        raise failures[0]
+    return Trace(tuple(read), (*told_choice(found, path, run), *map(str, failures)))
+
+
+def told_choice(found: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
+    """What was chosen among several runs and hosts, in sentences for the report."""
+    said = []
+    if run is None and found.num_runs > 1:
+        said.append(
+            f"{path} holds {found.num_runs} profiled runs; the newest, {found.run}, is read (--run reads another:"
+            f" {few([name for name in found.runs if name != found.run])})."
+        )
+    if len(found.paths) < len(found.hosts):
+        said.append(f"Of {len(found.hosts)} hosts in run {found.run} only {len(found.paths)} are read, as asked.")
+    return tuple(said)
+
+
+def read_host(path: Path) -> HostTrace:
+    """Read one `.xplane.pb[.gz]` file. Raises `AdvisorError`, one sentence that names the path."""
+    data = read_profile(path)
+    if not data:
+        raise AdvisorError(f"{path} is empty: the profiler did not finish writing it; profile again.")
+    try:
+        space = parse_xspace(data)
+        del data
+        if not space.planes and not space.errors:
+            raise AdvisorError(f"{path} holds no profile: give a .xplane.pb file.")
+        return _decode_host(space, path)
+    except TooManyParts as error:
+        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
+    except XSpaceDecodeError as error:
+        raise AdvisorError(
+            f"{path} is no profile, or it is truncated or damaged (it must be copied as binary): profile again."
+        ) from error
+    except MemoryError:
+        raise not_enough_memory(path) from None
+
+
+def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
+    zero_ns, start_unix_ns = clock_of(space)
+    labels, iterators = Labels(), IteratorTable()
+    threads: list[Thread] = []
+    planes: list[PlaneFacts] = []
+    dropped = unread = 0
+    is_jax = False
+    for plane in space.planes:
+        if plane.name == HOST_PLANE:
+            decoder = PlaneDecoder(plane, labels, iterators, zero_ns)
+            is_jax |= any(metadata.name.startswith(JAX_CALL) for metadata in plane.event_metadata.values())
+            lines = _busiest(plane.lines)
+            unread += len(plane.lines) - len(lines)
+            threads += decoder.decode(lines)
+            dropped += decoder.num_dropped
+        else:
+            planes.append(PlaneFacts(text(plane.name), len(plane.lines), _num_events(plane)))
+    return HostTrace(
+        hostname=text(space.hostnames[0]) if space.hostnames else host_of(path),
+        path=str(path),
+        threads=tuple(threads),
+        labels=labels.texts(),
+        iterators=iterators.facts(threads),
+        planes=tuple(planes),
+        start_unix_ns=start_unix_ns,
+        num_events=sum(_num_events(plane) for plane in space.planes),
+        is_jax=is_jax,
+        warnings=_left_out(dropped, unread),
+        errors=tuple(one_line(message) for message in (*space.errors, *space.warnings)[:MOST_ERRORS]),
+    )
+
+
+def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
+    """(what to subtract from line timestamps, Unix time of the profile's zero if the file says it), in nanoseconds."""
+    zero_ns, start_unix_ns = clock_of_lines(space)
+    if start_unix_ns is None:
+        for plane in space.planes:
+            if plane.name == ENVIRONMENT_PLANE:
+                names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
+                start = decode_stats(plane.stats, names).get("profile_start_time")
+                return zero_ns, start if isinstance(start, int) else None
+    return zero_ns, start_unix_ns
+
+
+def _busiest(lines: Sequence[Any]) -> list[Any]:
+    """All lines, or of too many those with most events, in their order."""
+    if len(lines) <= MAX_THREADS:
+        return list(lines)
+    ranked = sorted(range(len(lines)), key=lambda place: len(lines[place].events), reverse=True)
+    return [lines[place] for place in sorted(ranked[:MAX_THREADS])]
+
+
+def _left_out(num_events: int, num_threads: int) -> tuple[str, ...]:
+    said = []
+    if num_events:
+        said.append(f"{num_events} events lie at impossible times and are left out")
+    if num_threads:
+        said.append(f"{num_threads} of its threads, those with the fewest events, are left out")
+    return tuple(said)
+
+
+def _num_events(plane: Any) -> int:  # noqa: ANN401
+    return sum(len(line.events) for line in plane.lines)

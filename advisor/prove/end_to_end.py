@@ -1,0 +1,193 @@
+"""The script against the changed script: fresh processes by turns, each stopped after its window; no profiler.
+
+In: two `CaptureRequest`s that differ in their overlay (or script), and the number of turns, fixed before the first.
+Out: `EndToEnd`: the ratio of step times with an exact interval, input wait and memory of both sides.
+
+One turn is one run of each side; which goes first changes from turn to turn, so that a machine that grows slower favours
+neither. A run counts as one observation: steps inside a run hang together, runs do not.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from advisor.capture.launch import capture
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.model.codec import decode
+from advisor.model.errors import OutOfTime, ScriptFailed
+from advisor.model.intervals import median_interval
+from advisor.model.outcome import Interval
+from advisor.model.recording import Recording, StepSeries
+from advisor.model.run_folder import RECORDING_NAME
+from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, WORTHWHILE, judge
+from advisor.sandbox.temporary import temporary_folder
+
+TURNS = 6
+"""The fewest pairs whose smallest and largest ratio are a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
+MIN_STEPS = 3
+"""A run whose window has fewer steps says nothing."""
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSteps:
+    """The steps of one run's window."""
+
+    step_ns: float
+    """Mean: what a training of many steps takes; a median would not see a wait that comes every tenth step."""
+    wait_share: float | None
+    """Share of it spent inside `next`, 0 to 1; None where Python does not see that (Keras' loops)."""
+    count: int
+    peak_rss_bytes: int | None
+    wall_s: float = 0.0
+    """The whole run, start-up included."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndToEnd:
+    """Both sides, run by run."""
+
+    verdict: str
+    """`faster`, `same`, `slower`, `broken` (the changed script fails), `refused` (nothing could be measured)."""
+    speedup: Interval | None = None
+    """Step time before / after: median of the turns' ratios."""
+    before: tuple[RunSteps, ...] = ()
+    after: tuple[RunSteps, ...] = ()
+    note: str = ""
+    is_other_text: bool = False
+    """`broken` because the changed text does not make the calls that were proved."""
+    is_out_of_time: bool = False
+    """`refused` because the budget did not suffice: with more time the script could be measured."""
+
+    @property
+    def runs(self) -> int:
+        """How often the script was run."""
+        return len(self.before) + len(self.after)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the runs differ among themselves by more than the gain that they most probably show."""
+        return (
+            self.verdict == SAME
+            and self.speedup is not None
+            and self.speedup.low <= 1
+            and self.speedup.value >= WORTHWHILE
+        )
+
+
+def measure_end_to_end(
+    before: CaptureRequest, after: CaptureRequest, turns: int, on_progress: OnProgress, deadline: float | None = None
+) -> EndToEnd:
+    """Run both sides by turns and compare their step times.
+
+    `deadline` (`time.monotonic`): no turn begins that would probably end after it, and a run that is still going then is stopped;
+    with fewer turns than planned there is no interval, so the verdict is then `refused`. Raises ScriptFailed when the script
+    fails without the change.
+    """
+    sides = {"before": replace(before, deadline=deadline), "after": replace(after, deadline=deadline)}
+    seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
+    began = time.monotonic()
+    for turn in range(turns):
+        spent = time.monotonic() - began
+        if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
+            return _out_of_time(seen, turn, turns)
+        for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
+            label = f"{'as it is' if name == 'before' else 'with the changes'}, turn {turn + 1} of {turns}"
+            try:
+                steps = time_run(sides[name], _labelled(on_progress, label))
+            except OutOfTime:
+                return _out_of_time(seen, turn, turns)
+            except ScriptFailed as error:
+                if name == "before":
+                    raise
+                return EndToEnd(BROKEN, None, *_tuples(seen), note=f"With the changes: {error}")
+            if steps is None:
+                return _unfinished(seen, "The script ended before its steps could be timed.")
+            seen[name].append(steps)
+    return _judged(seen)
+
+
+def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | None:
+    """One run without the profiler; None if it had no window with enough steps. Leaves no folder behind."""
+    began = time.monotonic()
+    with temporary_run(request) as wish:
+        folder = capture(replace(wish, is_profiled=False), on_progress)
+        path = folder / RECORDING_NAME
+        steps = steps_of(decode(path.read_bytes(), Recording, str(path)))
+    return None if steps is None else replace(steps, wall_s=time.monotonic() - began)
+
+
+@contextmanager
+def temporary_run(request: CaptureRequest) -> Iterator[CaptureRequest]:
+    """The request with a run folder that is gone after the block."""
+    with temporary_folder("run") as folder:
+        yield replace(request, out=folder / "run")
+
+
+def steps_of(recording: Recording) -> RunSteps | None:
+    """The steps without the profiler of a run's main consumer, as Python saw them; None if it saw fewer than `MIN_STEPS`."""
+    window = recording.window
+    series = main_series(recording)
+    if window is None or series is None:
+        return None
+    is_plain = window.plain_steps > 0
+    first = max(0, window.warmup_steps - series.first_step)
+    last = max(0, window.warmup_steps + (window.plain_steps if is_plain else window.steps) - series.first_step)
+    start, end = series.start_ns[first:last], series.end_ns[first:last]
+    if len(end) < MIN_STEPS:
+        return None
+    durations = [stop - begin for begin, stop in zip(start, end, strict=False)]
+    waits = series.wait_ns[first : first + len(durations)]
+    total = sum(durations)
+    return RunSteps(
+        step_ns=total / len(durations),
+        wait_share=min(1.0, sum(waits) / total) if waits and total else None,
+        count=len(durations),
+        peak_rss_bytes=recording.usage.peak_rss_bytes if recording.usage else None,
+    )
+
+
+def main_series(recording: Recording) -> StepSeries | None:
+    """The steps of the consumer that the window followed; None where Python saw none (a loop inside a tf.function)."""
+    main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
+    return next((series for series in recording.steps if main and series.consumer_id == main.id), None)
+
+
+def _judged(seen: dict[str, list[RunSteps]]) -> EndToEnd:
+    before, after = _tuples(seen)
+    speedup = median_interval([b.step_ns / a.step_ns for b, a in zip(before, after, strict=True)])
+    if speedup is None:
+        return _unfinished(seen, f"{len(before)} turns are too few for a 95 % interval.")
+    verdict, note = judge(speedup)
+    return EndToEnd(verdict, speedup, before, after, note)
+
+
+def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
+    return EndToEnd(REFUSED, None, *_tuples(seen), note=why)
+
+
+def _out_of_time(seen: dict[str, list[RunSteps]], done: int, turns: int) -> EndToEnd:
+    note = (
+        f"The whole script was not measured: the budget was used up after {done} of {turns} turns; allow it more time."
+    )
+    return replace(_unfinished(seen, note), is_out_of_time=True)
+
+
+def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:
+    return tuple(seen["before"]), tuple(seen["after"])
+
+
+def _labelled(on_progress: OnProgress, label: str) -> OnProgress:
+    return lambda progress: on_progress(replace(progress, text=label))
+
+
+def median_of(runs: Sequence[RunSteps], pick: Callable[[RunSteps], float | None]) -> float | None:
+    """Median over the runs of what `pick` finds in each; None if some run lacks it."""
+    values = [pick(run) for run in runs]
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known and len(known) == len(values) else None

@@ -1,0 +1,286 @@
+"""What was measured, in the words of the report.
+
+In: the attempts of the loop and the runs of the whole script.  Out: `FixOutcome`s, `Comparison`, `Proof`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from advisor.model import units
+from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
+from advisor.model.outlook import Outlook
+from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Proof, Side
+from advisor.model.recording import Call
+from advisor.prove.end_to_end import EndToEnd, median_of
+from advisor.prove.greedy_loop import MIN_GAIN, Attempt, LoopResult
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.rewrite.shared_calls import sentence_of_sharing
+
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
+STILL = 0.2
+"""A wait that shrinks by less than this share of itself is called the same."""
+
+
+def outcome_of(
+    attempt: Attempt, is_applied: bool, calls: Mapping[str, Call], is_training_faster: bool = False
+) -> FixOutcome | None:
+    """One row of the table; None for a fix that was refused: it is listed as not measured.
+
+    `is_training_faster`: whether the whole script was measured to be faster with this fix, among all that are kept.
+    """
+    finding, trial = attempt.finding, attempt.trial
+    if trial.verdict == REFUSED or finding.fix is None:
+        return None
+    shared = None if attempt.is_end_to_end else sentence_of_sharing(finding.fix, calls)
+    return FixOutcome(
+        rule=finding.rule,
+        site=finding.site,
+        predicted=finding.prediction,
+        measured=trial.speedup,
+        safety_claimed=finding.fix.safety,
+        safety_seen=trial.safety_seen,
+        verdict=trial.verdict,
+        is_applied=is_applied,
+        title=finding.title,
+        note=" ".join(note for note in (shared, trial.note) if note),
+        memory_before_bytes=trial.memory_before_bytes,
+        memory_after_bytes=trial.memory_after_bytes,
+        is_undecided=trial.is_undecided,
+        is_end_to_end=attempt.is_end_to_end,
+        proved_on=_place_of_proof(attempt, is_training_faster),
+    )
+
+
+def _place_of_proof(attempt: Attempt, is_training_faster: bool) -> str | None:
+    if attempt.trial.verdict != FASTER:
+        return None
+    return TRAINING if attempt.is_end_to_end or is_training_faster else PIPELINE
+
+
+def sides_of(total: Trial | None, whole: EndToEnd | None) -> tuple[Side, Side]:
+    """(before, after) of all kept fixes together."""
+    sides = []
+    for is_after in (False, True):
+        runs = () if whole is None else whole.after if is_after else whole.before
+        rate = None if total is None else total.rate_after if is_after else total.rate_before
+        memory = None if total is None else total.memory_after_bytes if is_after else total.memory_before_bytes
+        peak = median_of(runs, lambda run: run.peak_rss_bytes)
+        sides.append(
+            Side(
+                elements_per_s=rate,
+                step_ns=median_of(runs, lambda run: run.step_ns),
+                wait_share=median_of(runs, lambda run: run.wait_share),
+                peak_rss_bytes=memory if peak is None else int(peak),
+            )
+        )
+    return sides[0], sides[1]
+
+
+def comparison_of(total: Trial | None, whole: EndToEnd | None, before: Side, after: Side) -> Comparison | None:
+    """The contract's comparison; None if nothing was compared."""
+    if total is None and (whole is None or whole.speedup is None):
+        return None
+    return Comparison(
+        pipeline_before=math.nan if before.elements_per_s is None else before.elements_per_s,
+        pipeline_after=math.nan if after.elements_per_s is None else after.elements_per_s,
+        pipeline_speedup=UNKNOWN if total is None or total.speedup is None else total.speedup,
+        end_to_end=None if whole is None else whole.speedup,
+        wait_share_before=before.wait_share,
+        wait_share_after=after.wait_share,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProofFacts:
+    """What a report says of a proof beside its figures; as in `Proof`."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    diff: str = ""
+    is_applied: bool = False
+    """Whether what is kept is to be used."""
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    """The recorded calls, where their text is to be changed: a line may serve several datasets."""
+    left_out: tuple[str, ...] = ()
+    written_files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
+    """The report with its fixes, comparison and proof."""
+    before, after = sides_of(loop.total, whole)
+    if whole is not None and before.wait_share is None:
+        before = replace(before, wait_share=report.analysis.verdict.input_wait_share)
+    verdict, sentence = sentence_of(loop, whole, before.wait_share, after.wait_share)
+    if not loop.attempts:
+        sentence = loop.stopped_because or _why_nothing(report, about.left_out)
+    refused = [
+        f"{attempt.finding.title}: {attempt.trial.note}"
+        for attempt in loop.attempts
+        if attempt.trial.verdict == REFUSED
+    ]
+    training = _training(whole)
+    proved_on = None
+    if loop.kept and training != BROKEN:
+        proved_on = TRAINING if training == FASTER else PIPELINE
+    proof = Proof(
+        verdict=verdict,
+        proved_on=proved_on,
+        training=training,
+        sentence=sentence,
+        before=before,
+        after=after,
+        runs=about.runs,
+        pipeline_turns=loop.total.turns if loop.total else 0,
+        end_to_end_turns=len(whole.after) if whole is not None and whole.speedup is not None else 0,
+        diff=about.diff,
+        left_out=tuple(dict.fromkeys((*about.left_out, *refused))),
+        written_files=about.written_files,
+        notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note and note != sentence)),
+        seconds=about.seconds,
+    )
+    outcomes = (
+        outcome_of(
+            each,
+            about.is_applied and each.finding in loop.kept,
+            about.calls,
+            is_training_faster=training == FASTER and each.finding in loop.kept,
+        )
+        for each in loop.attempts
+    )
+    return replace(
+        report,
+        rule_errors=(*report.rule_errors, *_mistakes_of_rules(loop)),
+        fixes=tuple(outcome for outcome in outcomes if outcome is not None),
+        comparison=comparison_of(loop.total, whole, before, after),
+        proof=proof,
+        outlook=_undisproved(report, loop),
+    )
+
+
+def _undisproved(report: Report, loop: LoopResult) -> Outlook | None:
+    """The outlook, without its plan where a change of that was tried and gains nothing: what is measured goes before what is
+    predicted.
+    """
+    outlook = report.outlook
+    if outlook is None or outlook.plan is None:
+        return outlook
+    failed = [each.finding for each in loop.attempts if not each.is_kept and each.trial.verdict != REFUSED]
+    is_failed = any(report.findings[place] in failed for place in outlook.plan.findings)
+    return replace(outlook, plan=None) if is_failed else outlook
+
+
+def _mistakes_of_rules(loop: LoopResult) -> list[RuleError]:
+    """A fix that does not do what its rule says of it: whoever keeps the rule should know."""
+    return [
+        RuleError(
+            attempt.finding.rule,
+            f"{attempt.finding.title}: {attempt.trial.note or 'It breaks the script.'} Please tell whoever keeps the rule.",
+        )
+        for attempt in loop.attempts
+        if attempt.trial.verdict == BROKEN
+    ]
+
+
+def is_proved(whole: EndToEnd | None) -> bool:
+    """Whether what is kept is to be applied.
+
+    A proof on the pipeline alone is enough only where the whole script could not contradict it: it cannot be measured (None), or
+    it cannot tell. It is not enough where the training gains nothing, or where only the time to measure it was missing.
+    """
+    if whole is None or whole.verdict == FASTER or whole.is_undecided:
+        return True
+    return whole.verdict == REFUSED and not whole.is_out_of_time
+
+
+def _training(whole: EndToEnd | None) -> str:
+    """What the whole script showed, as in `Proof.training`."""
+    if whole is None or whole.verdict == REFUSED:
+        return NOT_MEASURED
+    return UNDECIDED if whole.is_undecided else whole.verdict
+
+
+def sentence_of(
+    loop: LoopResult, whole: EndToEnd | None, wait_before: float | None = None, wait_after: float | None = None
+) -> tuple[str, str]:
+    """(verdict, sentence) of everything together. The waits: shares of a step, 0 to 1, spent waiting for input."""
+    tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
+    if not tried:
+        return "nothing", "Nothing to fix: none of the changes could be tried."
+    undecided = [each for each in tried if each.trial.is_undecided and each.trial.verdict == FASTER]
+    if not loop.kept and undecided:
+        return "nothing", (
+            f"Nothing is applied unasked: of {units.format_many(len(tried), 'change')} tried, {len(undecided)} measured faster, "
+            "but what that does to the data could not be decided."
+        )
+    if not loop.kept:
+        return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster here."
+    pipeline = loop.total.speedup if loop.total is not None else None
+    alone = _proved_alone(loop, pipeline)
+    if whole is None or whole.speedup is None:
+        if whole is not None and whole.is_other_text:
+            return BROKEN, f"{alone or 'Tried'}, but the changes are not applied. {whole.note}"
+        if whole is not None and whole.verdict == BROKEN:
+            return BROKEN, f"{alone}, but the script fails with the changes: they are not applied. {whole.note}".strip()
+        if not is_proved(whole):
+            return FASTER, f"{alone}. The training was not measured, for lack of time: nothing is applied."
+        return FASTER, f"{alone}. The training was not measured."
+    if whole.verdict == FASTER:
+        beside = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
+        return FASTER, f"Proved on the training: a step is {_ratio(whole.speedup)} faster.{beside}"
+    if whole.is_undecided:
+        return (
+            FASTER,
+            f"{alone}. The training cannot tell: its runs differ by more than it gains ({_ratio(whole.speedup)}).",
+        )
+    but = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
+    because = _why_no_gain(wait_before, wait_after) if whole.verdict == SAME else ""
+    return whole.verdict, f"{alone}, but {but} ({_ratio(whole.speedup)}){because}: nothing is applied."
+
+
+def _proved_alone(loop: LoopResult, pipeline: Interval | None) -> str:
+    """What was proved without running the whole script with all changes; the beginning of a sentence."""
+    if pipeline is not None:
+        return f"Proved on the pipeline alone: {_ratio(pipeline)} faster"
+    has_runs = any(attempt.is_kept and attempt.is_end_to_end for attempt in loop.attempts)
+    where = "on the pipeline alone or on the training" if has_runs else "on the pipeline alone"
+    return f"Proved {where}, one change after the other"
+
+
+def _why_no_gain(before: float | None, after: float | None) -> str:
+    """What the waits say of a training that does not gain from a faster pipeline, as part of a sentence; empty: nothing."""
+    if before is None:
+        return ""
+    if before < MIN_GAIN:
+        return f", for its steps wait only {units.format_share(before)} of their time for input"
+    if after is None:
+        return ""
+    change = f"{units.format_share(before)} before, {units.format_share(after)} after"
+    if after > (1 - STILL) * before:
+        return f", for beside the training its steps wait for input as before ({change})"
+    return f", for what its steps wait less ({change}) they compute longer: pipeline and model share the cores"
+
+
+def _why_nothing(report: Report, left_out: Sequence[str]) -> str:
+    if report.findings and left_out:
+        return "Nothing to fix by itself: what was found is not tried, for the reasons below."
+    if report.findings:
+        return "Nothing to fix by itself: what was found is advice, which `advisor analyze` prints."
+    return "Nothing to fix."
+
+
+def _verdict_of_none(tried: Sequence[Attempt]) -> str:
+    """The best that was seen."""
+    verdicts = [attempt.trial.verdict for attempt in tried]
+    return next((verdict for verdict in (SAME, SLOWER, BROKEN) if verdict in verdicts), "nothing")
+
+
+def _counted(tried: Sequence[Attempt]) -> str:
+    return f"{units.format_many(len(tried), 'change')} {'was' if len(tried) == 1 else 'were'}"
+
+
+def _ratio(interval: Interval) -> str:
+    return units.format_range(interval.value, interval.low, interval.high)

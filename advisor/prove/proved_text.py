@@ -1,0 +1,66 @@
+"""What is kept only if its text makes the calls that were proved.
+
+In: the loop's result and a `TextCheck`.  Out: the result without the changes whose text does something else. Nothing is written
+that has not passed this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from advisor.model.finding import Edit, Finding
+from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
+from advisor.prove.proposals import Proposals
+from advisor.prove.text_check import TextVerdict
+from advisor.prove.trial.trial_result import BROKEN
+from advisor.rewrite.patch import CannotRewrite, Patch
+
+
+class Check(Protocol):
+    """What is needed of `TextCheck`."""
+
+    def check(self, edits: Sequence[Edit], patch: Patch) -> TextVerdict:
+        """Compare the calls of the patched script with the proved ones."""
+        ...
+
+
+def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note: Callable[[str], None]) -> LoopResult:
+    """The result without the findings whose text is broken, or cannot be checked and was not asked for; `note` is told why."""
+    if not loop.kept or _verdict(loop.kept, proposals, check).is_proved:
+        return loop
+    proved: list[Finding] = []
+    for finding in loop.kept:  # the culprit is the first with which the text is wrong
+        verdict = _verdict([*proved, finding], proposals, check)
+        if verdict.is_proved or (not verdict.is_broken and proposals.is_asked(finding)):
+            proved.append(finding)
+            if verdict.note:
+                note(verdict.note)
+            continue
+        loop = replace(loop, attempts=tuple(_judged(attempt, finding, verdict) for attempt in loop.attempts))
+        note(f"{finding.title} was taken back: {verdict.note}")
+    is_same = len(proved) == len(loop.kept)
+    return replace(
+        loop, kept=tuple(proved), total=loop.total if is_same else None
+    )  # the rest was not measured together
+
+
+def _verdict(findings: Sequence[Finding], proposals: Proposals, check: Check) -> TextVerdict:
+    patch = proposals.patch(findings)
+    if isinstance(patch, CannotRewrite):
+        return TextVerdict()  # nothing can be written
+    return check.check(edits_of(findings, proposals.calls), patch)
+
+
+def _judged(attempt: Attempt, finding: Finding, verdict: TextVerdict) -> Attempt:
+    if attempt.finding is not finding:
+        return attempt
+    trial = replace(attempt.trial, note=verdict.note)
+    if verdict.is_broken:
+        trial = replace(trial, verdict=BROKEN)
+    else:
+        trial = replace(
+            trial, is_undecided=True, note=f"{verdict.note} Not applied unasked: --only {finding.rule} applies it."
+        )
+    return replace(attempt, trial=trial, is_kept=False)

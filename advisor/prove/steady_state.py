@@ -1,0 +1,86 @@
+"""When a changed pipeline is in its steady state: a new cache serves only after the epoch that fills it.
+
+In: the analysis of the script as it is and the edits.  Out: how many steps have to pass before the window may open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from advisor.model.finding import Edit, InsertAfter
+from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.recording import Call
+from advisor.predict.cache_size import elements_per_epoch, iterator_of
+from advisor.predict.structure import consumed_call, upstream_calls
+
+_FILLED_BY_AN_EPOCH = frozenset({"cache", "snapshot"})
+_BATCHES = {
+    "batch": "batch_size",
+    "padded_batch": "batch_size",
+    "ragged_batch": "batch_size",
+    "sparse_batch": "batch_size",
+}
+_ONE_FOR_ONE = frozenset(
+    {
+        "apply", "cache", "enumerate", "filter", "ignore_errors", "map", "prefetch", "repeat", "scan", "shard", "shuffle",
+        "skip", "snapshot", "take", "take_while", "unique", "with_options", "zip",
+    }
+)  # fmt: skip
+"""At most one element for each of their input's; an epoch then has at most as many steps as the bound says."""
+MARGIN_STEPS = 10
+"""What the buffers behind the cache still hold of the epoch that filled it."""
+
+
+class UnknownEpoch(Exception):
+    """How many steps an epoch has cannot be told, so nobody knows when the cache is full."""
+
+
+def steps_until_steady(analysis: Analysis, edits: Sequence[Edit]) -> int | None:
+    """Steps until every cache that the edits add has been filled; None: they add none. Raises UnknownEpoch."""
+    caches = [edit for edit in edits if isinstance(edit, InsertAfter) and edit.method in _FILLED_BY_AN_EPOCH]
+    if not caches:
+        return None
+    pipeline = analysis.main
+    consumed = consumed_call(analysis, pipeline) if pipeline else None
+    if pipeline is None or consumed is None:
+        raise UnknownEpoch
+    per_call = analysis.keras.get("steps_per_execution")
+    divisor = per_call if isinstance(per_call, int) and per_call > 0 else 1
+    steps = max(_steps_of_epoch(analysis, pipeline, consumed, analysis.call(edit.call_id)) for edit in caches)
+    return math.ceil(steps / divisor) + MARGIN_STEPS
+
+
+def _steps_of_epoch(analysis: Analysis, pipeline: Pipeline, consumed: Call, cached: Call) -> int:
+    elements = elements_per_epoch(analysis, pipeline, cached)
+    if elements is None:
+        raise UnknownEpoch
+    path = _path(analysis, consumed, cached)
+    if path is not None and all(call.method in _ONE_FOR_ONE or call.method in _BATCHES for call in path):
+        for call in path:
+            size = call.arguments.get(_BATCHES.get(call.method, ""), 1)
+            if not isinstance(size, int) or size < 1:
+                raise UnknownEpoch
+            elements = math.ceil(elements / size)
+        return elements
+    iterator = iterator_of(pipeline, cached)
+    if iterator is None or not iterator.elements or not pipeline.num_elements:
+        raise UnknownEpoch
+    return math.ceil(elements * pipeline.num_elements / iterator.elements)
+
+
+def _path(analysis: Analysis, consumed: Call, cached: Call) -> list[Call] | None:
+    """The calls behind `cached` down to the consumed one, in that order; None if they do not hang together."""
+    by_id = {call.id: call for call in analysis.calls}
+    feeds = {call.id for call in upstream_calls(analysis, consumed)}
+    if cached.id not in feeds:
+        return None
+    path, current = [], consumed
+    while current.id != cached.id:
+        path.append(current)
+        ahead = [by_id[i] for i in current.inputs if i in by_id]
+        following = [call for call in ahead if cached.id in {each.id for each in upstream_calls(analysis, call)}]
+        if not following:
+            return None
+        current = following[0]
+    return path[::-1]

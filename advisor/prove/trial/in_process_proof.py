@@ -1,0 +1,77 @@
+"""A proof session in the program's own process, on a dataset object.
+
+In: a dataset, rebuilt under a recorder.  Out: what `ProofSession` gives: trials, run folders of the edited pipeline; and the
+dataset with the edits that are kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.request import Progress
+from advisor.capture.session import is_seeded
+from advisor.model.errors import AdvisorError
+from advisor.model.finding import Edit, Safety
+from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.trial_result import Trial
+from advisor.prove.trial.trial_runner import Workbench
+from advisor.replay.rebuild import Rebuilt
+from advisor.replay.replay import Replay
+
+TRIAL_S = 60.0
+"""Longest time for the turns of one trial: somebody is waiting at a prompt."""
+
+
+class InProcessSession:
+    """Serves `advisor.prove.greedy_loop` on one rebuilt dataset."""
+
+    def __init__(
+        self, rebuilt: Rebuilt, target: str, folder: Path, deadline: float, on_progress: Callable[[Progress], None]
+    ) -> None:
+        """`folder`: an empty folder, for run folders and the file caches of trials; not needed once the session is over."""
+        assert rebuilt.call_id is not None
+        self._rebuilt, self._call_id, self._target, self._folder = rebuilt, rebuilt.call_id, target, folder
+        self._deadline, self._on_progress = deadline, on_progress
+        self._profiles = 0
+        files = folder / "files"
+        files.mkdir()
+        self._bench = Workbench(rebuilt.recorder, self._call_id, files, self._report, is_text_edited=False)
+
+    def try_fix(
+        self,
+        current: tuple[Edit, ...],
+        candidate: tuple[Edit, ...],
+        claimed: Safety,
+        predicted_memory_bytes: int | None = None,
+    ) -> Trial:
+        """See `ProofSession.try_fix`."""
+        seconds = max(10.0, min(TRIAL_S, self._deadline - time.monotonic()))
+        return self._bench.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds)
+
+    def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
+        """See `ProofSession.total`."""
+        return self.try_fix((), edits, claimed)
+
+    def profile(self, edits: tuple[Edit, ...]) -> Path:
+        """See `ProofSession.profile`."""
+        self._profiles += 1
+        out = self._folder / f"run-{self._profiles}"
+        try:
+            self._bench.profile(edits, out, self._facts)
+        except CannotMeasure as error:
+            text = str(error)
+            raise AdvisorError(f"{text[:1].upper()}{text[1:].rstrip('.')}.") from None
+        return out
+
+    def dataset(self, edits: tuple[Edit, ...]) -> Any:  # noqa: ANN401
+        """The dataset with the edits. Raises CannotReplay."""
+        return Replay(self._rebuilt.recorder, edits).dataset(self._call_id)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"target": self._target, "argv": (), "cwd": str(Path.cwd()), "is_seeded": is_seeded()}
+
+    def _report(self, phase: str, done: int, total: int | None) -> None:
+        self._on_progress(Progress(phase, done, total))

@@ -1,0 +1,81 @@
+"""What the two halves of a proof say to each other: one JSON object a line.
+
+In: edits, trials, progress.  Out: JSON values and back; every edit carries its kind by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from advisor.model.call_graph import CallGraph
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
+from advisor.prove.trial.trial_result import Trial
+
+_KINDS: dict[str, type[Edit]] = {
+    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption)
+}
+
+
+def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
+    """As a list of objects."""
+    return [_edit_to_json(edit) for edit in edits]
+
+
+def edits_from_json(data: list[dict[str, Any]]) -> tuple[Edit, ...]:
+    """What `edits_to_json` wrote. Raises KeyError or TypeError for anything else."""
+    return tuple(_edit_from_json(each) for each in data)
+
+
+def trial_to_json(trial: Trial) -> dict[str, Any]:
+    """As one object."""
+    result: dict[str, Any] = msgspec.to_builtins(trial)
+    return result
+
+
+def trial_from_json(data: dict[str, Any]) -> Trial:
+    """What `trial_to_json` wrote; raises msgspec.ValidationError for anything else."""
+    return msgspec.convert(data, Trial)
+
+
+def graph_to_json(graph: CallGraph) -> dict[str, Any]:
+    """As one object."""
+    result: dict[str, Any] = msgspec.to_builtins(graph)
+    return result
+
+
+def graph_from_json(data: dict[str, Any]) -> CallGraph:
+    """What `graph_to_json` wrote; raises msgspec.ValidationError for anything else."""
+    return msgspec.convert(data, CallGraph)
+
+
+def _edit_to_json(edit: Edit) -> dict[str, Any]:
+    fields = {name: getattr(edit, name) for name in type(edit).__slots__}
+    if "value" in fields:
+        fields["value"] = _value_to_json(fields["value"])
+    if "arguments" in fields:
+        fields["arguments"] = [[name, _value_to_json(value)] for name, value in fields["arguments"]]
+    return {"edit": type(edit).__name__, **fields}
+
+
+def _edit_from_json(data: dict[str, Any]) -> Edit:
+    fields = dict(data)
+    kind = _KINDS[fields.pop("edit")]
+    if "value" in fields:
+        fields["value"] = _value_from_json(fields["value"])
+    if "arguments" in fields:
+        fields["arguments"] = tuple((str(name), _value_from_json(value)) for name, value in fields["arguments"])
+    return kind(**fields)
+
+
+def _value_to_json(value: Value) -> Any:  # noqa: ANN401
+    return {"code": value.text} if isinstance(value, Code) else value
+
+
+def _value_from_json(value: Any) -> Value:  # noqa: ANN401
+    if isinstance(value, dict):
+        return Code(value["code"])
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"no value of an edit: {value!r}")

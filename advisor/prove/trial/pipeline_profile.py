@@ -1,0 +1,124 @@
+"""A profile of an edited pipeline alone, in a run folder like any other.
+
+In: a finished `Replay` and the folder.  Out: `plugins/profile/...`, `recording.json`, `host.json`. The consumer takes element
+after element and does nothing with them, so the whole step is waiting: what the profile shows is the pipeline's own limit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.recorder import Recorder
+from advisor.capture.stop_script import StopScript
+from advisor.capture.window.measurement import Capture
+from advisor.capture.window.monitor import Monitor
+from advisor.capture.window.profiler import Profiler
+from advisor.capture.window.schedule import Limits
+from advisor.host.machine import describe_host
+from advisor.model.codec import encode
+from advisor.model.recording import Recording, ScriptExit, Usage
+from advisor.model.run_folder import write_whole
+from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.replay.edited_calls import edited_calls
+from advisor.replay.replay import Replay
+
+
+def profile_pipeline(
+    recorder: Recorder,
+    work: Replay,
+    call_id: str,
+    out: Path,
+    facts: dict[str, Any],
+    report: Callable[[str, int, int | None], None],
+) -> None:
+    """Iterate the dataset under the profiler until the window's own rules close it. Raises CannotMeasure."""
+    import tensorflow as tf
+
+    out.mkdir(parents=True, exist_ok=True)
+    warnings: list[str] = []
+    tracks = Tracks()
+    monitor = Monitor(
+        out,
+        Limits(None, None, None),
+        tracks,
+        is_to_end=False,
+        is_profiling=True,
+        report=report,
+        warn=warnings.append,
+        on_measured=lambda: None,
+        on_stuck=_give_up,
+    )
+    monitor.profiler = Profiler(tf)
+    call = recorder.call(call_id)
+    track = tracks.at("for", call.site if call is not None else None, None)
+    track.call_id = work.output_id(call_id)
+    track.saw_tape = True  # the loop that counts: the window must not wait for another
+    _consume(work.dataset(call_id), track, monitor)
+    monitor.script_ended("finished")
+    capture = monitor.capture
+    if capture is None:
+        raise CannotMeasure("the edited pipeline ended before a window could be profiled")
+    monitor.settle()
+    host = describe_host()
+    write_whole(out / "host.json", encode(host))
+    recording = Recording(
+        host=host,
+        script_exit=ScriptExit("stopped"),
+        calls=edited_calls(recorder, work),
+        consumers=tuple(each.consumer(True) for each in tracks.all()),
+        steps=tuple(each.series() for each in tracks.all()),
+        window=capture.window,
+        usage=_over_steps(capture, track),
+        models=capture.models,
+        plain_models=capture.plain_models,
+        is_pipeline_alone=True,
+        warnings=tuple(warnings),
+        **facts,
+    )
+    write_whole(out / "recording.json", encode(recording))
+
+
+def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN401
+    """Epoch after epoch, until the monitor says that it is enough."""
+    import weakref
+
+    try:
+        while True:
+            iterator: Any = iter(dataset)
+            track.iterators += 1
+            track.iterator = weakref.ref(iterator)
+            count = 0
+            while True:
+                start = monitor.boundary(track)
+                try:
+                    next(iterator)
+                except StopIteration:
+                    track.forget()
+                    iterator = None  # its end, beside another one that is at work already, may take as long as an epoch
+                    break
+                count += 1
+                track.fetch_ns += time.time_ns() - start
+            if not count:
+                raise CannotMeasure("the edited pipeline gives no elements")
+    except StopScript:
+        return
+
+
+def _over_steps(capture: Capture, track: Track) -> Usage:
+    """What was used, over the time of the steps alone: what TensorFlow takes to end one epoch and begin the next is none."""
+    window = capture.window
+    steps = sum(
+        end - start
+        for start, end in zip(track.starts, track.ends, strict=True)
+        if window.plain_start_ns <= start and end <= window.plain_end_ns
+    )
+    return replace(capture.usage, wall_ns=steps) if 0 < steps < capture.usage.wall_ns else capture.usage
+
+
+def _give_up(why: str) -> Any:  # noqa: ANN401
+    raise CannotMeasure(why.rstrip("."))

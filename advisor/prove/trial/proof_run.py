@@ -1,0 +1,201 @@
+"""The child's half of a proof session: holds the script where it asks for its first element, and serves there.
+
+In: the request, and one JSON object a line from the parent: `try`, `profile`, `calls`, `quit`.  Out: replies, progress and
+failures, one JSON object a line each; then the script is stopped as at the end of a window.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from advisor.capture.instrument.consumer_hooks import Consumption
+from advisor.capture.instrument.consumers import SIDE_KINDS
+from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.script_runner import one_line
+from advisor.capture.session import Session, is_seeded
+from advisor.capture.stop_script import StopScript
+from advisor.model.errors import AdvisorError
+from advisor.model.finding import Safety
+from advisor.model.recording import Call, ScriptExit
+from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.call_matching import Numbering
+from advisor.prove.trial.messages import edits_from_json, graph_to_json, trial_to_json
+from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.prove.trial.trial_runner import Workbench
+from advisor.prove.trial.written_files import WrittenFiles
+
+
+class ProofRun(Session):
+    """One run of the script; watched like any other until it is held, but without the profiler."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        super().__init__(request)
+        self._is_profiled = False  # the window's rules still stop a script that never comes to the consumer
+        self._recorder.kept = KeptCalls()
+        self._consumption = Consumption(
+            self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
+        )
+        self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
+        self._requests = os.fdopen(request["request_fd"], "rb")
+        self._numbering = Numbering(request["consumer"], request["calls"])
+        self._written = WrittenFiles()
+        self._is_serving = False
+        self._is_over = False
+        self._hold_at: int | None = request["hold_at"]
+        self._consumptions = 0
+
+    def run(self) -> int:
+        """Run the script; returns the exit code."""
+        os.set_inheritable(self._requests.fileno(), False)
+        return super().run()
+
+    def _on_tensorflow(self, tensorflow: ModuleType) -> None:
+        super()._on_tensorflow(tensorflow)
+        with contextlib.suppress(ImportError, AttributeError):
+            from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+            Function.__call__ = self._function_hook(Function.__call__)
+
+    def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A dataset given to a tf.function is another object inside it: it is held before."""
+
+        @functools.wraps(original)
+        def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if not self._is_serving:
+                for value in (*args, *kwargs.values()):
+                    if hasattr(value, "_variant_tensor"):
+                        self._hold_if_wanted(value)
+            return original(function, *args, **kwargs)
+
+        return __call__
+
+    # -- holding
+
+    def _hold_if_wanted(self, dataset: Any) -> Any:  # noqa: ANN401
+        if self._is_over:
+            raise StopScript  # the script caught the first one
+        if not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
+            return dataset
+        call = self._recorder.call(call_id_of(dataset))
+        if call is None:
+            return dataset
+        self._consumptions += 1
+        if not self._is_wanted(call):
+            return dataset
+        self._recorder.is_open = False
+        self._monitor.switch_off()
+        self._is_serving = True
+        try:
+            self._serve(call.id)
+        except (
+            BrokenPipeError,
+            KeyboardInterrupt,
+        ):  # the parent is gone, or it all is to end: no matter of the script's
+            pass
+        finally:
+            shutil.rmtree(self._request["files"], ignore_errors=True)  # the parent may have been killed
+        self._is_serving, self._is_over = False, True
+        raise StopScript
+
+    def _is_wanted(self, call: Call) -> bool:
+        """Whether the script is to be held here. In a patched text the lines are others, so there consumptions are counted."""
+        if self._hold_at is not None:
+            return self._consumptions == self._hold_at
+        return self._numbering.is_consumer(call) and not self._is_side_loop()
+
+    def _is_side_loop(self) -> bool:
+        """Where the consumer is not known: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
+        if self._numbering.is_consumer_known:
+            return False
+        track = self._consumption.current_track()
+        if track is not None:
+            return track.kind in SIDE_KINDS
+        return self._recorder.finder.place(sys._getframe(3)).library is not None
+
+    def _serve(self, call_id: str) -> None:
+        import tensorflow as tf
+
+        self._numbering.learn(self._recorder.calls())
+        with tf.init_scope(), self._consumption.unwatched():
+            bench = Workbench(self._recorder, call_id, Path(self._request["files"]), self._progress)
+            self._say({"say": "ready", "written": list(self._written.stop())})
+            for line in self._requests:
+                message = json.loads(line)
+                if message["do"] == "quit":
+                    break
+                self._answer(bench, message, call_id)
+
+    def _answer(self, bench: Workbench, message: dict[str, Any], call_id: str) -> None:
+        try:
+            if message["do"] == "try":
+                trial = bench.try_fix(
+                    self._edits(message["current"]),
+                    self._edits(message["candidate"]),
+                    Safety(message["claimed"]),
+                    message["memory"],
+                    message["seconds"],
+                )
+                self._say({"say": "trial", "trial": trial_to_json(trial)})
+            elif message["do"] == "calls":
+                graph = recorded_graph(self._recorder, call_id, self._consumptions, self._numbering.first_ids())
+                self._say({"say": "done", "graph": graph_to_json(graph)})
+            else:
+                bench.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
+                self._say({"say": "done"})
+        except BrokenPipeError:
+            raise
+        except (AdvisorError, CannotMeasure) as error:
+            self._say({"say": "failed", "text": _sentence(str(error))})
+        except Exception as error:
+            self._say({"say": "failed", "text": f"It could not be tried ({one_line(error)})."})
+
+    def _edits(self, data: list[dict[str, Any]]) -> Any:  # noqa: ANN401
+        return tuple(self._numbering.translate(edit) for edit in edits_from_json(data))
+
+    def _recorded(self) -> dict[str, Any]:
+        """What a run folder's recording says of the run as a whole."""
+        request = self._request
+        name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
+        return {
+            "target": " ".join([*name, *request["args"]]),
+            "argv": (*name, *request["args"]),
+            "cwd": self._cwd,
+            "is_seeded": is_seeded(),
+        }
+
+    # -- messages
+
+    def _say(self, message: dict[str, Any]) -> None:
+        if self._pipe is not None:
+            data = (json.dumps(message) + "\n").encode()
+            while data:
+                data = data[os.write(self._pipe, data) :]
+
+    def _progress(self, phase: str, done: int, total: int | None) -> None:
+        self._say({"say": "progress", "phase": phase, "done": done, "total": total})
+
+    def _report(self, phase: str, done: int, total: int | None) -> None:
+        with contextlib.suppress(OSError):
+            self._progress("starting", 0, None)
+
+    def _finish(self, ended: ScriptExit) -> None:
+        with contextlib.suppress(OSError):
+            self._say({"say": "ended", "kind": ended.kind, "exception": ended.exception, "held": self._is_over})
+
+    def _write(self, ended: ScriptExit) -> None:
+        """Nothing is recorded of a proof."""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -1,0 +1,67 @@
+"""The calls of the held script as a `CallGraph`: the child's half of the check that the patched text makes the proved calls.
+
+In: the recorder with its kept calls.  Out: `CallGraph`; its ids are those of the first run where that is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from advisor.capture.instrument.code_identity import spec_identity, traced_identity
+from advisor.capture.instrument.recorder import Recorder
+from advisor.capture.instrument.replay_log import KeptCall
+from advisor.model.call_graph import CallGraph, CallIdentity
+from advisor.model.recording import Call
+from advisor.replay.dataset_objects import is_dataset
+
+
+def recorded_graph(
+    recorder: Recorder, consumer: str, consumption: int = 0, first_ids: Mapping[str, str] | None = None
+) -> CallGraph:
+    """All calls so far. `first_ids`: this run's id -> the first run's, for calls that are numbered otherwise there."""
+    assert recorder.kept is not None
+    known = recorder.calls()
+    made = {call.id for call in known}
+    # What a public call makes inside itself follows from its arguments.
+    calls = sorted((call for call in known if call.made_by not in made), key=_number)
+    names = {call.id: call.id for call in calls}
+    if first_ids:
+        names = {call.id: first_ids.get(call.id, f"again_{call.id}") for call in calls}
+    identities = [_identity(recorder, call, names) for call in calls]
+    return CallGraph(tuple(identities), names.get(consumer, consumer), consumption)
+
+
+def _number(call: Call) -> int:
+    """Calls are kept in the order in which they ended; an outer call ends after those of its function."""
+    digits = call.id.rpartition("_")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _identity(recorder: Recorder, call: Call, names: Mapping[str, str]) -> CallIdentity:
+    kept = recorder.kept.calls.get(call.id) if recorder.kept is not None else None
+    arguments, given = ({}, ()) if recorder.kept is None else recorder.kept.identities.get(call.id, ({}, ()))
+    options = {name: repr(value) for name, value in call.options.items()}
+    if call.method == "with_options":
+        arguments, given = {}, ()
+    traced = input_spec = ""
+    with contextlib.suppress(Exception):  # private parts of TensorFlow: without them less is compared
+        if kept is not None:
+            traced, input_spec = traced_identity(kept.dataset), _input_spec(kept)
+    return CallIdentity(
+        id=names[call.id],
+        method=call.method,
+        inputs=tuple(names.get(call_id, call_id) for call_id in call.inputs),
+        arguments=arguments,
+        given=given,
+        options=options,
+        traced=traced,
+        input_spec=input_spec,
+        outer=None if call.nested_in is None else names.get(call.nested_in, call.nested_in),
+        line=call.site.line if call.site is not None else None,
+    )
+
+
+def _input_spec(kept: KeptCall) -> str:
+    values = [*kept.args, *kept.kwargs.values()]
+    return spec_identity(value for value in values if is_dataset(value) and value is not kept.dataset)

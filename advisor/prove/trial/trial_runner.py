@@ -1,0 +1,293 @@
+"""Trials in the script's own process: the dataset it is about to consume, made again with edits, compared and measured.
+
+In: the recorded calls, and what is to be tried.  Out: `Trial`s; run folders of edited pipelines.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.instrument.recorder import Recorder
+from advisor.host.machine import memory_bytes
+from advisor.model.finding import Edit, Safety
+from advisor.model.recording import INFINITE_CARDINALITY
+from advisor.model.units import format_bytes
+from advisor.predict.cache_size import MEMORY_SHARE
+from advisor.prove.trial.ab_benchmark import FILL_S, CannotMeasure, Measurement, Plan, Side, measure
+from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
+from advisor.prove.trial.element_digests import Bounds, collect
+from advisor.prove.trial.equivalence import Equivalence, Judgement
+from advisor.prove.trial.peak_memory import PeakMemory
+from advisor.prove.trial.sampled_streams import OriginalFails
+from advisor.prove.trial.sibling_datasets import companions
+from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial
+from advisor.replay.replay import Built, CannotReplay, Replay
+from advisor.rewrite.shared_calls import spread
+
+COMPARED_ELEMENTS = 2000
+"""Elements of one pass of the comparison, and ..."""
+COMPARED_S = 3.0
+"""... the longest time of the first pass, in seconds: the others take as many elements as that one."""
+COMPANION_ELEMENTS, COMPANION_S = 200, 1.0
+"""The same for another dataset that the same text makes: its speed is not at stake."""
+_LEAST_FILL_S, _LONGEST_TURNS_S = 5.0, 45.0
+"""However little is left of the budget, a trial that has begun may take so long to fill its caches, and for the fewest turns that
+say anything, s: all that it took until then would be for nothing otherwise."""
+_SAMPLED_ELEMENTS = 32
+_RESERVE = 1.1
+"""A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
+
+Report = Callable[[str, int, int | None], None]
+
+
+class Workbench:
+    """Serves one held dataset."""
+
+    def __init__(
+        self, recorder: Recorder, call_id: str, files: Path, report: Report, is_text_edited: bool = True
+    ) -> None:
+        """`files`: an empty folder of ours, for file caches. `is_text_edited`: a change of one call is one of its text, and so of
+        every dataset that this text makes.
+        """
+        self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
+        self._is_text_edited = is_text_edited
+        bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S, least=SMALLEST_SAMPLE)
+        self._equivalence = Equivalence(recorder, call_id, bounds, files)
+        self._number = 0
+
+    def try_fix(
+        self,
+        current: tuple[Edit, ...],
+        candidate: tuple[Edit, ...],
+        claimed: Safety,
+        predicted_memory_bytes: int | None,
+        budget_s: float,
+    ) -> Trial:
+        """See `ProofSession.try_fix`."""
+        deadline = time.monotonic() + budget_s
+        edits, current = self._spread((*current, *candidate)), self._spread(current)
+        try:
+            return self._try(edits, current, claimed, predicted_memory_bytes, deadline)
+        except CannotReplay as error:
+            return Trial(REFUSED, note=str(error), is_replayable=False)
+        except OriginalFails as error:
+            return Trial(REFUSED, note=f"The script's own pipeline fails: {error}.")
+
+    def _try(
+        self,
+        edits: tuple[Edit, ...],
+        current: tuple[Edit, ...],
+        claimed: Safety,
+        predicted_memory_bytes: int | None,
+        deadline: float,
+    ) -> Trial:
+        too_big = _too_big(predicted_memory_bytes)
+        if too_big:
+            return Trial(REFUSED, note=too_big)
+        self._report("comparing", 0, None)
+        judgement = self._equivalence.judge(edits)
+        trial = Trial(
+            REFUSED,
+            safety_seen=judgement.seen,
+            elements_compared=judgement.elements,
+            note=judgement.text,
+            is_undecided=bool(judgement.undecided),
+        )
+        if judgement.seen is None:
+            return trial
+        if not judgement.holds(claimed):
+            return replace(trial, verdict=BROKEN, is_undecided=False, note=_broken(judgement, claimed))
+        trial = self._with_companions(trial, edits, claimed)
+        if trial.verdict == BROKEN:
+            return trial
+        before, after = self._rebuild(current), self._rebuild(edits)
+        too_big = self._cache_too_big(after)
+        if too_big:
+            return replace(trial, note=too_big)
+        return self._measured(trial, before, after, deadline, predicted_memory_bytes or 0)
+
+    def _spread(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return spread(edits, {call.id: call for call in self._recorder.calls()}) if self._is_text_edited else edits
+
+    def _with_companions(self, trial: Trial, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
+        """The trial; `broken` if the claim does not hold for another dataset that the same text makes."""
+        if not self._is_text_edited:
+            return trial
+        unseen = []
+        for other in companions(self._recorder, self._call_id, edits):
+            self._report("comparing", 0, None)
+            bounds = Bounds(COMPANION_ELEMENTS, COMPANION_S, least=SMALLEST_SAMPLE)
+            try:
+                judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
+            except (CannotReplay, OriginalFails) as error:
+                unseen.append(f"{other.name} was not compared: {str(error).rstrip('.')}")
+                trial = replace(trial, is_undecided=True)
+                continue
+            if judgement.seen is not None and not judgement.holds(claimed):
+                note = f"The same text makes {other.name}. There: {_broken(judgement, claimed)}"
+                return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, is_undecided=False, note=note)
+            if judgement.seen is None or judgement.undecided:
+                unseen.append(f"The same text makes {other.name}. There: {judgement.text}")
+                trial = replace(trial, is_undecided=True)
+        return replace(trial, note=" ".join(_sentence(note) for note in (trial.note, *unseen) if note))
+
+    def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
+        plan = Plan(fill_s=max(_LEAST_FILL_S, min(FILL_S, deadline - time.monotonic())))
+        sides: list[Side] = []
+        peaks: list[int | None] = []
+        alone_bytes = 0
+        try:
+            for name, work in (("as it is", before), ("with the fix", after)):
+                _check_room(peaks, alone_bytes, predicted_bytes)
+                with PeakMemory() as memory:
+                    side = self._side(name, work, plan, is_edited=work is after)
+                    sides.append(side)
+                    side.prepare(lambda: self._report("warming up", len(sides), 2))
+                alone_bytes = alone_bytes or memory.start_bytes
+                peak = memory.peak_bytes  # less what the side before holds, as if only this one were there
+                peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
+            # What was spent on comparing and filling caches is spent: what comes after this trial has its own time.
+            left_s = deadline - time.monotonic()
+            plan = replace(plan, budget_s=left_s, longest_s=max(_LONGEST_TURNS_S, left_s))
+            result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
+        except CannotMeasure as error:
+            return _with_memory(replace(trial, note=_sentence(str(error))), peaks)
+        finally:
+            for side in sides:
+                side.close()
+        return _with_memory(_with_measurement(trial, result), peaks)
+
+    def _side(self, name: str, work: Replay, plan: Plan, is_edited: bool) -> Side:
+        """A side, whose caches are filled. The script's own need not be, and are not where they would not fit."""
+        caches = _caches(work)
+        fits = is_edited or not _too_big(_bytes_held(caches))
+        return Side(name, work.dataset(self._call_id), caches, plan, is_fill_needed=is_edited, fits=fits)
+
+    def _rebuild(self, edits: tuple[Edit, ...]) -> Replay:
+        self._number += 1
+        files = self._files / f"side{self._number}"
+        shutil.rmtree(self._files / f"side{self._number - 4}", ignore_errors=True)
+        files.mkdir(parents=True, exist_ok=True)
+        work = Replay(self._recorder, edits, files=files)
+        work.dataset(self._call_id)
+        return work
+
+    def _cache_too_big(self, work: Replay) -> str:
+        """Why the new caches do not fit together, from their own elements; empty if they do or nobody can know."""
+        new = [each for each in work.built if each.method == "cache" and self._recorder.call(each.id) is None]
+        return _too_big(_bytes_held([each.dataset for each in new if not each.is_inside]))
+
+    def profile(self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]]) -> None:
+        """See `ProofSession.profile`. Raises CannotReplay, CannotMeasure."""
+        from advisor.prove.trial.pipeline_profile import profile_pipeline
+
+        work = self._rebuild(self._spread(edits))
+        side = self._side("with the fixes", work, Plan(), is_edited=bool(edits))
+        self._report("profiling", 0, None)
+        side.prepare(lambda: self._report("warming up", 0, None))
+        side.close()
+        profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report)
+
+
+def _caches(work: Replay) -> list[Any]:
+    """The caches on the way to the dataset that become full in training too, inputs first.
+
+    Those inside functions cannot be filled beforehand. One that a `take` behind it leaves unfinished is thrown away at the end of
+    every epoch, so it must not be filled either.
+    """
+    repeats = {id(each.dataset) for each in work.built if each.method == "repeat"}
+    cut = {id(dataset) for each in work.built if _is_cutting(each) for dataset in _upstream(each.dataset, repeats)}
+    return [
+        each.dataset
+        for each in work.built
+        if each.method == "cache" and not each.is_inside and id(each.dataset) not in cut
+    ]
+
+
+def _bytes_held(caches: Sequence[Any]) -> int:
+    """Bytes of memory that these caches take once full, by a sample of their elements; those of unknown size are not counted."""
+    held = 0
+    for cache in caches:
+        count, inputs = int(cache.cardinality()), cache._inputs()
+        if count < 0 or not inputs or _is_on_disk(cache):
+            continue
+        sample = collect(inputs[0], Bounds(_SAMPLED_ELEMENTS, 5.0))
+        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * _RESERVE)
+    return held
+
+
+def _is_on_disk(cache: Any) -> bool:  # noqa: ANN401
+    """Whether a cache writes files. TensorFlow keeps the name in a private field; without it, memory is assumed."""
+    name = getattr(cache, "_filename", None)
+    return name is not None and bool(name.numpy())
+
+
+def _is_cutting(built: Built) -> bool:
+    """Whether it takes fewer elements than there are."""
+    if built.method not in ("take", "take_while") or built.is_inside or built.input is None:
+        return False
+    taken, whole = int(built.dataset.cardinality()), int(built.input.cardinality())
+    return built.method == "take_while" or whole == INFINITE_CARDINALITY or 0 <= taken < whole
+
+
+def _upstream(dataset: Any, repeats: set[int]) -> Iterator[Any]:  # noqa: ANN401
+    """Every dataset that feeds it, up to a repeat: what that reads comes to its end before what is taken does."""
+    for each in dataset._inputs():
+        if id(each) not in repeats:
+            yield each
+            yield from _upstream(each, repeats)
+
+
+def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: int) -> None:
+    """Raise CannotMeasure where the second side would not fit beside the first: it has the same buffers and what its fix adds."""
+    if not peaks or peaks[0] is None:
+        return
+    needed, free = max(0, peaks[0] - alone_bytes) + predicted_bytes, memory_bytes()[1]
+    if free and needed > MEMORY_SHARE * free:
+        raise CannotMeasure(
+            f"not measured: beside the pipeline as it is, the one with the fix would take about {format_bytes(needed)}, and of "
+            f"the {format_bytes(free)} of memory that are left only {MEMORY_SHARE:.0%} may be used"
+        )
+
+
+def _with_memory(trial: Trial, peaks: list[int | None]) -> Trial:
+    before, after = [*peaks, None, None][:2]
+    return replace(trial, memory_before_bytes=before, memory_after_bytes=after)
+
+
+def _with_measurement(trial: Trial, result: Measurement) -> Trial:
+    notes = [note for note in (result.note, trial.note) if note]
+    return replace(
+        trial,
+        verdict=result.verdict,
+        speedup=result.speedup,
+        rate_before=result.rate_before,
+        rate_after=result.rate_after,
+        turns=result.turns,
+        note=" ".join(notes),
+    )
+
+
+def _too_big(needed: int | None) -> str:
+    free = memory_bytes()[1]
+    if needed is None or not free or needed <= MEMORY_SHARE * free:
+        return ""
+    return (
+        f"Not tried: it would hold {format_bytes(needed)}, and of the {format_bytes(free)} of memory that are left "
+        f"only {MEMORY_SHARE:.0%} may be used."
+    )
+
+
+def _broken(judgement: Judgement, claimed: Safety) -> str:
+    seen = judgement.seen or Safety.CHANGES
+    why = f": {judgement.note}" if judgement.note and seen is Safety.CHANGES else ""
+    return f"Claimed to be {claimed}, but the elements show {seen}{why.rstrip('.')}."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "." if text else ""

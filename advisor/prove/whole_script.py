@@ -1,0 +1,248 @@
+"""The whole script with and without changes: whether there is time for it, when its window may open, and what it showed.
+
+In: the analysis of the script as it is, the changes, what is left of the budget.  Out: `EndToEnd`, or a note that says why not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
+from advisor.model.pipeline import Analysis
+from advisor.model.units import NS_PER_S, format_ns
+from advisor.prove.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
+from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, judged, without_last
+from advisor.prove.proposals import Proposals
+from advisor.prove.source_overlays import overlays
+from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
+from advisor.prove.text_check import TextCheck
+from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
+from advisor.rewrite.patch import CannotRewrite, Patch
+
+MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
+"""A run's window: so many steps, but no shorter or longer than this."""
+BUDGET_SHARE = 0.7
+"""At most this share of what is left of the budget is set aside: without trials there is nothing to prove."""
+SHUTDOWN_S = 2.0
+"""How long a stopped script takes to end, for the estimate: TensorFlow's threads and Python's exit handlers."""
+SETTLE_S = 3.0
+"""Warm-up of a run without new caches (`capture.window`: ten steps and two seconds), for the estimate."""
+_UNKNOWN_STEP_S = 0.1
+INJECTING_OPTIONS = (
+    "autotune.enabled",
+    "experimental_optimization.apply_default_optimizations",
+    "experimental_optimization.inject_prefetch",
+)
+"""Options under which tf.data puts a prefetch at the end by itself."""
+
+
+class WholeScript:
+    """Runs of one script by turns; counts them and keeps the notes."""
+
+    def __init__(
+        self,
+        request: CaptureRequest,
+        analysis: Analysis,
+        proposals: Proposals,
+        startup_s: float,
+        deadline: float,
+        on_progress: Callable[[Progress], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step.
+
+        `deadline`: an instant of `clock`, by which all runs have ended.
+        """
+        self._clock = clock
+        self.text_check: TextCheck | None = None
+        """Asked before a changed text is timed; it counts its runs itself."""
+        self._analysis, self._proposals = analysis, proposals
+        self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
+        seconds = request.seconds
+        if seconds is None and request.steps is None:
+            seconds = min(MAX_WINDOW_S, max(MIN_WINDOW_S, WINDOW_STEPS * self._step_s()))
+        self._request = replace(request, seconds=seconds)
+        self.runs = 0
+        self.notes: list[str] = []
+        self.method_of = {call.id: call.method for call in analysis.calls}
+
+    def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
+        """The script with `base` against the script with `candidate`.
+
+        None, with a note, if that cannot be done; `is_out_of_time`, with a note, if only the time for it is missing.
+        """
+        recording = self._analysis.recording
+        if recording is None or main_series(recording) is None:
+            self.notes.append(
+                "The whole script was not measured: its loop runs inside a tf.function, where steps do not show."
+            )
+            return None
+        patches = [self._proposals.patch(findings) if findings else Patch() for findings in (base, candidate)]
+        if isinstance(patches[0], CannotRewrite) or isinstance(patches[1], CannotRewrite):
+            return None
+        try:
+            warmup = self._warmup(candidate)
+        except UnknownEpoch:
+            self.notes.append(
+                "The whole script was not measured: a cache serves from the second epoch on, and how long the first one is "
+                "cannot be told."
+            )
+            return None
+        if not self._has_time(warmup):
+            return EndToEnd(REFUSED, is_out_of_time=True)
+        problem = self._problem_of_text(candidate, patches[1])
+        if problem:
+            return EndToEnd(BROKEN, note=problem, is_other_text=True)
+        with overlays(patches[0].files, patches[1].files) as (before, after):
+            whole = measure_end_to_end(
+                replace(self._request, warmup=warmup, overlay=before),
+                replace(self._request, warmup=warmup, overlay=after),
+                TURNS,
+                lambda progress: self._on_progress(replace(progress, text=f"{title}: {progress.text}")),
+                self._deadline,
+            )
+        self.runs += whole.runs
+        if whole.speedup is None and whole.note:
+            self.notes.append(whole.note)
+        return whole
+
+    def _problem_of_text(self, findings: Sequence[Finding], patch: Patch) -> str:
+        """Why the changed text is not what was proved; empty if it is, or if that cannot be told."""
+        if self.text_check is None:
+            return ""
+        edits = edits_of(findings, {call.id: call for call in self._analysis.calls})
+        verdict = self.text_check.check(edits, patch)
+        return verdict.note if verdict.is_broken else ""
+
+    def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
+        """What proving any of these fixes will probably take, s; 0 where that would eat up the budget."""
+        warmups = []
+        for finding in findings:
+            with suppress(UnknownEpoch, ValueError):
+                warmups.append(self._warmup([finding]) or 0)
+        need_s = 2 * TURNS * self._run_s(max(warmups, default=0))
+        return need_s if need_s <= BUDGET_SHARE * (self._deadline - self._clock()) else 0.0
+
+    def _has_time(self, warmup: int | None) -> bool:
+        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - self._clock())
+        if need_s <= left_s:
+            return True
+        filling = f", {warmup} steps of each to fill the cache" if warmup and warmup * self._step_s() > SETTLE_S else ""
+        left = f"{format_ns(left_s * NS_PER_S)} of the budget are left" if left_s >= 1 else "the budget is used up"
+        self.notes.append(
+            f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
+            f"{left}; a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer allows it."
+        )
+        return False
+
+    def _warmup(self, findings: Sequence[Finding]) -> int | None:
+        """Steps before the window: what the user set, but never before new caches are full."""
+        steady = steps_until_steady(
+            self._analysis, edits_of(findings, {call.id: call for call in self._analysis.calls})
+        )
+        return self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
+
+    def _run_s(self, warmup: int | None) -> float:
+        """What one run probably takes, s."""
+        window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS) * self._step_s()
+        return self._startup_s + max(SETTLE_S, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S
+
+    def _step_s(self) -> float:
+        steps = self._analysis.verdict.steps
+        return steps.mean_ns / NS_PER_S if steps is not None else _UNKNOWN_STEP_S
+
+
+def prove_on_script(
+    loop: LoopResult, script: WholeScript, is_asked: Callable[[Finding], bool] = lambda finding: False
+) -> tuple[LoopResult, EndToEnd | None]:
+    """What the pipeline alone cannot judge, one after the other; then all that is kept against the script as it is.
+
+    Returns the loop's result with what this adds to it, and the proof of all that is kept (None: nothing is, or it was not
+    measured). `is_asked`: as for `prove_fixes`.
+    """
+    whole: EndToEnd | None = None
+    for number, attempt in enumerate(loop.attempts):
+        if not needs_script(attempt, script.method_of):
+            continue
+        alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
+        if alone is None or alone.verdict == REFUSED:
+            continue
+        tried = _attempt_of(attempt, alone, is_asked)
+        attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
+        if tried.is_kept:
+            whole = alone if not loop.kept else None
+            loop = replace(loop, kept=(*loop.kept, tried.finding), total=None)
+        loop = replace(loop, attempts=attempts)
+    if loop.kept and whole is None:
+        whole = script.measure((), loop.kept, "all changes")
+    return _without_culprit(loop, whole, script)
+
+
+def _without_culprit(
+    loop: LoopResult, whole: EndToEnd | None, script: WholeScript
+) -> tuple[LoopResult, EndToEnd | None]:
+    """Where the script fails or is slower with all changes: without the latest ones, so that one does not cost the rest."""
+    while whole is not None and whole.verdict in (SLOWER, BROKEN) and len(loop.kept) > 1:
+        *rest, dropped = loop.kept
+        again = script.measure((), rest, f"without: {dropped.title}")
+        if again is None or again.verdict == REFUSED:
+            break
+        how = "the whole script is slower" if whole.verdict == SLOWER else "the whole script fails"
+        if whole.is_other_text:
+            how = "the changed text is not what was proved"
+        script.notes.append(f"{dropped.title} was taken back: with it {how}.")
+        loop, whole = without_last(loop), again
+    return loop, whole
+
+
+def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
+    """Whether only the whole script can tell: the dataset cannot be rebuilt with the fix, or all that it gives is work at the
+    same time as the training's, of which the pipeline alone has none.
+
+    `method_of`: the method of each recorded call, by its id.
+    """
+    trial, fix = attempt.trial, attempt.finding.fix
+    if trial.verdict == REFUSED:
+        return not trial.is_replayable
+    if fix is None or trial.verdict not in (SAME, SLOWER):
+        return False
+    return only_overlaps(fix) or (trial.verdict == SAME and only_leaves_a_buffer(fix, method_of))
+
+
+def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:
+    """Whether the fix only moves calls behind a shuffle: what was done before the first element is then done beside training."""
+    return bool(fix.edits) and all(
+        isinstance(edit, MoveAfter) and method_of.get(edit.after_id) == "shuffle" for edit in fix.edits
+    )
+
+
+def only_overlaps(fix: Fix) -> bool:
+    """Whether the fix adds a buffer at the end, or lets tf.data add one, and nothing else."""
+    return bool(fix.edits) and all(
+        (isinstance(edit, InsertAfter) and edit.method == "prefetch")
+        or (isinstance(edit, SetOption) and edit.option in INJECTING_OPTIONS)
+        for edit in fix.edits
+    )
+
+
+def _attempt_of(attempt: Attempt, alone: EndToEnd, is_asked: Callable[[Finding], bool]) -> Attempt:
+    compared = attempt.trial.safety_seen is not None
+    unseen = "" if compared else "; the elements were not compared"
+    undecided = attempt.trial.note if attempt.trial.is_undecided else ""
+    trial = Trial(
+        alone.verdict,
+        alone.speedup,
+        turns=min(len(alone.before), len(alone.after)),
+        safety_seen=attempt.trial.safety_seen,
+        elements_compared=attempt.trial.elements_compared,
+        memory_before_bytes=attempt.trial.memory_before_bytes,
+        memory_after_bytes=attempt.trial.memory_after_bytes,
+        note=" ".join(filter(None, (alone.note or f"Measured by running the whole script{unseen}.", undecided))),
+        is_undecided=attempt.trial.is_undecided or not compared,
+        is_replayable=attempt.trial.is_replayable,
+    )
+    return judged(attempt.finding, trial, is_asked, is_end_to_end=True)

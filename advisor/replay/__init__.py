@@ -1,0 +1,1 @@
+"""Recorded datasets made again, with edits, in the script's own process."""

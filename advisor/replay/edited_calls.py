@@ -1,0 +1,97 @@
+"""The recorded calls as they would have been recorded with the edits.
+
+In: a finished `Replay`.  Out: `Call`s: changed ones under their own ids, new ones under `inserted_id`, removed ones gone. So the
+profile of an edited pipeline is read like any other, and what is found in it names the calls of the script.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from advisor.capture.instrument.recorder import ID_ATTRIBUTE, Recorder
+from advisor.capture.instrument.value_summaries import describe, element_facts
+from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, Value
+from advisor.model.recording import Call, Scalar
+from advisor.replay.replay import Replay
+
+
+def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
+    """All recorded calls, edited."""
+    calls = {call.id: call for call in recorder.calls()}
+    links = {link.id: (anchor, link) for anchor, found in work.laid.behind.items() for link in found}
+    for built in work.built:
+        call = calls.get(built.id)
+        if call is None:
+            anchor, link = links[built.id]
+            call = _new_call(built.id, built.method, link.edit, calls.get(anchor))
+        spec, size, cardinality = element_facts(built.dataset)
+        if call.nested_in is not None:
+            cardinality = None
+        inputs = (_id(built.input),) if built.input is not None else tuple(work.output_id(i) for i in call.inputs)
+        calls[built.id] = replace(call, inputs=inputs, element_spec=spec, element_bytes=size, cardinality=cardinality)
+    for call_id in work.laid.arguments.keys() & calls.keys():
+        calls[call_id] = _with_arguments(calls[call_id], work.laid.arguments[call_id])
+    for call_id in work.laid.options.keys() & calls.keys():
+        options = {**calls[call_id].options, **{n: _scalar(v) for n, v in work.laid.options[call_id].items()}}
+        calls[call_id] = replace(calls[call_id], options={n: v for n, v in options.items() if v is not None})
+    _rewire_nested(calls, work)
+    moved = {link.id for _, link in links.values() if isinstance(link.edit, MoveAfter)}
+    return tuple(call for call in calls.values() if call.id not in work.laid.absent or call.id in moved)
+
+
+def _new_call(call_id: str, method: str, edit: InsertAfter | MoveAfter | SetOption, anchor: Call | None) -> Call:
+    arguments: dict[str, Scalar] = {}
+    options: dict[str, Scalar] = {}
+    if isinstance(edit, InsertAfter):
+        arguments = {name or f"arg{i}": _scalar(value) for i, (name, value) in enumerate(edit.arguments)}
+    elif isinstance(edit, SetOption):
+        options = {edit.option: _scalar(edit.value)}
+    if method == "prefetch" and "arg0" in arguments:
+        arguments["buffer_size"] = arguments.pop("arg0")
+    return Call(
+        id=call_id,
+        method=method,
+        site=anchor.site if anchor is not None else None,
+        arguments=arguments,
+        explicit=tuple(arguments),
+        nested_in=anchor.nested_in if anchor is not None else None,
+        options=options,
+        text=f".{method}(...)" if arguments or options else f".{method}()",
+    )
+
+
+def _with_arguments(call: Call, changed: dict[str, Value]) -> Call:
+    arguments = {**call.arguments, **{name: _scalar(value) for name, value in changed.items()}}
+    explicit = (*call.explicit, *(name for name in changed if name not in call.explicit))
+    return replace(call, arguments=arguments, explicit=explicit)
+
+
+def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
+    """Inside functions nothing is built by us: there the inputs follow from the edits."""
+    for anchor, found in work.laid.behind.items():
+        call = calls.get(anchor)
+        if call is None or call.nested_in is None or not found:
+            continue
+        ours = {link.id for link in found}
+        for other in list(calls.values()):
+            if other.id not in ours and other.nested_in == call.nested_in and anchor in other.inputs:
+                inputs = tuple(found[-1].id if i == anchor else i for i in other.inputs)
+                calls[other.id] = replace(other, inputs=inputs)
+    for gone in work.laid.absent & calls.keys():
+        call = calls[gone]
+        if call.nested_in is not None and call.inputs:
+            for other in list(calls.values()):
+                if gone in other.inputs:
+                    inputs = tuple(call.inputs[0] if i == gone else i for i in other.inputs)
+                    calls[other.id] = replace(other, inputs=inputs)
+
+
+def _scalar(value: Value) -> Scalar:
+    if isinstance(value, Code):
+        return -1 if value.text.endswith("AUTOTUNE") else describe(value.text)
+    return value
+
+
+def _id(dataset: Any) -> str:  # noqa: ANN401
+    return str(getattr(dataset, ID_ATTRIBUTE, ""))

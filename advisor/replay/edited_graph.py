@@ -1,0 +1,113 @@
+"""The calls that a patched script has to make: those of the script as it is, with the edits that were proved.
+
+In: the `CallGraph` of the script as it is, and the edits.  Out: another `CallGraph`; links stand where
+`advisor.replay.replay` puts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from advisor.model.call_graph import CallGraph, CallIdentity
+from advisor.model.call_parameters import POSITIONS
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, Value
+from advisor.replay.edited import EditedCalls, Link, lay_out
+
+_AUTOTUNE = "-1"
+"""Source: `dataset_ops.AUTOTUNE = -1`."""
+_LITERALS = ("True", "False", "None")
+
+
+def edited_graph(graph: CallGraph, edits: Sequence[Edit]) -> CallGraph:
+    """The graph with the edits; those of calls that it does not hold (made later in the run) are left out.
+
+    Raises CannotReplay for edits that contradict each other.
+    """
+    ids = {call.id for call in graph.calls}
+    known = tuple(edit for edit in edits if _is_known(edit, ids))
+    options = frozenset(call.id for call in graph.calls if call.method == "with_options")
+    return _Editing(graph, lay_out(known, options)).graph()
+
+
+def _is_known(edit: Edit, ids: set[str]) -> bool:
+    return edit.call_id in ids and (not isinstance(edit, MoveAfter) or edit.after_id in ids)
+
+
+class _Editing:
+    def __init__(self, graph: CallGraph, laid: EditedCalls) -> None:
+        self._graph, self._laid = graph, laid
+        self._calls = {call.id: call for call in graph.calls}
+
+    def graph(self) -> CallGraph:
+        """All calls, each once, in the order of the script as it is; links behind their call."""
+        calls: list[CallIdentity] = []
+        for call in self._graph.calls:
+            if call.id not in self._laid.absent:
+                inputs = tuple(self._place(input_id) for input_id in call.inputs)
+                calls.append(replace(self._own(call), inputs=inputs))
+            before = self._before(call.id)
+            for link in self._laid.behind.get(call.id, ()):
+                calls.append(self._linked(link, before, call))
+                before = link.id
+        return replace(self._graph, calls=tuple(calls), consumer=self._place(self._graph.consumer))
+
+    def _place(self, call_id: str) -> str:
+        """Id of the call or link whose dataset stands where that call's did."""
+        links = self._laid.behind.get(call_id)
+        return links[-1].id if links else self._before(call_id)
+
+    def _before(self, call_id: str) -> str:
+        """The same without the links behind it."""
+        if call_id not in self._laid.absent:
+            return call_id
+        inputs = self._calls[call_id].inputs
+        return self._place(inputs[0]) if inputs else call_id
+
+    def _own(self, call: CallIdentity) -> CallIdentity:
+        changed = {name: written(value) for name, value in self._laid.arguments.get(call.id, {}).items()}
+        options = {**call.options}
+        for name, value in self._laid.options.get(call.id, {}).items():
+            if value is None:
+                options.pop(name, None)
+            else:
+                options[name] = option_written(value)
+        return replace(call, arguments={**call.arguments, **changed}, options=options)
+
+    def _linked(self, link: Link, before: str, anchor: CallIdentity) -> CallIdentity:
+        edit = link.edit
+        if isinstance(edit, MoveAfter):
+            call = self._own(self._calls[link.id])
+            others = tuple(self._place(input_id) for input_id in call.inputs[1:])
+            return replace(call, inputs=(before, *others))
+        new = CallIdentity(link.id, "with_options", (before,), outer=anchor.outer, line=anchor.line, is_new=True)
+        if isinstance(edit, SetOption):
+            return replace(new, options={edit.option: option_written(edit.value)})
+        arguments = _named(edit) | {
+            name: written(value) for name, value in self._laid.arguments.get(link.id, {}).items()
+        }
+        return replace(new, method=edit.method, arguments=arguments, given=tuple(arguments))
+
+
+def _named(edit: InsertAfter) -> dict[str, str]:
+    names = POSITIONS.get(edit.method, ())
+    found = {}
+    for place, (name, value) in enumerate(edit.arguments):
+        found[name or (names[place] if place < len(names) else f"arg{place}")] = written(value)
+    return found
+
+
+def written(value: Value) -> str:
+    """A value of an edit as `advisor.capture.instrument.code_identity` describes it."""
+    if not isinstance(value, Code):
+        return repr(value)
+    name = value.text.rpartition(".")[2]
+    if name == "AUTOTUNE":
+        return _AUTOTUNE
+    return name if value.text in _LITERALS else ".".join(value.text.split(".")[-2:])
+
+
+def option_written(value: Value) -> str:
+    """The value of an option as `advisor.capture.instrument.value_summaries` does: enumerations by their bare name."""
+    is_name = isinstance(value, Code) and written(value) not in (_AUTOTUNE, *_LITERALS)
+    return repr(value.text.rpartition(".")[2]) if is_name and isinstance(value, Code) else written(value)

@@ -1,0 +1,322 @@
+"""A recorded dataset made again, with edits.
+
+In: the calls kept by the recorder and the `Edit`s.  Out: a new `tf.data.Dataset`, built in the script's own process by
+calling TensorFlow as the script did; `CannotReplay` names what stands in the way.
+
+Functions are traced again, in which the script's lookup tables, variables and other objects are captured as before. Calls made
+by such a function (inside `interleave`) or by another call (`from_generator`) meet the edits while that happens
+(`advisor.replay.inner_calls`).
+
+Seeds. An unseeded op gets its seed from TensorFlow's eager state when it is made. `AS_RECORDED` puts that state back to what it
+was before the recorded call, so that a script with `tf.random.set_seed` gets its own numbers again, and one without stays
+random. `TWIN` gives a script without a seed one that depends on the call alone: two replays then draw the same numbers, so that
+they can be compared element by element. A function that already is a `tf.function` keeps the seeds of its own earlier trace.
+
+A part that no edit touches is not built again but used as it is, if it holds no state that two users could disturb: no cache,
+no shuffle, nothing random, no function with side effects. File caches and snapshots go to a folder of ours, never to the
+script's, unless the script's own is complete.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.instrument.recorder import ID_ATTRIBUTE, Recorder, call_id_of
+from advisor.capture.instrument.replay_log import DATA_SOURCES, KeptCall, Seeds
+from advisor.model.errors import AdvisorError
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption
+from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_own_files
+from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
+from advisor.replay.dataset_options import changed_options
+from advisor.replay.edited import CannotReplay, Link, lay_out
+from advisor.replay.inner_calls import InnerCalls
+from advisor.replay.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
+from advisor.replay.upstream import Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One dataset of a replay: a recorded call made again, or a link behind one."""
+
+    id: str
+    method: str
+    input: Any
+    """The dataset it stands behind; None for sources and calls with several inputs."""
+    dataset: Any
+    is_new: bool
+    """False: the recorded object itself."""
+    is_inside: bool = False
+    """Made inside a function while that was traced: no dataset that could be iterated from outside."""
+
+
+def replay(
+    recorder: Recorder, call_id: str, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
+) -> Any:  # noqa: ANN401
+    """The dataset that `call_id` made, with the edits. Raises CannotReplay; see `Replay` for the arguments."""
+    return Replay(recorder, edits, seeding, files).dataset(call_id)
+
+
+class Replay:
+    """One rebuilding; every call is made at most once."""
+
+    def __init__(
+        self, recorder: Recorder, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
+    ) -> None:
+        """`recorder` must have kept its calls and be closed. `files` is where file caches of the replay go; without it a
+        pipeline that writes one cannot be replayed.
+        """
+        import tensorflow as tf
+
+        if recorder.kept is None:
+            raise CannotReplay("The dataset", "its calls were not kept")
+        self._tf = tf
+        self._recorder, self._kept, self._files = recorder, recorder.kept, files
+        self._edits, self._seeding = edits, seeding
+        options = frozenset(c.id for c in self._kept.calls.values() if c.method == "with_options")
+        self.laid = lay_out(edits, options)
+        self._upstream = Upstream(recorder, self._kept, self.laid.targets)
+        self._done: dict[str, Any] = {}
+        self._building: set[str] = set()
+        self._seen: set[int] = set()
+        """Places of the edits that have been applied."""
+        self._inner = InnerCalls(recorder, self._kept, self.laid, self)
+        self.built: list[Built] = []
+        """In the order in which they were built, inputs first; of those inside functions only the links."""
+
+    def dataset(self, call_id: str) -> Any:  # noqa: ANN401
+        """The dataset that stands where that call made its own, links behind it included.
+
+        Raises CannotReplay, also where an edit concerns a call that this dataset does not come from.
+        """
+        try:
+            with self._tf.init_scope(), self._recorder.paused():
+                dataset = self._at(call_id)
+        except RecursionError:
+            raise CannotReplay(self.name(call_id), "its chain of calls is too long") from None
+        missing = [n for n in range(len(self._edits)) if n not in self._seen and not self._has_twin(n)]
+        if missing:
+            call = self._edits[missing[0]].call_id
+            raise CannotReplay(
+                self.name(call), "the dataset does not come from this call, or only through a function that holds it"
+            )
+        return dataset
+
+    def output_id(self, call_id: str) -> str:
+        """Id of the call or link that now makes what stands in the place of that call's dataset."""
+        return str(getattr(self._done.get(call_id), ID_ATTRIBUTE, call_id))
+
+    def _has_twin(self, number: int) -> bool:
+        """Whether the same edit was applied to another dataset that the same text makes (a helper called twice)."""
+        edit = self._edits[number]
+        call = self._recorder.call(edit.call_id)
+        for other in (self._edits[n] for n in self._seen):
+            known = self._recorder.call(other.call_id)
+            if (
+                type(other) is type(edit)
+                and call is not None
+                and known is not None
+                and known.site is not None
+                and (known.site, known.method) == (call.site, call.method)
+            ):
+                return True
+        return False
+
+    # -- recorded calls
+
+    def _at(self, call_id: str) -> Any:  # noqa: ANN401
+        if call_id in self._done:
+            return self._done[call_id]
+        kept = self._kept.calls.get(call_id)
+        if kept is None:
+            raise CannotReplay(call_id, "it was not recorded")
+        if kept.parent in self._kept.calls:
+            raise CannotReplay(self.name(call_id), f"it was made inside {self.name(kept.parent or '')}")
+        self._building.add(call_id)
+        dataset = self._own(kept)
+        for link in self.laid.behind.get(call_id, ()):
+            dataset = self.link(link, dataset)
+        self._building.discard(call_id)
+        self.note(call_id)
+        self._done[call_id] = dataset
+        return dataset
+
+    def _own(self, kept: KeptCall) -> Any:  # noqa: ANN401
+        if kept.id in self.laid.absent:
+            return self._input(kept)
+        if kept.method in DATA_SOURCES or (not self._upstream.is_touched(kept.id) and self._upstream.is_free(kept.id)):
+            if kept.id in self.laid.arguments:
+                raise CannotReplay(self.name(kept.id), "the data given to it is not kept")
+            self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
+            return kept.dataset
+        input_dataset = None
+        if kept.args and not kept.is_constructor and is_dataset(kept.args[0]):
+            input_dataset = self._swap(kept.args[0])
+        return self._call(kept, input_dataset)
+
+    def _input(self, kept: KeptCall) -> Any:  # noqa: ANN401
+        if kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
+            raise CannotReplay(self.name(kept.id), "it is no link of a chain, so it cannot be taken out")
+        return self._swap(kept.args[0])
+
+    def _call(self, kept: KeptCall, input_dataset: Any) -> Any:  # noqa: ANN401
+        """Make the call again, its datasets and edited arguments exchanged."""
+        if input_dataset is None:
+            args = kept.args[1:] if kept.is_constructor else kept.args
+            args = tuple(self._swap(value) for value in args)
+        else:
+            args = (input_dataset, *(self._swap(value) for value in kept.args[1:]))
+        kwargs = {name: self._swap(value) for name, value in kept.kwargs.items()}
+        made = None
+        if kept.is_constructor:
+            cls = type(kept.args[0])
+            made = object.__new__(cls)
+            args = (made, *args)
+        args, kwargs = self.changed(kept.id, kept.original, args, kwargs)
+        args, kwargs = self.with_files(
+            kept.id, kept.method, kept.original, args, kwargs, self._upstream.is_touched(kept.id)
+        )
+        if kept.id in self.laid.options:
+            args, kwargs = self._with_options(kept, args, kwargs)
+        with eager_seeds(self._seeding, kept.seeds, kept.id), self._inner.inside(kept.id, made):
+            result = self._try(self.name(kept.id), kept.original, args, kwargs)
+        dataset = made if kept.is_constructor else result
+        mark(dataset, kept.id)
+        self._note_built(kept.id, kept.method, input_dataset, dataset)
+        return dataset
+
+    @staticmethod
+    def _try(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        try:
+            return function(*args, **kwargs)
+        except AdvisorError:
+            raise
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+            text = lines[-1] if type(error).__name__ in lines[-1] else f"{type(error).__name__}: {lines[-1]}"
+            raise CannotReplay(name, text[:300].rstrip(".")) from error  # AutoGraph puts the error itself last
+
+    def _swap(self, value: Any, depth: int = 4) -> Any:  # noqa: ANN401
+        """`value` with its recorded datasets replaced by rebuilt ones."""
+        if is_dataset(value):
+            call_id = getattr(value, ID_ATTRIBUTE, None)
+            if call_id is not None:
+                return self._at(call_id)
+            nearest = call_id_of(value)
+            if nearest is not None and self._upstream.is_touched(nearest):
+                raise CannotReplay(f"A {type(value).__name__}", "it was made by a call that is not recorded")
+            return value
+        if depth and isinstance(value, (list, tuple)) and any(has_dataset(item, depth) for item in value):
+            items = [self._swap(item, depth - 1) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if depth and isinstance(value, dict) and any(has_dataset(item, depth) for item in value.values()):
+            return type(value)((key, self._swap(item, depth - 1)) for key, item in value.items())
+        return value
+
+    def captured(self, value: Any) -> Any:  # noqa: ANN401
+        """What a function uses; a dataset from outside is rebuilt if an edit concerns it."""
+        if not is_dataset(value):
+            return value
+        call_id = getattr(value, ID_ATTRIBUTE, None)
+        kept = self._kept.calls.get(call_id) if isinstance(call_id, str) else None
+        if kept is None or kept.dataset is not value or kept.id in self._building:
+            return value  # one of ours, or the one that is being built
+        if kept.parent in self._kept.calls or not self._upstream.is_touched(kept.id):
+            return value
+        with self._tf.init_scope(), self._recorder.paused():
+            return self._at(kept.id)
+
+    # -- links
+
+    def link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
+        """The dataset with that link behind it."""
+        edit = link.edit
+        if isinstance(edit, MoveAfter):
+            kept = self._kept.calls.get(link.id)
+            if kept is None or kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
+                raise CannotReplay(self.name(link.id), "it is no link of a chain, so it cannot be moved")
+            result = self._call(kept, dataset)
+            self.note(link.id)
+        elif isinstance(edit, SetOption):
+            options = changed_options(self._tf.data.Options(), {edit.option: value_of(edit.value, self._tf)})
+            with self._inner.inside(link.id, None):
+                result = dataset.with_options(options, name=link.id)
+            mark(result, link.id)
+            self._note_built(link.id, "with_options", dataset, result)
+        else:
+            result = self._insert(link.id, edit, dataset)
+            self._note_built(link.id, edit.method, dataset, result)
+            self.note(link.id)
+        self._seen.add(link.number)
+        return result
+
+    def _insert(self, link_id: str, edit: InsertAfter, dataset: Any) -> Any:  # noqa: ANN401
+        method = getattr(type(dataset), edit.method, None)
+        if method is None:
+            raise CannotReplay(f".{edit.method}()", "datasets have no such method")
+        args = (dataset, *(value_of(value, self._tf) for name, value in edit.arguments if not name))
+        kwargs = {name: value_of(value, self._tf) for name, value in edit.arguments if name}
+        if "name" in inspect.signature(method).parameters:
+            kwargs.setdefault("name", link_id)
+        args, kwargs = self.changed(link_id, method, args, kwargs)
+        args, kwargs = self.with_files(link_id, edit.method, method, args, kwargs, is_touched=True)
+        with eager_seeds(self._seeding, self._anchor_seeds(edit.call_id), link_id), self._inner.inside(link_id, None):
+            result = self._try(f".{edit.method}()", method, args, kwargs)
+        mark(result, link_id)
+        return result
+
+    def _anchor_seeds(self, call_id: str) -> Seeds:
+        kept = self._kept.calls.get(call_id)
+        return kept.seeds if kept is not None else Seeds(None, None)
+
+    # -- arguments
+
+    def changed(
+        self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Arguments:
+        """The arguments with those of the SetArgument edits."""
+        edited = self.laid.arguments.get(call_id, {})
+        changes = {name: value_of(value, self._tf) for name, value in edited.items()}
+        return with_changes(self.name(call_id), function, args, kwargs, changes)
+
+    def _with_options(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        changes = {name: value_of(value, self._tf) for name, value in self.laid.options[kept.id].items()}
+        if len(args) > 1:
+            return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
+        return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}
+
+    def with_files(
+        self,
+        call_id: str,
+        method: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_touched: bool,
+    ) -> Arguments:
+        """The arguments with files of ours in place of the script's (`with_own_files`)."""
+        own = None if self._files is None else self._files / call_id
+        return with_own_files(self.name(call_id), method, function, args, kwargs, own, is_touched)
+
+    # -- what is known of a call
+
+    def _note_built(self, call_id: str, method: str, input_dataset: Any, dataset: Any) -> None:  # noqa: ANN401
+        is_inside = not self._tf.executing_eagerly()
+        self.built.append(Built(call_id, method, input_dataset, dataset, is_new=True, is_inside=is_inside))
+
+    def note(self, call_id: str) -> None:
+        """The edits of that call or link have been applied."""
+        self._seen.update(self.laid.numbers.get(call_id, ()))
+
+    def name(self, call_id: str) -> str:
+        """The call for people."""
+        call = self._recorder.call(call_id)
+        if call is None:
+            return call_id
+        return f"{call.method} at line {call.site.line}" if call.site is not None else call.method
+
+
+__all__ = ["AS_RECORDED", "OTHER", "TWIN", "Built", "CannotReplay", "Replay", "replay"]

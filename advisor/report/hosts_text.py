@@ -1,0 +1,144 @@
+"""What a report says of several hosts, and of a profile without a recording: tables and lines, and their JSON.
+
+In: a `HostComparison`, or pipelines.  Out: rich tables, text, plain dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from advisor.model import units
+from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.model.run_hosts import HostComparison, HostSummary
+from advisor.report.places import clean
+
+WIDE = 90
+"""Columns from which all columns of the table fit."""
+MAX_HOSTS = 12
+"""Rows: the most input-bound hosts, which stand first, and every straggler; report.json has all."""
+MAX_PIPELINES = 3
+MAX_ITERATORS = 12
+MAX_PARAMETERS = 8
+_UNTOLD = frozenset({"autotune", "interleave_depth", "autotune_mode", "use_unbounded_threadpool", "warm_start"})
+"""Parameters that say nothing to a reader who sees the others."""
+
+
+def hosts_table(comparison: HostComparison, console: Console) -> Table:
+    """One row per host, the most input-bound first; behind a straggler's wait what it waits longer than the median host."""
+    is_wide = console.width >= WIDE
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("host", overflow="fold")
+    table.add_column("wait share", justify="right", no_wrap=True)
+    table.add_column("wait per step", justify="right", no_wrap=True)
+    if is_wide:
+        for title in ("step (median)", "steps", "elements/s"):
+            table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("waits for", overflow="fold")
+    for host in _shown(comparison):
+        table.add_row(*_row(host, is_wide), style="bold" if host.is_straggler else "")
+    return table
+
+
+def host_sentences(comparison: HostComparison) -> list[str]:
+    """Stragglers, differences, services, and how many hosts the table leaves out."""
+    said = [*comparison.stragglers, *comparison.differences, *comparison.services]
+    if len(_shown(comparison)) < len(comparison.hosts):
+        said.append(f"{units.format_count(len(comparison.hosts))} hosts in all; report.json holds every one")
+    return said
+
+
+def iterator_lines(analysis: Analysis) -> list[str]:
+    """Every iterator by its long name with its parameters, for profiles that know no calls; the main pipeline first, of several
+    hosts those of its host."""
+    lines: list[str] = []
+    main = analysis.main
+    of_host = [p for p in analysis.pipelines if analysis.hosts is None or main is None or p.host == main.host]
+    pipelines = sorted(of_host, key=lambda pipeline: not pipeline.is_main)
+    for pipeline in pipelines[:MAX_PIPELINES]:
+        shown = pipeline.iterators[:MAX_ITERATORS]
+        lines += [_iterator_line(iterator, pipeline) for iterator in shown]
+        if len(shown) < len(pipeline.iterators):
+            lines.append(
+                f"{units.format_count(len(pipeline.iterators) - len(shown))} more of {pipeline.root.long_name}"
+            )
+    if len(pipelines) > MAX_PIPELINES:
+        lines.append(f"{units.format_count(len(pipelines))} pipelines in all; report.json holds every one")
+    return lines
+
+
+def hosts_to_dict(comparison: HostComparison) -> dict[str, object]:
+    """The comparison in the names of report.json."""
+    return {
+        "do_step_together": comparison.do_step_together,
+        "stragglers": list(comparison.stragglers),
+        "differences": list(comparison.differences),
+        "services": list(comparison.services),
+        "hosts": [
+            {
+                "hostname": host.hostname,
+                "path": host.path,
+                "num_pipelines": host.num_pipelines,
+                "pipeline_id": host.pipeline_id,
+                "steps": host.steps,
+                "step_median_ns": host.step_median_ns,
+                "input_wait_share": host.input_wait_share,
+                "wait_per_step_ns": host.wait_per_step_ns,
+                "elements_per_s": host.elements_per_s,
+                "bottleneck": host.bottleneck,
+                "bottleneck_share": host.bottleneck_share,
+                "is_straggler": host.is_straggler,
+                "excess_wait_ns": host.excess_wait_ns,
+                "is_data_service_worker": host.is_data_service_worker,
+            }
+            for host in comparison.hosts
+        ],
+    }
+
+
+def _shown(comparison: HostComparison) -> list[HostSummary]:
+    return [host for place, host in enumerate(comparison.hosts) if place < MAX_HOSTS or host.is_straggler]
+
+
+def _row(host: HostSummary, is_wide: bool) -> Iterable[Text]:
+    yield Text(clean(host.hostname) + (" (straggler)" if host.is_straggler else ""))
+    if host.is_data_service_worker:
+        yield Text("data service worker", "dim")
+    elif host.input_wait_share is None:
+        yield Text("no whole step" if host.pipeline_id else "no pipeline", "dim")
+    else:
+        yield Text(units.format_share(host.input_wait_share))
+    excess = f" (+{units.format_ns(host.excess_wait_ns)})" if host.is_straggler else ""
+    yield Text("" if host.wait_per_step_ns is None else units.format_ns(host.wait_per_step_ns) + excess)
+    if is_wide:
+        yield Text("" if host.step_median_ns is None else units.format_ns(host.step_median_ns))
+        yield Text(units.format_count(host.steps) if host.steps else "")
+        yield Text("" if host.elements_per_s is None else units.format_rate(host.elements_per_s, "").removesuffix("/s"))
+    share = "" if host.bottleneck_share is None else f" {units.format_share(host.bottleneck_share)}"
+    yield Text(f"{clean(host.bottleneck)}{share}" if host.bottleneck else "")
+
+
+def _iterator_line(iterator: Iterator, pipeline: Pipeline) -> str:
+    facts = [f"{name} {_told(name, iterator)}" for name in iterator.parameters if name not in _UNTOLD][:MAX_PARAMETERS]
+    if iterator.num_calls:
+        facts.insert(0, units.format_many(iterator.num_calls, "call"))
+    if iterator.is_upstream_unseen:
+        facts.append("what feeds it was not seen")
+    device = " on a device" if pipeline.is_device and iterator.parent_id is None else ""
+    return f"{iterator.long_name}{device}: {', '.join(facts) or 'nothing told'}"
+
+
+def _told(name: str, iterator: Iterator) -> str:
+    value = iterator.parameters[name]
+    text = (
+        str(value).lower()
+        if isinstance(value, bool)
+        else units.format_count(value)
+        if isinstance(value, int)
+        else str(value)
+    )
+    is_chosen = iterator.is_autotuned and name in ("parallelism", "buffer_limit")
+    return f"{text} (AUTOTUNE chose it)" if is_chosen else text

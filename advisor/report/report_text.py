@@ -1,0 +1,286 @@
+"""The report for people: what is read first stands first.
+
+In: a `Report` and a rich console.  Out: lines on that console. Nothing is computed here: figures come from the model and are
+written by `advisor.model.units`; every name passes `places.clean`.
+
+    verdict -> bottleneck with its line -> where the wait comes from -> what tf.data already did -> what to change -> notes
+    -> other pipelines -> warnings -> what was measured
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from advisor.model import units
+from advisor.model.finding import Finding, Safety
+from advisor.model.long_lines import shorten_line
+from advisor.model.outcome import Report
+from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
+from advisor.model.recording import Host
+from advisor.report.blame import blame_table
+from advisor.report.hosts_text import host_sentences, hosts_table, iterator_lines
+from advisor.report.lines import print_lines
+from advisor.report.places import clean, display_path, iterator_text, place, source_line
+
+MAX_OTHER_PIPELINES = 5
+MAX_WARNINGS = 10
+"""More of either says nothing more to a reader; report.json holds all."""
+MIN_WAIT_SHARE = 0.05
+"""A step that waits for less is not input-bound. Source: XProf's threshold."""
+MIN_BYTES = 1 << 20
+"""Less memory than this is not worth a word beside a training run."""
+
+_SAFETY = {
+    Safety.EXACT: "the same elements in the same order",
+    Safety.RERANDOMIZED: "random ops draw other numbers of the same distribution",
+    Safety.REORDERED: "the same elements in another order",
+    Safety.NUMERICS: "training arithmetic or schedule changes",
+    Safety.CHANGES: "different data: never applied by this tool",
+}
+_RESOURCES = {
+    "cpu": "All cores are busy",
+    "gil": "Python's lock is the limit",
+    "disk": "The disk is the limit",
+}
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print the report on `console`; a healthy pipeline gets two lines."""
+    analysis = report.analysis
+    main, is_bound = analysis.main, analysis.verdict.is_input_bound
+    print_lines(console, _headline(analysis))
+    if main is not None and (is_bound or _waits_in_few_steps(analysis)):
+        _print_bottleneck(main, console)
+        if any(iterator.blame_ns for iterator in main.iterators):
+            _section(console, "Where the wait comes from", [blame_table(main, console)])
+        _list(console, "Already done by tf.data", main.already_done)
+    if main is not None and analysis.verdict.level != "none":
+        _list(console, "Not seen", main.notes)
+    if analysis.hosts is not None:
+        _section(console, "Hosts", [hosts_table(analysis.hosts, console)])
+        _list(console, "Between hosts", host_sentences(analysis.hosts))
+    if report.findings:
+        _print_findings(report, console)
+    below = {
+        "Not proposed": report.notes if is_bound else (),
+        "Other pipelines": _other_pipelines(analysis) if is_bound else (),
+        "Input pipelines seen": _chains(analysis) if analysis.verdict.level == "unknown" else (),
+        "Iterators": iterator_lines(analysis) if _is_bare(analysis) else (),
+        "Rules that failed": [f"{error.rule}: {error.message}" for error in report.rule_errors],
+        "Warnings": _warnings(report),
+    }
+    for title, lines in below.items():
+        _list(console, title, lines)
+    if is_bound or report.findings or any(below.values()):
+        console.print()
+    print_lines(console, Text(_measured(report), "dim"))
+    if report.run_folder:
+        label = clean(display_path(report.run_folder))
+        console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
+
+
+def _waits_in_few_steps(analysis: Analysis) -> bool:
+    """Whether the steps are too few for a verdict, and waited for input all the same: then the reader wants to know for what."""
+    verdict = analysis.verdict
+    return verdict.level == "unknown" and (verdict.input_wait_share or 0.0) >= MIN_WAIT_SHARE
+
+
+def _is_bare(analysis: Analysis) -> bool:
+    """Whether long names are all there is to tell iterators by."""
+    has_lines = any(call.site for call in analysis.calls)
+    return not has_lines and analysis.recording is None and analysis.verdict.level != "none"
+
+
+def _headline(analysis: Analysis) -> Text:
+    verdict = analysis.verdict
+    style = {"high": "bold red", "moderate": "bold yellow", "none": "bold green"}.get(verdict.level, "bold")
+    return Text(clean(verdict.sentence), style)
+
+
+def _print_bottleneck(pipeline: Pipeline, console: Console) -> None:
+    bottleneck = pipeline.bottleneck
+    if bottleneck is None:
+        return
+    iterator = pipeline.iterator(bottleneck.iterator_id)
+    share = units.format_share(bottleneck.blame_share)
+    lines: list[RenderableType] = [
+        Text.assemble(iterator_text(iterator), f"  {share} of the wait", (f", runs as {clean(iterator.name)}", "dim"))
+    ]
+    call = iterator.main_call
+    line = source_line(call) if call else None
+    if call and call.site and line:
+        lines.append(Text.assemble((f"{call.site.line} | ", "dim"), line))
+    resource = _RESOURCES.get(bottleneck.resource)
+    why = f"{resource}: {bottleneck.why}" if resource and bottleneck.why else resource or bottleneck.why
+    lines += [Text(clean(text)) for text in (why, _classic(pipeline, bottleneck)) if text]
+    _section(console, "Bottleneck", lines)
+
+
+def _classic(pipeline: Pipeline, bottleneck: Bottleneck) -> str:
+    """What the profiler guide's own definition names, where that differs."""
+    if bottleneck.classic_iterator_id is None:
+        return ""
+    if bottleneck.classic_why:
+        return bottleneck.classic_why
+    name = pipeline.iterator(bottleneck.classic_iterator_id).name
+    return f"The profiler guide's definition (self time of the slowest call) would name {name}."
+
+
+def _print_findings(report: Report, console: Console) -> None:
+    _section(console, "What to change", [])
+    for number, finding in enumerate(report.findings, 1):
+        if number > 1:
+            console.print()
+        print_lines(console, _title(number, finding), indent=2)
+        for item in _details(finding):
+            print_lines(console, item, indent=5)
+    plan = report.outlook.plan if report.outlook is not None else None
+    if plan is not None:
+        console.print()
+        print_lines(console, Text(clean(plan.sentence)), indent=2)
+
+
+def _title(number: int, finding: Finding) -> Text:
+    gain = finding.prediction
+    text = Text.assemble((f"{number}. ", "bold"), (clean(finding.title), "bold"))
+    if gain is not None:
+        text.append(f"  predicted {units.format_range(gain.value, gain.low, gain.high)}", "green")
+    return text
+
+
+def _details(finding: Finding) -> Iterable[RenderableType]:
+    if finding.site is not None:
+        yield place(finding.site)
+    yield Text(clean(finding.because))
+    if finding.evidence:
+        facts = (
+            f"{fact.name.replace('_', ' ')} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence
+        )
+        yield Text(clean("; ".join(facts)), "dim")
+    if finding.diff:
+        yield _diff(finding.diff)
+    yield Text(_effect(finding), "dim")
+
+
+def _effect(finding: Finding) -> str:
+    """What the change does to the data and to memory, and where its page is."""
+    if finding.fix is None:
+        safety = "Advice only."
+    else:
+        safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
+        if finding.fix.assumptions:
+            safety += f" `advisor fix` tries it only with --only {clean(finding.rule)}: it rests on an assumption."
+        safety += "" if finding.fix.is_provable else " `advisor fix` leaves it to you: it makes no step faster."
+    memory = ""
+    if finding.memory_bytes is not None and finding.memory_bytes >= MIN_BYTES:
+        memory = f" Memory: {units.format_bytes(finding.memory_bytes)} more."
+    return f"{safety}{memory} Page: advisor explain {clean(finding.rule)}"
+
+
+def _diff(diff: str) -> Text:
+    """The changed lines alone; the file stands above."""
+    text = Text(overflow="fold")
+    lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
+    for number, line in enumerate(lines):
+        text.append(("\n" if number else "") + clean(shorten_line(line)), "green" if line.startswith("+") else "red")
+    return text
+
+
+def _chains(analysis: Analysis) -> list[str]:
+    """Every pipeline from its sources to its root, for profiles that allow no verdict."""
+    chains = [chain for pipeline in analysis.pipelines for chain in _chains_of(pipeline)]
+    if len(chains) > MAX_OTHER_PIPELINES:
+        return [*chains[:MAX_OTHER_PIPELINES], "more of them stand in report.json (--json)"]
+    return chains
+
+
+def _chains_of(pipeline: Pipeline) -> Iterable[str]:
+    for leaf in pipeline.iterators:
+        if pipeline.inputs(leaf):
+            continue
+        names, above = [leaf.name], pipeline.parent(leaf)
+        while above is not None:
+            names.append(above.name)
+            above = pipeline.parent(above)
+        yield " -> ".join(names)
+
+
+def _other_pipelines(analysis: Analysis) -> list[str]:
+    others = [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
+    if analysis.hosts is not None and analysis.main is not None:  # the other hosts' stand in their table
+        others = [pipeline for pipeline in others if pipeline.host == analysis.main.host]
+    lines = []
+    for pipeline in others[:MAX_OTHER_PIPELINES]:
+        site = pipeline.consumer.site if pipeline.consumer else None
+        where = f"{display_path(site.file)}:{site.line}" if site else f"{pipeline.host} {pipeline.root.long_name}"
+        kind = f" ({pipeline.consumer.kind})" if pipeline.consumer else ""
+        rate = units.format_rate(pipeline.elements_per_s) if pipeline.span_ns else "no whole step in the window"
+        wait = (
+            "for consumers elsewhere" if pipeline.serves_elements else f"{units.format_share(pipeline.wait_share)} wait"
+        )
+        lines.append(f"{where}{kind}: {rate}, {wait}")
+    if len(others) > MAX_OTHER_PIPELINES:
+        lines.append(f"{units.format_count(len(others))} pipelines in all; report.json holds every one")
+    return lines
+
+
+def _warnings(report: Report) -> list[str]:
+    found = list(dict.fromkeys((*report.analysis.warnings, *report.warnings)))
+    if len(found) > MAX_WARNINGS:
+        return [*found[:MAX_WARNINGS], f"{units.format_count(len(found))} warnings in all; report.json holds every one"]
+    return found
+
+
+def _measured(report: Report) -> str:
+    """What the figures rest on, in one or two sentences."""
+    analysis = report.analysis
+    recording, steps = analysis.recording, analysis.verdict.steps
+    window = recording.window if recording else None
+    parts = []
+    if steps is not None:
+        parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(steps.median_ns)} (median)")
+    if window is not None:
+        warmup = units.format_many(window.warmup_steps, "warm-up step")
+        if window.plain_steps:
+            plain = units.format_span(window.plain_start_ns, window.plain_end_ns)
+            parts.append(f"timed for {plain} without the profiler after {warmup}")
+            change = ""
+            if analysis.profiling_overhead is not None:
+                change = f" (steps {units.format_change(analysis.profiling_overhead)})"
+            parts.append(f"then profiled for {units.format_span(window.start_ns, window.end_ns)}{change}")
+        else:
+            parts.append(f"profiled for {units.format_span(window.start_ns, window.end_ns)} after {warmup}")
+    if report.silenced:
+        parts.append(f"{units.format_many(report.silenced, 'finding')} silenced")
+    sentences = [f"Measured: {', '.join(parts)}."] if parts else []
+    if recording is None:
+        sentences.append(f"Read: {analysis.target}.")
+    if analysis.host is not None:
+        sentences.append(f"Machine: {', '.join(_machine(analysis.host))}.")
+    return clean(" ".join(sentences))
+
+
+def _machine(host: Host) -> Iterable[str]:
+    if host.tensorflow_version:
+        yield f"TensorFlow {host.tensorflow_version}"
+    yield f"{units.format_count(host.cores)} cores"
+    if host.disk_read_bytes_per_s:
+        yield f"disk {units.format_bytes(host.disk_read_bytes_per_s)}/s (by reading from your files)"
+    for accelerator in host.accelerators:
+        yield accelerator.name
+
+
+def _section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
+    console.print()
+    print_lines(console, Text(title, "bold underline"))
+    for item in content:
+        print_lines(console, item, indent=2)
+
+
+def _list(console: Console, title: str, lines: Iterable[str]) -> None:
+    items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
+    if items:
+        _section(console, title, items)

@@ -1,0 +1,1 @@
+"""Changed files written, and restored byte for byte."""

@@ -1,0 +1,93 @@
+"""Which run folder holds the backup of a file: how `--undo SCRIPT` finds its way back.
+
+In: paths of changed files.  Out: a small file per path below the user's state folder, which lists run folders, the last change
+last. Losing it costs nothing but the need to name the run folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from advisor.rewrite.apply.journal import write_synced
+
+
+def add(files: Sequence[Path], run_folder: Path) -> None:
+    """Remember that the run folder holds what these files were before.
+
+    Raises OSError, and remembers nothing then, if the user's state folder cannot be written.
+    """
+    try:
+        for file in dict.fromkeys(files):
+            others = [each for each in _read(file) if each != str(run_folder)]
+            _write(file, [*others, str(run_folder)])
+    except OSError:
+        remove(run_folder)
+        raise
+
+
+def folder() -> Path:
+    """Where the notes are."""
+    return _index()
+
+
+def folders(file: Path) -> list[Path]:
+    """The run folders of the file's changes that still stand, the last change last."""
+    return [Path(each) for each in _read(file)]
+
+
+def last(file: Path) -> Path | None:
+    """The run folder of the file's last change that still stands; None: there is none."""
+    known = folders(file)
+    return known[-1] if known else None
+
+
+def remove(run_folder: Path) -> None:
+    """Forget a run folder whose change has been undone."""
+    for index in _index().glob("*.json"):
+        try:
+            content = json.loads(index.read_bytes())
+            others = [each for each in content["run_folders"] if each != str(run_folder)]
+            if others == content["run_folders"]:
+                continue
+            _write(Path(content["file"]), others)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+
+
+def _index() -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path("tfdata-advisor") / "written"
+
+
+def _place(file: Path) -> Path:
+    return _index() / f"{hashlib.sha256(str(file).encode()).hexdigest()[:24]}.json"
+
+
+def _read(file: Path) -> list[str]:
+    try:
+        content = json.loads(_place(file).read_bytes())
+        return [str(folder) for folder in content["run_folders"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _write(file: Path, run_folders: list[str]) -> None:
+    """Raises OSError."""
+    place = _place(file)
+    if not run_folders:
+        place.unlink(missing_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f".{place.name}")
+    try:
+        write_synced(part, json.dumps({"file": str(file), "run_folders": run_folders}).encode())
+        part.replace(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise

@@ -1,0 +1,53 @@
+"""An argument of a call, set in the text.
+
+In: `Source`, a located call, a parameter's name and its new value as text.  Out: the splices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from advisor.model.call_parameters import POSITIONS
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.splices import Splice
+from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source
+
+
+def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> Iterator[Splice]:
+    """Replace the argument, by whichever way it is passed, or add it by name."""
+    order = POSITIONS.get(call.method, ())
+    if name not in order:
+        raise CannotRewriteError(f"Where {call.method} takes {name} is not known.")
+    if call.form.is_library:
+        raise CannotRewriteError(f"{call.method} is not called in this line but inside a library.")
+    if any(argument.star for argument in call.arguments):
+        raise CannotRewriteError(f"The arguments of {call.method} are in * or **, so that {name} may be among them.")
+    for position, argument in enumerate(call.arguments):
+        is_there = (
+            argument.keyword is None
+            and position >= call.form.skip
+            and order[position - call.form.skip :][:1] == (name,)
+        )
+        if argument.keyword == name or is_there:
+            yield Splice(argument.start, argument.end, value)
+            return
+    yield from _add(source, call, f"{name}={value}")
+
+
+def _add(source: Source, call: LocatedCall, text: str) -> Iterator[Splice]:
+    if not call.arguments:
+        yield Splice(call.open_end, call.open_end, text)
+        return
+    last = call.arguments[-1]
+    indent = source.line_before(last.start if last.keyword is None else last.start - len(last.keyword) - 1)
+    has_own_line = not indent.strip() and NEWLINE.search(source.text, call.open_end, last.end) is not None
+    if not has_own_line:
+        yield Splice(last.end, last.end, f", {text}")
+        return
+    # One argument a line: the new one gets its own, behind what may stand on the line of the last one (a comment).
+    after = last.end if last.comma_end is None else last.comma_end
+    rest = source.line_after(after)
+    if last.comma_end is None:
+        yield Splice(last.end, last.end, ",")
+    place = after + len(rest.rstrip()) if rest.lstrip().startswith("#") else after
+    yield Splice(place, place, f"{source.newline}{indent}{text}{',' if last.comma_end is not None else ''}")

@@ -1,0 +1,206 @@
+"""A link moved behind another call: along its chain, or down the lines that hand the dataset on.
+
+In: `Source` and the two calls located in it.  Out: the `Cut`, or CannotRewriteError: nobody else may see the dataset in between, and
+the moved arguments must still mean the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.links import check_link, insert_link, link_span, self_assignment
+from advisor.rewrite.names import names_in
+from advisor.rewrite.splices import Cut
+from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all, mentions
+
+
+def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: bool = True) -> Cut:
+    """Cut a call out of its chain and put it behind another; a line of its own goes behind the other's line if it may."""
+    check_link(call)
+    assert call.link_start is not None
+    line = self_assignment(source, call)
+    if not (_is_chained(call.node, after.node) or _is_chained(after.node, call.node)):
+        _check_way(source, call, after)
+        behind = _self_assigned_line(source, after)
+        # Under another name of the dataset the line would make something that nobody uses.
+        is_same_name = line is not None and behind is not None and _assigned(line) == _assigned(behind)
+        if is_whole_line and is_same_name and line is not None and behind is not None:
+            start, end = source.line_span(line)
+            return Cut(start, end, start, end, source.line_span(behind)[1])
+    dot = call.link_start + len(call.dot_space)
+    place, _, text = insert_link(source, after, "\0")
+    before, _, _ = text.partition("\0")
+    rest = source.line_after(call.end)
+    if line is not None:
+        start, end = source.line_span(line)
+        start += len(source.indent(line))
+        if "#" in source.text[start:dot]:
+            raise CannotRewriteError(f"There is a comment in the line of {call.method} that has no place without it.")
+        if "#" in rest:  # it stays
+            return Cut(start, call.end + rest.index("#"), dot, call.end, place, before)
+        return Cut(*source.line_span(line), dot, call.end, place, before)
+    start, end = link_span(source, call)
+    if rest.lstrip().startswith("#") and source.text[end - 1] in "\r\n":
+        if NEWLINE.search(text) is None:  # from a line of its own into a line: the comment behind it stays
+            return Cut(dot, call.end, dot, call.end, place, before)
+        return Cut(start, end, dot, call.end + len(rest.rstrip()), place, before)
+    return Cut(start, end, dot, call.end, place, before)
+
+
+def _is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
+    """Whether `inner` is a receiver of `outer` in `inner(...).a(...).outer(...)`."""
+    while isinstance(outer, cst.Call) and isinstance(outer.func, cst.Attribute):
+        outer = outer.func.value
+        if outer is inner:
+            return True
+    return False
+
+
+def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None:
+    """The line `ds = ds.a().call()`, with nothing else on it."""
+    statement, _ = source.statement(call.node)
+    name = _assigned(statement)
+    if name is None or _assigned_value(statement) is not call.node or _head(call.node) != name:
+        return None
+    line_end = source.line_span(statement)[1]
+    return statement if source.text[line_end - 1 : line_end] in ("\n", "\r") else None
+
+
+def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
+    """Raise CannotRewriteError unless plain lines, and nothing else, hand the dataset from `call` on to `after`."""
+    unclear = CannotRewriteError(
+        f"{call.method} cannot be moved behind {after.method}: no plain lines lead from one to the other."
+    )
+    first, block = source.statement(call.node)
+    last, other_block = source.statement(after.node)
+    name = _assigned(first)
+    if block is not other_block or name is None or not _ends_in(_assigned_value(first), call.node):
+        raise unclear
+    body: Sequence[cst.CSTNode] = list(block.body)
+    start, end = body.index(first), body.index(last)
+    if start >= end:
+        raise unclear
+    if "." in name:
+        _check_attribute_lines(body[start + 1 : end + 1], name, unclear)
+        read = (get_full_name_for_node(each) for arg in call.node.args for each in find_all(arg.value, cst.Attribute))
+        if name in read:
+            raise _changing(call, after)
+        return
+    scope = source.scope(call.node)
+    everywhere = Counter(mentions(scope.body if isinstance(scope, cst.FunctionDef | cst.ClassDef) else scope))
+    if not any(isinstance(each, cst.For | cst.While) for each in source.parents(first)):
+        for statement in body[:start]:  # what a name meant before is no matter
+            everywhere.subtract(mentions(statement))
+    expected = Counter({name: mentions(first).count(name)})
+    for statement in body[start + 1 : end]:
+        names = mentions(statement)
+        if _may_change_arguments(source, statement, call, name):
+            raise _changing(call, after)
+        if name not in names:
+            continue
+        target = _assigned(statement)
+        if (
+            target is None
+            or _head(_assigned_value(statement)) != name
+            or names.count(name) != (2 if target == name else 1)
+        ):
+            raise CannotRewriteError(
+                f"The dataset between {call.method} and {after.method} is used for something else, too."
+            )
+        if target != name:
+            expected[name] += 1
+            _check_unused(everywhere, expected, name, call)
+        name = target
+        expected[name] += names.count(name)
+    if _head(after.node) != name or mentions(last).count(name) != (2 if _assigned(last) == name else 1):
+        raise unclear
+    if _assigned(last) != name:
+        expected[name] += 1
+        _check_unused(everywhere, expected, name, call)
+
+
+def _check_attribute_lines(lines: Sequence[cst.CSTNode], name: str, unclear: CannotRewriteError) -> None:
+    """`self.ds = self.ds.a()`: who else holds `self` is not known, so that line must follow line."""
+    for line in lines:
+        uses = [get_full_name_for_node(each) for each in find_all(line, cst.Attribute)].count(name)
+        if _assigned(line) != name or _head(_assigned_value(line)) != name or uses != 2:
+            raise unclear
+
+
+def _check_unused(everywhere: Counter[str], expected: Counter[str], name: str, call: LocatedCall) -> None:
+    if everywhere[name] != expected[name]:
+        raise CannotRewriteError(f"{name}, which comes from {call.method}, is used for something else, too.")
+
+
+def _assigned(statement: cst.CSTNode) -> str | None:
+    """`x` for a line `x = ...`, `self.x` for `self.x = ...`."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    assign = statement.body[0]
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return None
+    target = assign.targets[0].target
+    return get_full_name_for_node(target) if isinstance(target, cst.Name | cst.Attribute) else None
+
+
+def _assigned_value(statement: cst.CSTNode) -> cst.BaseExpression | None:
+    if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Assign):
+        return statement.body[0].value
+    return None
+
+
+def _head(value: cst.BaseExpression | None) -> str | None:
+    """`ds` for `ds.a().b()`; None for anything that is no chain of calls on a name."""
+    is_chain = False
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        value, is_chain = value.func.value, True
+    return get_full_name_for_node(value) if is_chain and isinstance(value, cst.Name | cst.Attribute) else None
+
+
+def _ends_in(value: cst.BaseExpression | None, call: cst.Call) -> bool:
+    return value is call or (value is not None and _is_chained(value, call))
+
+
+def _changing(call: LocatedCall, after: LocatedCall) -> CannotRewriteError:
+    return CannotRewriteError(f"An argument of {call.method} may change before {after.method}.")
+
+
+def _may_change_arguments(source: Source, statement: cst.CSTNode, call: LocatedCall, dataset: str) -> bool:
+    """Whether a statement may change what the arguments of a call mean: it gives one of their names another value, or it sets
+    an attribute or item of something that they mention, or hands that to a call (`config.fn = other`, `setattr(config, ...)`).
+
+    `dataset`: the name of the dataset before the statement; its own methods change no argument.
+    """
+    moved = {name for argument in call.node.args for name in mentions(argument.value)}
+    if moved & _bound_in(statement):
+        return True
+    objects = moved & {name for argument in call.node.args for name in _objects_in(argument.value)}
+    objects = {name for name in objects if source.names.path_of(name) is None}  # TensorFlow itself is no state
+    calls = [each for each in find_all(statement, cst.Call) if _head(each) != dataset]
+    return any(objects & set(mentions(each)) for each in calls)
+
+
+def _objects_in(value: cst.CSTNode) -> set[str]:
+    """Names of which an attribute, an item or a method is used."""
+    found: set[str] = set()
+    for attribute in find_all(value, cst.Attribute):
+        found |= set(mentions(attribute.value))
+    for item in find_all(value, cst.Subscript):
+        found |= set(mentions(item.value))
+    return found
+
+
+def _bound_in(statement: cst.CSTNode) -> set[str]:
+    """Names that a statement gives a value, and names of objects of which it sets or deletes an attribute or item."""
+    names = names_in(statement)
+    targets: list[cst.CSTNode] = [target.target for each in find_all(statement, cst.Assign) for target in each.targets]
+    for kind in (cst.AugAssign, cst.AnnAssign, cst.Del, cst.For):
+        targets += [each.target for each in find_all(statement, kind)]  # type: ignore[attr-defined]
+    targets += [each.asname.name for each in find_all(statement, cst.WithItem) if each.asname is not None]
+    objects = {name for target in targets for name in _objects_in(target)}
+    return objects | set(names.bound) | {binding.name for binding in names.bindings}

@@ -1,0 +1,179 @@
+"""Fixes written into the user's source: the smallest change of the text that does it.
+
+In: edits and the recorded calls.  Out: the new text (`rewrite`, `rewritten`) or a unified diff (`diff_for`); None, or the reason
+(`why_not`), wherever it is not plain what to change: the call is not where it was recorded, its arguments hide behind `**kwargs`,
+an option is set in two places. Comments, line breaks and indentation stay as they are, and the result is parsed before anybody
+sees it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import assert_never
+
+from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
+from advisor.model.recording import Call
+from advisor.rewrite.arguments import set_argument
+from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
+from advisor.rewrite.chains import move
+from advisor.rewrite.library_calls import insert_behind_library
+from advisor.rewrite.links import insert_link, remove
+from advisor.rewrite.names import import_place
+from advisor.rewrite.option_lines import change_option, insert_options
+from advisor.rewrite.patch import patch_for
+from advisor.rewrite.shared_calls import span_of
+from advisor.rewrite.splices import Cut, Splice, apply_changes
+from advisor.rewrite.syntax import LocatedCall, Source
+
+
+def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
+    """Unified diff of a fix, with paths relative to `root`; None if a file is not the user's under `root` or it is not plain."""
+    patch = patch_for(fix.edits, calls, root)
+    return None if isinstance(patch, CannotRewrite) else patch.diff or None
+
+
+def why_not(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
+    """One sentence on why `diff_for` gives none; None if it gives one."""
+    patch = patch_for(fix.edits, calls, root)
+    if isinstance(patch, CannotRewrite):
+        return patch.reason
+    return None if patch.files else "The source says so already."
+
+
+def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
+    """The text with the fix's edits, whose calls all stand in this file; None if it is not plain what to change."""
+    try:
+        after = rewritten(text, fix.edits, calls)
+    except CannotRewriteError:
+        return None
+    return after if after != text else None
+
+
+def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> str:
+    """The text with the edits, one carried out after the other. Raises CannotRewriteError with the reason."""
+    try:
+        source = _parsed(text)
+        after = _Rewriting(source, _each_once(edits, calls), calls).text()
+        ast.parse(after)
+    except (SyntaxError, ValueError):
+        raise CannotRewriteError("The text would be no valid Python after the change.") from None
+    except RecursionError:
+        raise CannotRewriteError("The text is nested too deeply.") from None
+    return after
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> Source:
+    """LibCST needs about a millisecond a line, and the same few files are asked for again with every fix."""
+    return Source(text)
+
+
+def _each_once(edits: Sequence[Edit], calls: Mapping[str, Call]) -> list[Edit]:
+    """The edits without those that say the same of the same text (a helper that made two datasets)."""
+    found: dict[object, Edit] = {}
+    for edit in edits:
+        after = span_of(edit.after_id, calls) if isinstance(edit, MoveAfter) else None
+        anonymous = replace(edit, call_id="", after_id="") if isinstance(edit, MoveAfter) else replace(edit, call_id="")
+        found.setdefault((span_of(edit.call_id, calls), after, anonymous), edit)
+    return list(found.values())
+
+
+class _Rewriting:
+    """Edits on their way to changes of the text."""
+
+    def __init__(self, source: Source, edits: Sequence[Edit], calls: Mapping[str, Call]) -> None:
+        self._source, self._edits, self._calls = source, edits, calls
+        self._imports: dict[str, None] = {}
+        moved = {span_of(edit.call_id, calls) for edit in edits if isinstance(edit, MoveAfter)}
+        for edit in edits:
+            if not isinstance(edit, SetArgument | MoveAfter) and span_of(edit.call_id, calls) in moved:
+                raise CannotRewriteError("A call that is moved cannot be changed otherwise at the same time.")
+
+    def text(self) -> str:
+        # Each link goes directly behind its call, so that of two behind the same call the later one comes first.
+        links = [each for each in self._edits if isinstance(each, InsertAfter | MoveAfter | SetOption)]
+        others = [each for each in self._edits if each not in links]
+        changes: list[Splice | Cut] = []
+        for edit in (*others, *reversed(links)):
+            changes += self._changes(edit)
+        return apply_changes(self._source.text, [*self._import_lines(), *changes])
+
+    def _changes(self, edit: Edit) -> Iterator[Splice | Cut]:
+        source = self._source
+        call = self._located(edit.call_id)
+        match edit:
+            case SetArgument():
+                yield from set_argument(source, call, edit.name, self._write(edit.value, call))
+            case InsertAfter():
+                arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
+                written = ", ".join(f"{name}={value}" if name else value for name, value in arguments)
+                yield self._link(edit.call_id, call, f".{edit.method}({written})")
+            case Remove():
+                yield remove(source, call)
+            case MoveAfter():
+                yield move(source, call, self._located(edit.after_id), self._is_farthest(edit))
+            case SetOption():
+                yield from self._option(edit, call)
+            case _:
+                assert_never(edit)
+
+    def _link(self, call_id: str, call: LocatedCall, link: str) -> Splice:
+        if call.form.is_library:
+            return insert_behind_library(self._source, self._calls[call_id], call, link, self._calls)
+        return insert_link(self._source, call, link)
+
+    def _option(self, edit: SetOption, call: LocatedCall) -> Iterator[Splice]:
+        value = None if edit.value is None else self._write(edit.value, call)
+        changed = change_option(self._source, call, edit.option, value)
+        if changed is not None:
+            yield from changed
+            return
+        if call.form.is_library:
+            raise CannotRewriteError(f"Options behind {call.method}, which a library calls, are not written.")
+        same = [each for each in self._edits if isinstance(each, SetOption) and each.call_id == edit.call_id]
+        if edit is not same[0]:
+            return  # the first writes all of them
+        options = {each.option: self._write(each.value, call) for each in same if each.value is not None}
+        yield from insert_options(self._source, call, self._write(Code("tf.data.Options"), call), options)
+
+    def _is_farthest(self, edit: MoveAfter) -> bool:
+        """Whether no other link comes behind this one, so that it may stand on a line of its own behind the line."""
+        before = self._edits[: self._edits.index(edit)]
+        anchor = span_of(edit.after_id, self._calls)
+        links = [each for each in before if isinstance(each, InsertAfter | SetOption)]
+        return all(span_of(each.call_id, self._calls) != anchor for each in links)
+
+    def _located(self, call_id: str) -> LocatedCall:
+        call = self._calls.get(call_id)
+        if call is None:
+            raise CannotRewriteError("The call was not recorded.")
+        return self._source.locate(call)
+
+    def _write(self, value: Value, call: LocatedCall) -> str:
+        if not isinstance(value, Code):
+            return repr(value)
+        written = self._source.names.write(value.text, self._source.parents(call.node))
+        if written is None:
+            raise CannotRewriteError(f"The file has no name for {value.text} there.")
+        text, needed = written
+        if needed is not None:
+            self._imports[needed] = None
+        return text
+
+    def _import_lines(self) -> Iterator[Splice]:
+        source = self._source
+        statement = import_place(source.module)
+        for line in self._imports:
+            if statement is not None:
+                place = source.line_span(statement)[1]
+            else:
+                place = source.line_span(source.module.body[0])[0]
+            has_break = place == 0 or source.text[place - 1] in "\r\n"
+            yield Splice(place, place, f"{line}{source.newline}" if has_break else f"{source.newline}{line}")
+
+
+__all__ = ["diff_for", "rewrite", "rewritten", "why_not"]

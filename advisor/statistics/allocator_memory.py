@@ -1,0 +1,149 @@
+"""Memory per allocator: the peak, when it was, what held it, and how it grew.
+
+In: the memory events of one host.  Out: `AllocatorMemory`s.
+
+What the window allocated and had not freed by the peak is told by op; the rest of the bytes in use was there before. XProf
+(`xplane_to_memory_profile.cc`) looks at the peak's own step alone and skips what was freed outside of any step. Of moments with
+equal memory the last one counts, as there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+
+from advisor.model.activity import MemoryEvents
+from advisor.model.profile_statistics import AllocatorMemory, MemoryPoint, MemoryStatistics, MemoryUser
+from advisor.statistics.intervals import Ints
+
+MAX_POINTS = 200
+"""Of a timeline: of each stretch the moment with most memory in use is kept, so that no peak is lost."""
+MAX_USERS = 500
+
+DATA_TYPES = {
+    0: "unknown",
+    1: "float",
+    2: "double",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    7: "string",
+    8: "complex64",
+    9: "int64",
+    10: "bool",
+    11: "qint8",
+    12: "quint8",
+    13: "qint32",
+    14: "bfloat16",
+    15: "qint16",
+    16: "quint16",
+    17: "uint16",
+    18: "complex128",
+    19: "half",
+    20: "resource",
+    21: "variant",
+    22: "uint32",
+    23: "uint64",
+    24: "float8_e5m2",
+    25: "float8_e4m3fn",
+    29: "int4",
+    30: "uint4",
+}
+"""`DataType` of `tensorflow/core/framework/types.proto`; references to tensors are 100 more."""
+
+
+def describe_memory(host: str, events: MemoryEvents | None) -> tuple[AllocatorMemory, ...]:
+    """Every allocator of one host that did anything in the window."""
+    if events is None:
+        return ()
+    return tuple(
+        _describe(host, name, events, np.flatnonzero(events.allocator == number))
+        for number, name in enumerate(events.allocators)
+    )
+
+
+def memory_statistics(allocators: Iterable[AllocatorMemory]) -> MemoryStatistics | None:
+    """All hosts' allocators: devices' first, then the higher peak; None where there are none."""
+    ranked = sorted(
+        allocators,
+        key=lambda one: ("host" in one.allocator or "cpu" in one.allocator.lower(), -one.peak_bytes, one.host),
+    )
+    return MemoryStatistics(tuple(ranked)) if ranked else None
+
+
+def _describe(host: str, name: str, events: MemoryEvents, rows: Ints) -> AllocatorMemory:
+    in_use = events.heap_bytes[rows] + events.stack_bytes[rows]
+    peak = int(rows[len(in_use) - 1 - int(np.argmax(in_use[::-1]))])
+    users, explained = _users(events, rows, peak)
+    held = int(events.heap_bytes[peak])
+    is_allocation = events.is_allocation[rows]
+    return AllocatorMemory(
+        host=host,
+        allocator=name,
+        num_allocations=int(is_allocation.sum()),
+        num_deallocations=int(len(rows) - is_allocation.sum()),
+        peak_bytes=int(in_use.max()),
+        peak_time_ns=int(events.time_ps[peak]) // 1000,
+        peak_heap_bytes=held,
+        peak_stack_bytes=int(events.stack_bytes[peak]),
+        peak_free_bytes=int(events.free_bytes[peak]),
+        peak_fragmentation=_share(events.fragmentation[peak]),
+        lifetime_peak_bytes=int(events.peak_bytes[rows].max()),
+        capacity_bytes=held + int(events.stack_bytes[peak]) + int(events.free_bytes[peak]),
+        timeline=_timeline(events, rows, in_use),
+        users=tuple(users[:MAX_USERS]),
+        unexplained_bytes=max(0, held - explained),
+        left_out_users=max(0, len(users) - MAX_USERS),
+    )
+
+
+def _timeline(events: MemoryEvents, rows: Ints, in_use: Ints) -> tuple[MemoryPoint, ...]:
+    edges = np.linspace(0, len(rows), min(MAX_POINTS, len(rows)) + 1).astype(np.int64)
+    chosen = [int(rows[a + int(np.argmax(in_use[a:b]))]) for a, b in itertools.pairwise(edges.tolist())]
+    return tuple(
+        MemoryPoint(
+            time_ns=int(events.time_ps[row]) // 1000,
+            heap_bytes=int(events.heap_bytes[row]),
+            stack_bytes=int(events.stack_bytes[row]),
+            free_bytes=int(events.free_bytes[row]),
+            fragmentation=_share(events.fragmentation[row]),
+        )
+        for row in chosen
+    )
+
+
+def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser], int]:
+    """What held memory at the peak, largest first, and the bytes of all of it."""
+    rows = rows[rows <= peak]
+    # the last event of each address tells whether it is held: sorted by address, stable in time
+    order = np.argsort(events.address[rows], kind="stable")
+    address = events.address[rows][order]
+    last = np.concatenate([address[1:] != address[:-1], [True]])
+    held = rows[order[last]]
+    held = held[events.is_allocation[held]]
+    keys = np.stack([events.what[held].astype(np.int64), events.size_bytes[held], events.requested_bytes[held]])
+    distinct, counts = np.unique(keys, axis=1, return_counts=True)
+    users = []
+    for (what, size, requested), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
+        op, region, number, shape = events.owners[what]
+        users.append(
+            MemoryUser(
+                op=op or "unknown",
+                region=region,
+                data_type=DATA_TYPES.get(number % 100, str(number)),
+                shape=shape,
+                occurrences=count,
+                bytes=size * count,
+                requested_bytes=requested * count,
+            )
+        )
+    users.sort(key=lambda user: (-user.bytes, user.op, user.shape))
+    return users, int(events.size_bytes[held].sum())
+
+
+def _share(value: float) -> float | None:
+    """A fragmentation; None where it is not a number (an allocator that knows no free memory)."""
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,215 @@
+"""The steps of one host, from the best evidence that there is.
+
+In: a `HostActivity` and, where the run was captured by us, its recorded steps.  Out: `Steps`.
+
+In this order: steps that TensorFlow 2.3 to 2.5 derived and wrote into the device planes; steps that the program
+marked; steps that the recorder saw from Python; calls of the `tf.function` that takes most time, or, where it loops over a
+dataset, the requests of that loop; requests for an element; runs of the program that a device spends most time in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.model.activity import Flags, HostActivity, HostKind
+from advisor.model.recording import Recording
+from advisor.profile.long_names import LongName, parse_long_name
+from advisor.statistics.intervals import Ints, outermost
+
+WORKER_THREADS = "tf_data_"
+"""Threads that prepare elements: their work is not the step's, which only waits for it."""
+_REDUCE = "ReduceIterator"
+_LOOP_CHAIN = frozenset({"Root", "Model", "Options", "Prefetch", "TakeWhile", "Scan"})
+"""What AutoGraph and tf.data put on top of the dataset that a loop inside a `tf.function` runs over."""
+CONSUMER_THREADS = ("tf_data_iterator_get_next", "tf_data_reduce_dataset")
+"""Those on which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps in order of time; columns of one length."""
+
+    start_ps: Ints
+    end_ps: Ints
+    number: Ints
+    source: str
+    """`markers`, `device`, `recorder`, `function`, `iterator`, `program`; empty: none found."""
+    is_grouped: bool = False
+    """`number` is the group of the steps' events, which the file knows (events of other groups may overlap in time)."""
+
+    def __len__(self) -> int:
+        return len(self.start_ps)
+
+
+def find_steps(activity: HostActivity, recording: Recording | None) -> Steps:
+    """The steps of a host; none where nothing tells them."""
+    for steps in (
+        _device_steps(activity),
+        _marked_steps(activity),
+        _recorded_steps(activity, recording),
+        _function_calls(activity),
+        _requests(activity),
+        _programs(activity),
+    ):
+        if len(steps):
+            return steps
+    return _steps([], "")
+
+
+def _steps(rows: list[tuple[int, int, int]], source: str, is_grouped: bool = False) -> Steps:
+    """From (number, start, end); those without length are no steps."""
+    rows = sorted((row for row in rows if row[2] > row[1]), key=lambda row: (row[1], row[0]))
+    columns = np.array(rows, np.int64).reshape(-1, 3)
+    return Steps(columns[:, 1], columns[:, 2], columns[:, 0], source, is_grouped)
+
+
+def _device_steps(activity: HostActivity) -> Steps:
+    """Of several devices the longest step of each group counts, as in XProf."""
+    longest: dict[int, tuple[int, int]] = {}
+    for device in activity.devices:
+        for group, start, end in device.steps:
+            if group not in longest or end - start > longest[group][1] - longest[group][0]:
+                longest[group] = (start, end)
+    return _steps([(group, *span) for group, span in longest.items()], "device", is_grouped=True)
+
+
+def _marked_steps(activity: HostActivity) -> Steps:
+    """Of marked steps inside one another the outermost counts."""
+    rows = _outermost(activity, np.flatnonzero(activity.kind == HostKind.STEP))
+    start = activity.start_ps[rows]
+    columns = (activity.group[rows], start, start + activity.duration_ps[rows])
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
+    if len({number for number, _, _ in found}) < len(found):
+        found = [(order, start, end) for order, (_, start, end) in enumerate(sorted(found, key=lambda row: row[1]))]
+    return _steps(found, "markers")
+
+
+def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Steps:
+    """The main consumer's steps that lie in the window."""
+    if recording is None or activity.start_unix_ns is None or not len(activity):
+        return _steps([], "")
+    main = {consumer.id for consumer in recording.consumers if consumer.is_main}
+    first = int(activity.start_ps.min())
+    last = int((activity.start_ps + activity.duration_ps).max())
+    for series in recording.steps:
+        if series.consumer_id in main:
+            spans = [
+                ((start - activity.start_unix_ns) * 1000, (end - activity.start_unix_ns) * 1000)
+                for start, end in zip(series.start_ns, series.end_ns, strict=False)
+            ]
+            return _steps(
+                [(number, a, b) for number, (a, b) in enumerate(spans) if a >= first and b <= last], "recorder"
+            )
+    return _steps([], "")
+
+
+def _function_calls(activity: HostActivity) -> Steps:
+    """From one call of the main `tf.function` to its next; the last one ends with the call.
+
+    Calls inside other calls do not count. A function that loops over a dataset takes a step with each element, not with each
+    call: then its steps are those of the loop.
+    """
+    is_call = (activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL)
+    rows = _outermost(activity, np.flatnonzero(is_call))
+    if not len(rows):
+        return _steps([], "")
+    name, start = activity.name[rows], activity.start_ps[rows]
+    total = np.zeros(len(activity.names), np.int64)
+    np.add.at(total, name, activity.duration_ps[rows])
+    main = name == int(total.argmax())
+    calls = sorted(zip(start[main].tolist(), (start + activity.duration_ps[rows])[main].tolist(), strict=True))
+    requests = _loop_requests(activity)
+    if _num_inside(requests, calls) > max(1, len(calls)):
+        return _between(requests)  # all of them: the call in which the window opens left no event
+    ends = [start for start, _ in calls[1:]] + [finish for _, finish in calls[-1:]]
+    return _steps(
+        [(order, start, end) for order, ((start, _), end) in enumerate(zip(calls, ends, strict=True))], "function"
+    )
+
+
+def _loop_requests(activity: HostActivity) -> Ints:
+    """When loops inside `tf.function`s asked for an element, sorted."""
+    inputs = [_is_loop_input(parse_long_name(name)) for name in activity.names]
+    is_request = (activity.kind == HostKind.ITERATOR) & np.array(inputs or [False], np.bool_)[activity.name]
+    return np.sort(activity.start_ps[is_request])
+
+
+def _num_inside(times: Ints, calls: list[tuple[int, int]]) -> int:
+    """How many of `times` lie inside one of `calls`, which are sorted and do not overlap."""
+    begins, ends = (np.array(column, np.int64) for column in zip(*calls, strict=True))
+    call = np.searchsorted(begins, times, side="right") - 1
+    return int(np.count_nonzero((call >= 0) & (times < ends[call])))
+
+
+def _between(requests: Ints) -> Steps:
+    """From one request for an element, of those sorted by time, to the next."""
+    spans = zip(requests[:-1].tolist(), requests[1:].tolist(), strict=True)
+    return _steps([(order, start, end) for order, (start, end) in enumerate(spans)], "iterator")
+
+
+def _outermost(activity: HostActivity, rows: Ints) -> Ints:
+    start = activity.start_ps[rows]
+    return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]
+
+
+def on_workers(activity: HostActivity) -> npt.NDArray[np.bool_]:
+    """Whether each event ran on a thread that prepares elements."""
+    flags = [
+        thread.startswith(WORKER_THREADS) and not thread.startswith(CONSUMER_THREADS) for thread in activity.threads
+    ]
+    is_worker: npt.NDArray[np.bool_] = np.array(flags or [False], np.bool_)[activity.thread]
+    return is_worker
+
+
+def waits_for_input(activity: HostActivity) -> Flags:
+    """Calls in which a step waits for its element: of a pipeline's root on a thread of the step, or of a loop's input."""
+    roots = [_is_root(parse_long_name(name)) for name in activity.names]
+    inputs = [_is_loop_input(parse_long_name(name)) for name in activity.names]
+    is_call = activity.kind == HostKind.ITERATOR
+    if any(inputs):  # the root of the loop's own pipeline contains the loop's body
+        of_loops = [name.startswith(_REDUCE) for name in activity.names]
+        roots = [root and not of_loop for root, of_loop in zip(roots, of_loops, strict=True)]
+    calls = is_call & np.array(roots or [False], np.bool_)[activity.name] & ~on_workers(activity)
+    found: Flags = calls | (is_call & np.array(inputs or [False], np.bool_)[activity.name])
+    return found
+
+
+def _is_root(name: LongName | None) -> bool:
+    return name is not None and len(name.nodes) == 1
+
+
+def _is_loop_input(name: LongName | None) -> bool:
+    """A loop over a dataset inside a `tf.function` is a Scan, whose function is the loop's body, and its input."""
+    if name is None or name.prefix != _REDUCE or len(name.nodes) < 2:
+        return False
+    above = [node.type for node in name.nodes[:-1]]
+    return above[-1] == "Scan" and above.count("Scan") == 1 and set(above) <= _LOOP_CHAIN
+
+
+def _requests(activity: HostActivity) -> Steps:
+    """From one request for an element to the next one."""
+    is_request = (activity.kind == HostKind.GET_NEXT) & ~on_workers(activity)
+    for chosen in (is_request, waits_for_input(activity)):
+        start = np.sort(activity.start_ps[chosen])
+        if len(start) > 1:
+            return _between(start)
+    return _steps([], "")
+
+
+def _programs(activity: HostActivity) -> Steps:
+    """Runs of the program that the first device spends most time in, from one to the next; the last ends with the run."""
+    for device in activity.devices:
+        total: dict[str, int] = {}
+        for name, start, end in device.programs:
+            total[name] = total.get(name, 0) + end - start
+        if total:
+            main = max(total, key=lambda name: total[name])
+            runs = [(start, end) for name, start, end in device.programs if name == main]
+            ends = [start for start, _ in runs[1:]] + [runs[-1][1]]
+            return _steps(
+                [(n, start, end) for n, ((start, _), end) in enumerate(zip(runs, ends, strict=True))], "program"
+            )
+    return _steps([], "")

@@ -1,0 +1,66 @@
+"""The order of `advisor compare`: two saved runs are read, two scripts are analysed and then run by turns.
+
+In: two `phases.Request`s.  Out: `RunComparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.prove.compare_runs import compare_reports
+from advisor.prove.end_to_end import TURNS, measure_end_to_end
+from advisor.workflows.analyze import Request, analyze, analyze_run
+
+if TYPE_CHECKING:
+    from advisor.engine import LoadedRule
+    from advisor.model.run_comparison import RunComparison
+    from advisor.model.settings import Settings
+
+MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
+"""A run's window: so many steps, but no shorter or longer than this."""
+
+
+def announcement() -> str:
+    """How often the scripts will be run, for people, before the first run."""
+    return (
+        f"Each script will be run {1 + TURNS} times: once to analyse it, then {TURNS} times by turns with the other. Each run is "
+        "stopped after its window; what they write is thrown away, unless --in-place."
+    )
+
+
+def compare(
+    before: Request,
+    after: Request,
+    rules: Sequence[LoadedRule],
+    settings: Settings,
+    on_progress: Callable[[Progress], None],
+) -> RunComparison:
+    """Compare two scripts, or two saved runs. Raises AdvisorError and ScriptFailed as `phases.analyze` does."""
+    if before.is_saved_run and after.is_saved_run:
+        paths = [request.path for request in (before, after) if request.path is not None]
+        old, new = (analyze_run(path, rules, settings) for path in paths)
+        return compare_reports(old, new)
+    old = analyze(before, rules, settings, on_progress)
+    new = analyze(after, rules, settings, on_progress)
+    steps = [report.analysis.verdict.steps for report in (old, new)]
+    step_s = max((each.mean_ns / 1e9 for each in steps if each is not None), default=0.0)
+    window_s = min(MAX_WINDOW_S, max(MIN_WINDOW_S, WINDOW_STEPS * step_s))
+    requests = [_capture_request(request, settings, window_s) for request in (before, after)]
+    return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], TURNS, on_progress))
+
+
+def _capture_request(request: Request, settings: Settings, window_s: float) -> CaptureRequest:
+    """A run without the profiler; the same window for both scripts."""
+    return CaptureRequest(
+        out=Path("unused"),
+        script=request.path,
+        module=request.module,
+        args=request.args,
+        steps=settings.steps,
+        warmup=settings.warmup,
+        seconds=settings.seconds if settings.seconds is not None else None if settings.steps is not None else window_s,
+        in_place=request.in_place,
+    )

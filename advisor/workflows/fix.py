@@ -1,0 +1,355 @@
+"""The order of `advisor fix`: analyse, try the fixes on the dataset, prove all of them on the whole script.
+
+In: a `FixRequest`.  Out: `FixResult`: the report with its fixes, comparison and proof, and the patch that would be written.
+Nothing is written here.
+
+    analyze -> plan -> proof session (greedy loop on the pipeline alone) -> patch -> end to end, by turns -> report
+
+The pipeline alone judges each fix: hundreds of elements in seconds, each compared. The whole script has the last word on all of
+them together: what its training is seen not to gain from is not applied.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.model.call_graph import CallGraph
+from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.finding import Finding, Safety
+from advisor.model.outcome import Report
+from advisor.model.recording import Call
+from advisor.model.run_folder import new_run_folder
+from advisor.model.units import NS_PER_S, format_ns
+from advisor.predict.structure import consumed_call
+from advisor.prove.budget import LEAST_TRIAL_S, Budget, check_budget
+from advisor.prove.carried_state import with_state_of
+from advisor.prove.end_to_end import TURNS, EndToEnd, main_series
+from advisor.prove.greedy_loop import Attempt, LoopResult, is_enough, prove_fixes
+from advisor.prove.outcomes import ProofFacts, is_proved, report_of
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.proposals import Proposals
+from advisor.prove.proved_text import with_proved_text
+from advisor.prove.text_check import TextCheck
+from advisor.prove.trial.trial_result import REFUSED, Trial
+from advisor.prove.whole_script import WholeScript, prove_on_script
+from advisor.rewrite.apply.writable import early_obstacle, uncommitted
+from advisor.rewrite.fix_plan import is_seeded
+from advisor.rewrite.patch import CannotRewrite, Patch
+from advisor.rewrite.project import project_root
+from advisor.sandbox.temporary import temporary_folder
+from advisor.workflows.analyze import Request, analyze, analyze_run
+
+if TYPE_CHECKING:
+    from advisor.engine import LoadedRule
+    from advisor.model.settings import Settings
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FixRequest:
+    """What is to be fixed, and within which limits."""
+
+    script: Request
+    budget_s: float = 600.0
+    """Wall time of the whole command: what still runs when it is used up is stopped (`advisor.prove.budget`)."""
+    only: tuple[str, ...] = ()
+    """Ids of the rules whose fixes are tried; empty: all."""
+    is_pipeline_only: bool = False
+    """Prove on the pipeline alone; the training never runs to prove anything."""
+    is_to_be_written: bool = False
+    """What is proved will be written: a change of a file that cannot be written is not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """The report, and the change of the user's files that it proves."""
+
+    report: Report
+    patch: Patch = field(default_factory=Patch)
+    """Of the fixes that are applied; empty if none is."""
+    changed_meanwhile: Path | None = None
+    """A file of the patch that was changed after the script had been started: what was measured is not what stands there."""
+
+
+def announcement(wish: FixRequest) -> str:
+    """How often the script will be run and what becomes of its files, for people, before the first run."""
+    files = "What it writes stays." if wish.script.in_place else "What it writes is thrown away."
+    if wish.is_pipeline_only:
+        return (
+            "The script will be run once, up to the first element it takes; it will not train. If something is to be changed, it "
+            f"is run that far once more, with the changes. {files}"
+        )
+    return (
+        f"The script will be run up to {3 + 2 * TURNS} times: once to see its input pipeline at work, once up to its first "
+        "element to try changes of it, once that far with the changes to see that they do what was tried, and "
+        f"{2 * TURNS} times by turns, as it is and with the changes. Each run is stopped after "
+        f"its window. A change that only the whole script can prove takes {2 * TURNS} more, and so does finding the one of "
+        "several that slows it; if nothing is found to fix, the script is run once. "
+        f"{files}"
+    )
+
+
+def fix(wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> FixResult:
+    """Find, try and prove fixes.
+
+    Raises AdvisorError and ScriptFailed as `phases.analyze` does, and AdvisorError for a budget in which nothing can be proved. A
+    proof that cannot be made is no error: the report says so.
+    """
+    check_budget(wish.budget_s)
+    check_writable(wish)
+    return _Fixing(wish, rules, settings, on_progress).run()
+
+
+def check_writable(wish: FixRequest) -> None:
+    """Raise AdvisorError, before anything is run, for a script that is to be changed and cannot be written."""
+    path = wish.script.path
+    obstacle = early_obstacle(path) if wish.is_to_be_written and path is not None else ""
+    if obstacle:
+        raise AdvisorError(
+            f"{obstacle}, so nothing was run: --write could not write it. Without --write the changes are tried and shown."
+        )
+
+
+class _Fixing:
+    """One run of `fix`; each step leaves what the next ones need."""
+
+    def __init__(
+        self, wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
+    ) -> None:
+        self._wish, self._rules, self._settings, self._on_progress = wish, rules, settings, on_progress
+        self._budget = Budget(wish.budget_s, time.monotonic())
+        self._began_ns = time.time_ns()
+        self._runs = 0
+        self._notes: list[str] = []
+        self._written: tuple[str, ...] = ()
+        self._graph: CallGraph | None = None
+
+    def run(self) -> FixResult:
+        """All steps, in order."""
+        return self._run_on_pipeline() if self._wish.is_pipeline_only else self._run_on_script()
+
+    def _run_on_script(self) -> FixResult:
+        began_ns = time.time_ns()
+        request = replace(self._wish.script, deadline=self._budget.analysis_end)
+        try:
+            report = analyze(request, self._rules, self._settings, self._on_progress)
+        except OutOfTime:
+            raise self._too_slow("measured") from None
+        self._runs += 1
+        proposals = self._proposals_of(report)
+        candidates = self._candidates(report, proposals)
+        if not candidates:
+            return self._conclude(report, proposals, LoopResult(), None)
+        script = self._wish.script
+        capture_request = CaptureRequest(
+            Path("unused"), script.path, script.module, script.args,
+            self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
+        )  # fmt: skip
+        startup_s = _startup_s(report, began_ns)
+        whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
+        deadline = self._budget.pipeline_end(whole.seconds_to_reserve(candidates), startup_s)
+        no_time = self._budget.why_no_trial(deadline, startup_s)
+        if no_time:
+            return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
+        loop = self._try_on_dataset(report, proposals, deadline)
+        check = whole.text_check = self._text_check(report)
+        loop = with_proved_text(loop, proposals, check, self._notes.append)
+        loop, proved = prove_on_script(loop, whole, proposals.is_asked)
+        measured = loop.kept
+        loop = with_proved_text(loop, proposals, check, self._notes.append)
+        if loop.kept != measured:
+            proved = None
+        self._runs += whole.runs + check.runs
+        self._notes += whole.notes
+        return self._conclude(report, proposals, loop, proved)
+
+    def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
+        """The greedy loop on the dataset that the training consumes; without a session every fix is left to the whole script."""
+        main = report.analysis.main
+        consumed = consumed_call(report.analysis, main) if main is not None else None
+        if consumed is None:
+            return self._all_refused(report, proposals, "The call that makes the consumed dataset is not known.")
+        with ExitStack() as stack:
+            folder = stack.enter_context(temporary_folder("fix"))
+            session = self._session(folder, consumed, report.analysis.calls, deadline)
+            stack.callback(self._take_note_of, session)
+            try:
+                stack.enter_context(session)
+            except ScriptFailed:
+                raise
+            except AdvisorError as error:  # it may still be run whole
+                return self._all_refused(report, proposals, str(error))
+            loop = self._loop(session, report, proposals, deadline)
+            self._read_calls(session)
+            return loop
+
+    def _read_calls(self, session: ProofSession) -> None:
+        try:
+            self._graph = session.call_graph()
+        except AdvisorError:  # the text is then not proved, which is said where it matters
+            self._graph = None
+
+    def _text_check(self, report: Report) -> TextCheck:
+        script = self._wish.script
+        request = CaptureRequest(Path("unused"), script.path, script.module, script.args, in_place=script.in_place)
+        return TextCheck(request, report.analysis.calls, self._graph, self._budget.end, self._on_progress)
+
+    def _take_note_of(self, session: ProofSession) -> None:
+        self._runs += session.runs
+        self._written = session.written_files
+        self._notes += session.notes
+
+    def _run_on_pipeline(self) -> FixResult:
+        """No training at all: what is analysed is the pipeline alone, in the one run that also tries the fixes."""
+        script = self._wish.script
+        name = (script.module or "module") if script.path is None else script.path.stem
+        with (
+            new_run_folder(script.out, name) as run_folder,
+            temporary_folder("fix") as folder,
+        ):
+            deadline = self._budget.end
+            session = self._session(Path(folder), None, (), deadline)
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(session)
+                    profile = session.profile(())
+                except OutOfTime:
+                    raise self._too_slow("held at its first element and profiled") from None
+                for part in profile.iterdir():
+                    shutil.move(part, run_folder / part.name)
+                report = analyze_run(run_folder, self._rules, self._settings)
+                proposals = self._proposals_of(report)
+                if not self._candidates(report, proposals):
+                    loop = LoopResult()
+                else:
+                    loop = self._loop(session, report, proposals, deadline)
+                    self._read_calls(session)
+            self._take_note_of(session)
+            check = self._text_check(report)
+            loop = with_proved_text(loop, proposals, check, self._notes.append)
+            self._runs += check.runs
+            self._notes.append(
+                "The training was not run: the report speaks of the pipeline alone, which may not be what limits the training."
+            )
+            return self._conclude(report, proposals, loop, None)
+
+    def _too_slow(self, what: str) -> AdvisorError:
+        script = self._wish.script
+        name = f"-m {script.module}" if script.path is None else str(script.path)
+        budget = format_ns(self._wish.budget_s * NS_PER_S)
+        return AdvisorError(
+            f"{name} was not {what} before --budget {budget} was used up, so it was stopped and nothing was tried; give it more "
+            "time."
+        )
+
+    def _session(self, folder: Path, consumed: Call | None, calls: tuple[Call, ...], deadline: float) -> ProofSession:
+        script = self._wish.script
+        request = CaptureRequest(
+            folder / "run",
+            script.path,
+            script.module,
+            script.args,
+            show_output=script.show_output,
+            in_place=script.in_place,
+        )
+        return ProofSession(request, consumed, deadline - time.monotonic(), self._on_progress, calls)
+
+    def _loop(self, session: ProofSession, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
+        return prove_fixes(
+            session,
+            report,
+            {call.id: call for call in report.analysis.calls},
+            proposals.propose,
+            lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
+            deadline,
+            self._on_progress,
+            (lambda trial: False) if self._wish.is_pipeline_only else partial(is_enough, report.analysis),
+            proposals.is_asked,
+            LEAST_TRIAL_S,
+        )
+
+    def _proposals_of(self, report: Report) -> Proposals:
+        analysis = report.analysis
+        recording = analysis.recording
+        script = self._wish.script.path or _file_of_module(report) or Path("module.py")
+        return Proposals(
+            {call.id: call for call in analysis.calls},
+            project_root(script),
+            frozenset(Safety(level) for level in self._settings.allow),
+            is_seeded=recording is None or is_seeded(recording),
+            only=frozenset(self._wish.only),
+            is_to_be_written=self._wish.is_to_be_written,
+        )
+
+    def _candidates(self, report: Report, proposals: Proposals) -> list[Finding]:
+        """What may be tried. Raises AdvisorError if all of it changes files that cannot be written."""
+        candidates = proposals.propose(report, ())
+        if not candidates and proposals.unwritable:
+            raise AdvisorError(
+                f"{proposals.unwritable}, so no change was tried: --write could not write it. The analysis is in "
+                f"{report.run_folder}; without --write the changes are tried and shown."
+            )
+        return candidates
+
+    def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
+        self._notes.append(why)
+        refused = Trial(REFUSED, note=why, is_replayable=False)
+        findings = proposals.propose(report, ())
+        return LoopResult(tuple(Attempt(finding, refused, is_kept=False) for finding in findings))
+
+    def _conclude(self, report: Report, proposals: Proposals, loop: LoopResult, whole: EndToEnd | None) -> FixResult:
+        patch = proposals.patch(loop.kept) if loop.kept else Patch()
+        if isinstance(patch, CannotRewrite):
+            self._notes.append(patch.reason)
+            patch = Patch()
+        is_applied = bool(patch.files) and is_proved(whole)
+        changed = next((path for path in patch.files if _changed_ns(path) >= self._began_ns), None)
+        if changed is not None:
+            self._notes.append(
+                f"{changed} has changed since the script was started; what was measured is what it was then."
+            )
+        self._notes += [
+            f"{path} has changes that are not committed: commit them before --write to see this change alone in git."
+            for path in uncommitted(patch.files)
+        ]
+        about = ProofFacts(
+            runs=self._runs,
+            seconds=self._budget.spent_s,
+            diff=patch.diff,
+            is_applied=is_applied,
+            calls={call.id: call for call in report.analysis.calls},
+            left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
+            written_files=self._written,
+            notes=tuple(self._notes),
+        )
+        return FixResult(report_of(report, loop, whole, about), patch if is_applied else Patch(), changed)
+
+
+def _changed_ns(path: Path) -> int:
+    """When the file was last changed, Unix time; one that is gone: now. An editor may keep the time of its contents."""
+    try:
+        status = path.stat()
+    except OSError:
+        return time.time_ns()
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _startup_s(report: Report, began_ns: int) -> float:
+    """From starting the script to its first step, s."""
+    recording = report.analysis.recording
+    series = main_series(recording) if recording is not None else None
+    return max(0.0, (series.start_ns[0] - began_ns) / 1e9) if series is not None and series.start_ns else 0.0
+
+
+def _file_of_module(report: Report) -> Path | None:
+    """Some file of the user, for a script that was run with `-m`."""
+    return next((Path(call.site.file) for call in report.analysis.calls if call.site and call.library is None), None)

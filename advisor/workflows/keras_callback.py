@@ -1,0 +1,112 @@
+"""`model.fit(..., callbacks=[advisor.AdvisorCallback()])`.
+
+In: the calls that Keras makes to a callback.  Out: a watch from the beginning to the end of `fit`; see `watch`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from advisor.capture.in_process import hooks
+from advisor.workflows.watch import Watch
+
+if TYPE_CHECKING:
+    from advisor.model.outcome import Report
+
+
+class AdvisorCallback:
+    """Watches `fit` as `advisor analyze` watches a script, and prints a report at its end.
+
+    Speaks Keras' callback protocol without deriving from its class: so it serves `keras` and `tf_keras` alike, and importing
+    it loads neither.
+    """
+
+    async_safe = True
+    """Keras 3: nothing here depends on the order of batch ends, so its own way of calling back stays as it is."""
+    params: Any = None
+    model: Any = None
+    _open: ClassVar[AdvisorCallback | None] = None
+    """The one whose `fit` is watched. Keras does not call back when `fit` fails, so it may be over."""
+
+    def __init__(
+        self,
+        logdir: str | Path | None = None,
+        *,
+        warmup: int | None = None,
+        steps: int | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """The arguments are those of `advisor.watch`."""
+        self._watch = Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
+        self._has_entered = False
+
+    @property
+    def report(self) -> Report | None:
+        """The report on the last `fit`; None before its end, and where there was nothing to report."""
+        return self._watch.report
+
+    @property
+    def folder(self) -> Path | None:
+        """Its run folder."""
+        return self._watch.folder
+
+    @property
+    def problem(self) -> str:
+        """Why there is no report, in one sentence."""
+        return self._watch.problem
+
+    def on_train_begin(self, logs: object = None) -> None:
+        """`fit` begins."""
+        if AdvisorCallback._open is not None:
+            AdvisorCallback._open._close()
+        self._watch.start()
+        if self._watch.folder is None:
+            return
+        AdvisorCallback._open = self
+        consumption = hooks().consumption
+        if consumption.current_track() is None:  # `model.fit` was looked up before the hooks were put in place
+            consumption.enter("keras.fit", sys._getframe(1))
+            self._has_entered = True
+        atexit.register(self._close_at_exit)
+
+    def on_train_end(self, logs: object = None) -> None:
+        """`fit` is over."""
+        self._close()
+
+    def _close_at_exit(self) -> None:
+        self._close(getattr(sys, "last_value", None))
+
+    def _close(self, error: BaseException | None = None) -> None:
+        if AdvisorCallback._open is not self:
+            return
+        AdvisorCallback._open = None
+        atexit.unregister(self._close_at_exit)
+        if self._has_entered:
+            self._has_entered = False
+            hooks().consumption.leave()
+        self._watch.finish(error)
+
+    def set_model(self, model: object) -> None:
+        """Part of the protocol."""
+        self.model = model
+
+    def set_params(self, params: object) -> None:
+        """Part of the protocol."""
+        self.params = params
+
+    def _nothing(self, *args: object, **kwargs: object) -> None:
+        """Steps are seen through Keras' list of callbacks, which calls these."""
+
+    on_epoch_begin = on_epoch_end = _nothing
+    on_batch_begin = on_batch_end = on_train_batch_begin = on_train_batch_end = _nothing
+    on_test_begin = on_test_end = on_test_batch_begin = on_test_batch_end = _nothing
+    on_predict_begin = on_predict_end = on_predict_batch_begin = on_predict_batch_end = _nothing
+
+    def _has_batch_hooks(self) -> bool:
+        return False
+
+    _implements_train_batch_hooks = _has_batch_hooks  # asked by tf_keras
+    _implements_test_batch_hooks = _implements_predict_batch_hooks = _has_batch_hooks

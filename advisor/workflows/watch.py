@@ -1,0 +1,182 @@
+"""`with advisor.watch(logdir) as run:` around a training loop.
+
+In: a block of the program.  Out: a run folder below the logdir, and `run.report`.
+
+Nothing raises once the block has begun: a training run is worth more than its report. What went wrong is `run.problem`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from advisor.capture.in_process import ProcessWatch, is_run_by_advisor, is_watching
+from advisor.capture.request import DEFAULT_MAX_EVENTS
+from advisor.capture.window.schedule import Limits
+from advisor.model.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from advisor.model.outcome import Report
+
+_PIPE_WIDTH = 100
+"""Columns where stdout is no terminal, as the command has it."""
+
+
+class Watch:
+    """A watch of a part of this process. Can be entered several times, one after another."""
+
+    def __init__(
+        self,
+        logdir: str | Path | None = None,
+        *,
+        warmup: int | None = None,
+        steps: int | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """See `watch`."""
+        self._logdir = _checked(logdir)
+        self._limits = Limits(_at_least(0, "warmup", warmup), _at_least(1, "steps", steps), None, DEFAULT_MAX_EVENTS)
+        self._is_quiet = quiet
+        self._watch: ProcessWatch | None = None
+        self.report: Report | None = None
+        """The report on what was watched last; None before, and where there was nothing to report."""
+        self.folder: Path | None = None
+        """Its run folder: a logdir for TensorBoard, and a target for `advisor analyze`."""
+        self.problem = ""
+        """Why there is no report, in one sentence."""
+
+    def __enter__(self) -> Watch:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish(error)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self.report, self.folder, self.problem = None, None, ""
+        if is_run_by_advisor():
+            self._tell("advisor watches this script already, so what it asks for itself was left out.")
+        elif is_watching():
+            self._tell("Another part of this process is being watched, and TensorFlow has only one profiler.")
+        else:
+            try:
+                folder = _new_folder(self._logdir)
+                watched = ProcessWatch(folder, self._limits)
+                watched.start()
+                self.folder, self._watch = folder, watched
+            except Exception as error:  # the training goes on whatever happens here
+                self._tell(f"The training could not be watched ({_one_sentence(error)}).")
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """What was watched is over, by `error` if there is one: write the run folder, analyse it, print the report."""
+        watched, self._watch = self._watch, None
+        if watched is None or self.folder is None:
+            return
+        try:
+            if not watched.finish(error):
+                self._remove_folder()
+                self._tell("Nothing took elements from a dataset while this was watched, so there is no report.")
+                return
+            from advisor.replay.random_state import random_state_kept
+
+            with random_state_kept():  # rules may draw random numbers
+                self.report = _analyze(self.folder)
+                if not self._is_quiet:
+                    _print(self.report)
+        except Exception as failure:
+            self._tell(f"There is no report ({_one_sentence(failure)}).")
+
+    def _remove_folder(self) -> None:
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
+
+    def _tell(self, problem: str) -> None:
+        self.problem = problem
+        if not self._is_quiet:
+            with suppress(OSError, ValueError):
+                print(f"advisor: {problem}", file=sys.stderr)
+
+
+def watch(
+    logdir: str | Path | None = None, *, warmup: int | None = None, steps: int | None = None, quiet: bool = False
+) -> Watch:
+    """Watch the training in a `with` block as `advisor analyze` watches a script, and print a report at its end.
+
+    `logdir`: where the run folder is made (None: below the user's state folder); nothing that is there is touched.
+    `warmup`: steps before the measured ones, `steps`: steps to profile (None: until the figures are stable). `quiet`: print
+    nothing; `run.report`, `run.folder` and `run.problem` tell all.
+
+    Only datasets made after `advisor.install()`, or in the block, have lines in the report. Raises
+    `advisor.model.errors.AdvisorError` for a logdir that cannot be written; once the block has begun nothing raises but the block
+    itself.
+    """
+    return Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
+
+
+def _checked(logdir: str | Path | None) -> Path | None:
+    if logdir is None:
+        return None
+    path = Path(logdir).absolute()
+    nearest = next((place for place in (path, *path.parents) if place.exists()), path)
+    if not nearest.is_dir():
+        raise AdvisorError(f"{nearest} is a file; name a folder as logdir.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise AdvisorError(f"Cannot write to {path}: Permission denied; name another logdir.")
+    return path
+
+
+def _at_least(least: int, name: str, value: int | None) -> int | None:
+    if value is not None and value < least:
+        raise AdvisorError(f"{name} must be at least {least}, not {value}.")
+    return value
+
+
+def _new_folder(logdir: Path | None) -> Path:
+    """`advisor-<local time>`, new, below the logdir."""
+    if logdir is None:
+        from advisor.model.run_folder import default_run_folder
+
+        folder = default_run_folder("watch")
+        folder.mkdir(parents=True)
+        return folder
+    name, number = f"advisor-{datetime.now():%Y%m%d-%H%M%S}", 1
+    while True:
+        folder = logdir / (name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
+        number += 1
+
+
+def _analyze(folder: Path) -> Report:
+    from advisor.workflows.analyze import Request, analyze, load
+
+    request = Request(path=folder)
+    rules, settings = load(request)
+    return analyze(request, rules, settings, on_progress=lambda progress: None)
+
+
+def _print(report: Report) -> None:
+    from rich.console import Console
+
+    from advisor.report.report_text import print_report
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not (console.is_terminal or console.is_jupyter or "COLUMNS" in os.environ):
+        console.width = _PIPE_WIDTH
+    print_report(report, console)
+
+
+def _one_sentence(error: Exception) -> str:
+    text = " ".join(str(error).split()).rstrip(".")
+    return text if isinstance(error, AdvisorError) else f"{type(error).__name__}: {text}"

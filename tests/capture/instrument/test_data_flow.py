@@ -1,0 +1,92 @@
+"""What the graphs of functions show: on TensorFlow's own traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.capture.instrument.functions import function_facts, function_site
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+def facts(dataset, function):
+    return function_facts(dataset, function, function_site(function, lambda file: file == __file__))
+
+
+def test_a_function_is_element_wise_if_one_more_dimension_changes_nothing(tf):
+    numbers, rows = tf.data.Dataset.range(4), tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0]])
+    yes = [
+        (numbers, lambda x: (tf.cast(x, tf.float32) - 1.0) * 2.0),
+        (rows, lambda x: x * 2.0 + [1.0, 3.0]),
+        (rows, lambda x: tf.where(x > 2.0, x, -x)),
+    ]
+    no = [
+        (
+            numbers,
+            lambda x: tf.cast(x, tf.float32) * tf.constant([2.0]),
+        ),  # a batch would be multiplied along its own axis
+        (numbers, lambda x: tf.constant(3.0)),
+        (rows, lambda x: x / tf.reduce_sum(x)),
+        (rows, lambda x: (x, x[0])),
+        (tf.data.Dataset.zip((rows, numbers)), lambda row, n: row * tf.cast(n, tf.float32)),
+    ]
+    assert [facts(dataset.map(function), function).is_elementwise for dataset, function in yes] == [True] * len(yes)
+    assert [facts(dataset.map(function), function).is_elementwise for dataset, function in no] == [False] * len(no)
+
+
+def test_what_is_called_element_wise_gives_the_same_on_batches(tf):
+    rows = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def scale(x):
+        return tf.maximum(x * 2.0 + [1.0, 3.0], 4.0)
+
+    assert facts(rows.map(scale), scale).is_elementwise
+    single, batched = rows.map(scale).batch(2), rows.batch(2).map(scale)
+    for a, b in zip(single.as_numpy_iterator(), batched.as_numpy_iterator(), strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_what_depends_on_random_numbers_is_told_from_what_does_not(tf):
+    def load(text):
+        numbers = tf.io.decode_raw(text, tf.uint8)
+        pixels = tf.sort(tf.cast(numbers, tf.float32))
+        noise = tf.random.uniform(())
+        if noise > 0.5:
+            pixels = pixels + tf.random.normal(())
+        return tf.exp(pixels * noise)
+
+    found = facts(tf.data.Dataset.from_tensors(b"abc").map(load), load)
+    assert {"DecodeRaw", "Cast"} <= set(found.fixed_ops)
+    assert not {"Exp", "If", "RandomUniform"} & set(found.fixed_ops)
+    assert found.random_site.line == load.__code__.co_firstlineno + 3
+    assert ("DecodeRaw", "Cast") in found.flow
+
+
+def test_without_random_numbers_nothing_is_said_of_them(tf):
+    def double(x):
+        return x * 2
+
+    found = facts(tf.data.Dataset.range(3).map(double), double)
+    assert (found.fixed_ops, found.random_site) == ({}, None)
+
+
+def test_components_that_pass_through_and_those_that_are_read(tf):
+    pairs = tf.data.Dataset.from_tensor_slices(([1.0, 2.0], [3, 4]))
+
+    def scale(image, label):
+        return image * 2.0, label
+
+    def swap(image, label):
+        return label, image
+
+    def is_wanted(image, label):
+        return label > 3
+
+    assert facts(pairs.map(scale), scale).unchanged == ((1, 1),)
+    assert set(facts(pairs.map(swap), swap).unchanged) == {(0, 1), (1, 0)}
+    assert facts(pairs.filter(is_wanted), is_wanted).used_inputs == (1,)

@@ -1,0 +1,73 @@
+"""How long an iterator takes to go away is measured from outside: by a reference to it and its last attribute."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from advisor.capture.instrument.consumers import MAX_RELEASES, Track
+from advisor.capture.instrument.iterator_teardown import watch_release
+
+SLOW_S = 0.05
+
+
+class Resource:
+    """What an iterator holds; it takes long to go."""
+
+    def __del__(self):
+        time.sleep(SLOW_S)
+
+
+class Iterator:
+    def __init__(self):
+        self.resource = Resource()
+
+
+def test_the_time_is_that_of_what_the_iterator_held():
+    told = []
+    iterator = Iterator()
+    watch_release(iterator, lambda now_ns, took_ns: told.append((now_ns, took_ns)))
+    assert not told
+    before = time.time_ns()
+    del iterator
+    ((now_ns, took_ns),) = told
+    assert SLOW_S * 1e9 <= took_ns <= now_ns - before + 1_000_000
+
+
+def test_each_iterator_is_told_of_once():
+    told = []
+    for _ in range(3):
+        watch_release(Iterator(), lambda now_ns, took_ns: told.append(took_ns))
+    assert len(told) == 3
+
+
+def test_one_in_a_cycle_is_collected_all_the_same():
+    told = []
+    iterator = Iterator()
+    iterator.itself = iterator
+    watch_release(iterator, lambda now_ns, took_ns: told.append(took_ns))
+    del iterator
+    gc.collect()
+    assert len(told) <= 1
+    assert not [each for each in gc.get_objects() if isinstance(each, Iterator)]
+
+
+def test_two_iterators_between_two_steps_are_one_pause():
+    track = Track("c0", "keras.fit", None, None)
+    for step in range(3):
+        track.begin(step * 10 + 1)
+        track.end(step * 10 + 5)
+        track.released(step * 10 + 6, 1)
+        track.released(step * 10 + 9, 2)
+    assert track.releases == [(9, 3), (19, 3), (29, 3)]
+
+
+def test_what_is_over_the_limit_changes_nothing_kept():
+    track = Track("c0", "for", None, None)
+    for step in range(MAX_RELEASES + 5):
+        track.begin(step * 10 + 1)
+        track.end(step * 10 + 5)
+        track.released(step * 10 + 6, 1)
+        track.released(step * 10 + 9, 1)
+    assert len(track.releases) == MAX_RELEASES
+    assert track.releases[-1] == (MAX_RELEASES * 10 - 1, 2)

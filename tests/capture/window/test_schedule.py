@@ -1,0 +1,98 @@
+"""When the window opens and closes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.capture.instrument.consumers import MAX_STEPS, Track
+from advisor.capture.window.schedule import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    MIN_STEPS,
+    PLAIN_SECONDS,
+    RESTLESS_SECONDS,
+    Limits,
+    half_width,
+    has_drained,
+)
+
+STEADY = [10_000_000] * 50
+
+
+def test_warm_up_needs_steps_and_time():
+    limits = Limits()
+    assert not limits.is_settled(9, 5.0) and not limits.is_settled(500, 0.5) and limits.is_settled(10, 2.0)
+    assert limits.is_settled(3, 10.0), "steps of seconds do not need ten of them"
+    assert Limits(warmup=2).is_settled(2, 0.0) and not Limits(warmup=50).is_settled(49, 100.0)
+
+
+def test_a_steady_loop_closes_as_stable():
+    limits = Limits()
+    assert limits.closing_reason(STEADY, MIN_SECONDS, None) == "stable"
+    assert limits.closing_reason(STEADY, MIN_SECONDS - 0.1, None) is None
+    assert limits.closing_reason(STEADY[: MIN_STEPS - 1], MIN_SECONDS, None) is None
+
+
+def test_a_restless_loop_runs_to_its_limit():
+    restless = [1_000_000] * 25 + [50_000_000] * 25
+    assert Limits().closing_reason(restless, RESTLESS_SECONDS - 0.1, None) is None
+    assert Limits().closing_reason(restless, RESTLESS_SECONDS, None) == "seconds"
+    assert Limits().closing_reason(restless[23:27], MAX_SECONDS - 0.1, None) is None
+    assert Limits().closing_reason(restless, MAX_SECONDS, None) == "seconds"
+
+
+def test_steps_are_timed_before_the_profiler_starts():
+    limits = Limits()
+    assert limits.is_timed(STEADY, PLAIN_SECONDS) and not limits.is_timed(STEADY, PLAIN_SECONDS - 0.1)
+    restless = [1_000_000] * 25 + [50_000_000] * 25
+    assert not limits.is_timed(restless, 4.9) and limits.is_timed(restless, 5.0)
+    assert not limits.is_timed(STEADY[:2], 60.0) and not limits.is_timed(STEADY[:3], 9.0)
+    assert limits.is_timed(STEADY[:3], 10.0), "steps of seconds do not need twenty of them"
+    assert Limits(steps=10).is_timed(STEADY[:10], 0.1) and Limits(seconds=0.5).is_timed([], 0.5)
+
+
+def test_the_users_limits_come_first():
+    assert Limits(steps=50).closing_reason(STEADY, 0.5, None) == "steps"
+    assert Limits(steps=51).closing_reason(STEADY, 15.0, None) is None
+    assert Limits(seconds=3).closing_reason(STEADY, 2.9, None) is None
+    assert Limits(seconds=3).closing_reason(STEADY, 3.0, None) == "seconds"
+    assert Limits(steps=1000, seconds=3).closing_reason(STEADY, 3.0, None) == "seconds"
+
+
+def test_the_profile_stays_small():
+    assert Limits(max_events=50_000).closing_reason(STEADY, 0.5, 1000.0) == "events"
+    assert Limits(max_events=60_000).closing_reason(STEADY, 0.5, 1000.0) is None
+    assert Limits().closing_reason([], 0.5, 1e9) is None, "one step at least"
+
+
+def test_slow_loops_drain_by_time():
+    assert has_drained(10, 1.0) and not has_drained(10, 0.5) and not has_drained(1, 60.0) and has_drained(2, 5.0)
+
+
+@given(st.lists(st.integers(1, 10**9), max_size=60))
+def test_half_width_is_a_share(steps):
+    width = half_width(steps)
+    assert width >= 0 and (math.isinf(width) if len(steps) < 4 else math.isfinite(width))
+
+
+@pytest.mark.parametrize("factor", [1, 7])
+def test_half_width_does_not_depend_on_the_unit(factor):
+    steps = [5, 7, 6, 5, 9, 4, 6, 6, 5, 7, 8, 5]
+    assert half_width([s * factor for s in steps]) == pytest.approx(half_width(steps))
+
+
+def test_a_loop_of_very_many_steps_keeps_its_last_ones():
+    track = Track("c0", "for", None, None)
+    for number in range(2 * MAX_STEPS + 10):
+        track.begin(number * 10 + 1)
+    track.end((2 * MAX_STEPS + 10) * 10 + 1)
+    assert track.count == 2 * MAX_STEPS + 10 and MAX_STEPS <= len(track.starts) < 2 * MAX_STEPS
+    assert track.durations(track.count - 5) == [10] * 5, "the window of a fast loop opens late"
+    series = track.series()
+    assert series.first_step + len(series.start_ns) == track.count
+    assert not Limits().is_too_early(5, PLAIN_SECONDS) and Limits().is_too_early(10**6, 1.9)
+    assert not Limits(steps=5).is_too_early(5, 0.0) and not Limits(seconds=1).is_too_early(5, 1.0)

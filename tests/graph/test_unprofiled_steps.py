@@ -1,0 +1,88 @@
+"""Step time and wait come from the steps without the profiler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.graph.unprofiled_steps import use_plain_steps
+from advisor.model.pipeline import Iterator, Pipeline, StepStats
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
+
+MS = 1_000_000
+PROFILED = Pipeline(
+    id="p0",
+    host="h",
+    iterators=(Iterator(id="p0.0", parent_id=None, name="Map", long_name="Iterator::Root::Map"),),
+    is_main=True,
+    steps=StepStats(20, 30 * MS, 30 * MS, 30 * MS, 30 * MS, 30 * MS, wait_median_ns=24 * MS, wait_mean_ns=24 * MS),
+    wait_ns=20 * 24 * MS,
+    span_ns=20 * 30 * MS,
+)
+
+
+def recording(plain_ms: float, profiled_ms: float, plain_wait_ms: float | None, profiled_wait_ms: float) -> Recording:
+    """40 plain steps, a gap, 20 profiled ones."""
+    starts, ends, waits = [], [], []
+    now = 1_000 * MS
+    for count, step, wait in ((40, plain_ms, plain_wait_ms), (20, profiled_ms, profiled_wait_ms)):
+        for _ in range(count):
+            starts.append(now)
+            now += int(step * MS)
+            ends.append(now)
+            waits.append(int((wait or 0) * MS))
+        now += 5 * MS
+    window = Window(starts[40], ends[59], 5, 20, "stable", starts[0], ends[39], 40)
+    series = StepSeries("c0", tuple(starts), tuple(waits) if plain_wait_ms is not None else (), tuple(ends))
+    return Recording(
+        target="train.py",
+        host=Host("h", 2.0, 2, 8 << 30, 4 << 30),
+        script_exit=ScriptExit("stopped"),
+        consumers=(Consumer("c0", None, "for", None, is_main=True),),
+        steps=(series,),
+        window=window,
+    )
+
+
+def test_the_printed_step_is_the_plain_one():
+    pipeline, overhead = use_plain_steps(PROFILED, recording(10, 30, 5, 24))
+    assert pipeline.steps is not None and (pipeline.steps.count, pipeline.steps.median_ns) == (40, 10 * MS)
+    assert pipeline.wait_share == pytest.approx(0.5), "measured, not the 80 % under the profiler"
+    assert pipeline.elements_per_s == pytest.approx(100) and overhead == pytest.approx(2.0)
+
+
+def test_what_python_does_around_an_iterator_is_no_wait():
+    """Under the profiler `next` takes 25.5 ms where the iterator takes 24, and all of a step three times as long: a third of the
+    1.5 ms is taken off the plain wait too."""
+    pipeline, _ = use_plain_steps(PROFILED, recording(10, 30, 5, 25.5))
+    assert pipeline.wait_share == pytest.approx(0.45)
+    hidden, _ = use_plain_steps(PROFILED, recording(10, 30, 0.4, 25.5))
+    assert hidden.wait_share == 0
+
+
+def test_a_pipeline_alone_has_nothing_but_waiting():
+    alone = replace(recording(10, 30, 5, 25), is_pipeline_alone=True)
+    pipeline, _ = use_plain_steps(PROFILED, alone)
+    assert pipeline.wait_share == 1
+
+
+def test_without_waits_the_share_lies_between_what_the_profiler_may_have_done():
+    """80 % of 30 ms under the profiler, 10 ms without: 80 %, if it made all of a step longer alike; 40 % if only the waiting."""
+    pipeline, _ = use_plain_steps(PROFILED, recording(10, 30, None, 0))
+    assert pipeline.steps is not None and pipeline.steps.median_ns == 10 * MS
+    assert pipeline.wait_share == pytest.approx(0.6, abs=1e-6)
+
+
+def test_without_waits_and_with_a_profiler_that_costs_nothing_the_share_is_kept():
+    pipeline, _ = use_plain_steps(PROFILED, recording(30, 30, None, 0))
+    assert pipeline.wait_share == pytest.approx(0.8, abs=1e-6)
+
+
+def test_too_few_plain_steps_change_nothing():
+    few = recording(10, 30, 5, 24)
+    assert few.window is not None
+    window = replace(few.window, plain_end_ns=few.window.plain_start_ns + 25 * MS)
+    assert use_plain_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
+    window = replace(few.window, plain_start_ns=0, plain_end_ns=0, plain_steps=0)
+    assert use_plain_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)

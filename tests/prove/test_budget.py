@@ -1,0 +1,181 @@
+"""`--budget` is a bound: what is begun, stopped and refused. Clocks are made up; only the stopped script is real."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from advisor.capture.launch import capture
+from advisor.capture.request import CaptureRequest
+from advisor.cli import main
+from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.prove import end_to_end
+from advisor.prove.budget import LEAST_TRIAL_S, MIN_BUDGET_S, Budget, check_budget
+from advisor.prove.end_to_end import RunSteps, measure_end_to_end
+from advisor.prove.greedy_loop import prove_fixes
+from advisor.prove.trial.trial_result import FASTER, REFUSED
+from tests.prove.test_greedy_loop import CACHE, FETCH, MAP, Arithmetic, Report, kept
+
+STUBBORN = """import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+open(sys.argv[1], "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.parametrize("seconds", [0.5, 14, MIN_BUDGET_S - 1])
+def test_a_budget_in_which_nothing_can_be_proved_is_refused_with_the_least_one(seconds):
+    with pytest.raises(AdvisorError, match=r"too short.* at least 30 s, so nothing was run"):
+        check_budget(seconds)
+    check_budget(MIN_BUDGET_S)
+
+
+def test_refused_before_the_script_is_run(tmp_path, capsys):
+    script = tmp_path / "train.py"
+    script.write_text("open('ran', 'w')")
+    assert main(["fix", "--budget", "14s", str(script)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--budget 14 s is too short" in line
+    assert {path.name for path in tmp_path.iterdir()} == {"train.py"}
+
+
+@pytest.mark.parametrize("seconds", [30, 60, 120, 600, 3600])
+def test_phases_end_early_enough_to_stop_them_and_to_write_the_report(seconds):
+    budget = Budget(seconds, 100.0, Clock())
+    assert 100 < budget.analysis_end < budget.end < 100 + seconds
+    assert 100 + seconds - budget.end >= 2.4  # seconds: 1.5 for the script's `finally`, the rest for the report
+
+
+def test_without_time_for_one_trial_the_least_budget_is_named():
+    clock = Clock()
+    budget = Budget(40, 100.0, clock)
+    clock.now = 100 + 20
+    end = budget.pipeline_end(0.0, startup_s=6)
+    sentence = budget.why_no_trial(end, startup_s=6)
+    assert "the analysis took 20 s of the budget of 40 s" in sentence
+    assert sentence.endswith("needs at least --budget 50s.")
+    clock.now = 100 + 10
+    assert budget.why_no_trial(end, startup_s=6) == ""
+
+
+def test_the_whole_script_keeps_its_share_unless_that_leaves_no_trial():
+    budget = Budget(600, 100.0, Clock())
+    assert budget.pipeline_end(200, startup_s=5) == budget.end - 5 - 200
+    assert budget.pipeline_end(590, startup_s=5) == budget.end - 5
+
+
+def prove(session, clock, seconds):
+    proposed = {frozenset(): [CACHE, MAP, FETCH], frozenset({"cache"}): [MAP, FETCH]}
+
+    def propose(report, kept):
+        return proposed.get(frozenset(each.rule for each in kept), [])
+
+    report = Report(None)
+    return prove_fixes(session, report, {}, propose, lambda path: report, clock.now + seconds, lambda progress: None,
+                       least_trial_s=LEAST_TRIAL_S, clock=clock)  # fmt: skip
+
+
+class Slow(Arithmetic):
+    """Each trial takes 20 s of a made-up clock; past `ends` the session stops it."""
+
+    def __init__(self, rate, clock, ends):
+        super().__init__(rate)
+        self.clock, self.ends = clock, ends
+
+    def _trial(self, before, after, claimed):
+        self.clock.now += 20
+        if self.clock.now > self.ends:
+            raise OutOfTime("stopped")
+        return super()._trial(before, after, claimed)
+
+
+def test_no_trial_begins_that_would_not_end_in_time():
+    clock = Clock()
+    result = prove(Slow(lambda on: 1.0, clock, clock.now + 1000), clock, seconds=50)
+    assert [attempt.finding.rule for attempt in result.attempts] == ["cache", "map"]
+    assert clock.now == 140
+    assert result.stopped_because == "The budget was used up; not tried: Do fetch."
+
+
+def test_time_is_kept_to_measure_all_changes_together():
+    clock = Clock()
+    session = Slow(lambda on: 1.0 + len(on), clock, clock.now + 1000)
+    result = prove(session, clock, seconds=75)  # the cache, the map, both together: 60 s; then nothing more begins
+    assert kept(result) == ["cache", "map"]
+    assert result.total is not None
+    assert clock.now == 160
+    clock = Clock()
+    result = prove(Slow(lambda on: 1.0 + len(on), clock, clock.now + 1000), clock, seconds=55)
+    assert kept(result) == ["cache"]  # the map would fit, but not both together behind it
+
+
+def test_a_trial_that_is_stopped_costs_nothing_that_is_proved():
+    clock = Clock()
+    session = Slow(lambda on: 1.0 + len(on), clock, ends=clock.now + 35)
+    result = prove(session, clock, seconds=75)
+    assert kept(result) == ["cache"]
+    assert result.total is not None and result.total.verdict == FASTER
+    assert [(each.finding.rule, each.trial.verdict) for each in result.attempts] == [
+        ("cache", FASTER),
+        ("map", REFUSED),
+    ]
+    assert result.stopped_because == "The budget was used up while a change was tried; not tried: Do fetch."
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_script_is_stopped_at_the_deadline_whatever_it_does(tmp_path):
+    script, pid = tmp_path / "train.py", tmp_path / "pid"
+    script.write_text(STUBBORN)
+
+    class Deadline(float):
+        """Passed once the script sleeps."""
+
+        def __le__(self, now):
+            return pid.exists() and pid.read_text() != ""
+
+    request = CaptureRequest(tmp_path / "run", script, args=(str(pid),), deadline=Deadline(time.monotonic()))
+    with pytest.raises(OutOfTime):
+        capture(request, lambda progress: None)
+    assert not is_alive(int(pid.read_text()))
+    assert os.getpid() != int(pid.read_text())
+
+
+RUN = RunSteps(10.0, 0.5, 50, 100)
+
+
+@pytest.mark.parametrize("stopped_in", [1, 2, 5])
+def test_a_run_that_is_stopped_is_lack_of_time_and_no_verdict(monkeypatch, stopped_in):
+    runs, deadlines = [], []
+
+    def time_run(request, on_progress):
+        runs.append(request.script)
+        deadlines.append(request.deadline)
+        if len(runs) == stopped_in:
+            raise OutOfTime("stopped")
+        return RUN
+
+    monkeypatch.setattr(end_to_end, "time_run", time_run)
+    far = time.monotonic() + 1e9
+    sides = [CaptureRequest(Path("unused"), Path(name)) for name in ("before.py", "after.py")]
+    whole = measure_end_to_end(sides[0], sides[1], 6, lambda progress: None, far)
+    assert (whole.verdict, whole.is_out_of_time, whole.speedup) == (REFUSED, True, None)
+    assert set(deadlines) == {far}
+    assert len(runs) == stopped_in
+    assert "the budget was used up after" in whole.note

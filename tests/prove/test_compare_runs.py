@@ -1,0 +1,31 @@
+"""Runs whose steps hold different numbers of elements are not called faster or slower."""
+
+from __future__ import annotations
+
+from advisor.engine.run import run_rules
+from advisor.model.settings import Settings
+from advisor.prove.compare_runs import compare_reports
+from advisor.testing import batch, pipeline, prefetch, source
+
+
+def report_of(size: int, ms: float, **keras: int):
+    made = pipeline(source(), batch(size), prefetch(), consumer_ms=ms, keras=keras)
+    return run_rules(made.analysis, [], Settings())
+
+
+def test_steps_of_the_same_size_are_compared():
+    found = compare_reports(report_of(32, 10), report_of(32, 5))
+    assert found.step_speedup is not None
+    assert found.step_speedup.value > 1.5
+
+
+def test_a_larger_batch_is_not_called_slower():
+    found = compare_reports(report_of(8, 10), report_of(64, 20))
+    assert (found.step_speedup, found.verdict) == (None, "unknown")
+    assert any("A step takes 8 elements before and 64 after" in note for note in found.notes)
+
+
+def test_several_steps_per_call_are_not_called_slower():
+    found = compare_reports(report_of(32, 1), report_of(32, 10, steps_per_execution=32))
+    assert (found.step_speedup, found.verdict) == (None, "unknown")
+    assert any("32 elements before and 1024 after" in note for note in found.notes)

@@ -1,0 +1,121 @@
+"""What the runs of a whole script are read for; the runs themselves are in tests/commands/test_fix.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
+from advisor.model.outcome import Interval
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
+from advisor.prove.compare_runs import compare_reports
+from advisor.prove.end_to_end import EndToEnd, RunSteps, median_of, steps_of
+from advisor.prove.greedy_loop import Attempt
+from advisor.prove.source_overlays import overlays
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.prove.whole_script import needs_script
+
+HOST = Host("h", 2, 2, 1, 1)
+MS = 1_000_000
+
+
+def recording(durations_ms, waits_ms=(), warmup=2, steps=3, plain=0):
+    starts, now = [], 0
+    for each in durations_ms:
+        starts.append(now)
+        now += each * MS
+    ends = (*starts[1:], now)
+    series = StepSeries("c0", tuple(starts), tuple(wait * MS for wait in waits_ms), ends)
+    window = Window(0, now, warmup, steps, "steps", plain_steps=plain)
+    consumer = Consumer("c0", "tfadv_1", "for", None, is_main=True)
+    return Recording("train.py", HOST, ScriptExit("stopped"), consumers=(consumer,), steps=(series,), window=window)
+
+
+def test_steps_of_the_window_alone_count():
+    found = steps_of(recording([100, 100, 10, 20, 30, 500], [50, 50, 5, 5, 5, 5]))
+    assert found == RunSteps(20 * MS, 0.25, 3, None)
+
+
+def test_steps_under_the_profiler_do_not_count_where_there_are_others():
+    assert steps_of(recording([100, 100, 10, 10, 10, 90, 90, 90], plain=3)).step_ns == 10 * MS
+
+
+def test_keras_does_not_show_its_wait():
+    assert steps_of(recording([10] * 6)).wait_share is None
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_too_few_steps_say_nothing(steps):
+    assert steps_of(recording([10] * 6, steps=steps)) is None
+
+
+def test_loop_inside_a_tf_function_has_no_steps_here():
+    assert steps_of(dataclasses.replace(recording([10] * 6), steps=())) is None
+    assert steps_of(dataclasses.replace(recording([10] * 6), window=None)) is None
+
+
+def test_median_is_only_said_of_what_every_run_has():
+    runs = (RunSteps(10, 0.5, 3, 1), RunSteps(30, None, 3, 3), RunSteps(20, 0.1, 3, 2))
+    assert median_of(runs, lambda run: run.step_ns) == 20
+    assert median_of(runs, lambda run: run.wait_share) is None
+    assert median_of((), lambda run: run.step_ns) is None
+
+
+def test_overlays_hold_both_sides_and_touch_nothing(tmp_path):
+    path, other = tmp_path / "a.py", tmp_path / "b.py"
+    base = {path: (b"old", b"middle")}
+    patch = {path: (b"old", b"new"), other: (b"was", b"is")}
+    with overlays(base, patch) as (before, after):
+        assert {file: text.read_bytes() for file, text in before} == {path: b"middle", other: b"was"}
+        assert {file: text.read_bytes() for file, text in after} == {path: b"new", other: b"is"}
+        texts = [text for _, text in (*before, *after)]
+    assert not any(text.exists() for text in texts)
+    assert not path.exists()
+
+
+def test_runs_by_turns_replace_the_windows_of_the_profiled_runs():
+    from advisor.model.settings import Settings
+    from advisor.workflows.analyze import analyze_run
+
+    report = analyze_run(Path(__file__).parents[1] / "data/keras_fit", [], Settings())
+    before = tuple(RunSteps(20.0 * MS, 0.6, 50, 100) for _ in range(6))
+    after = tuple(RunSteps(10.0 * MS, 0.2, 50, 200) for _ in range(6))
+    whole = EndToEnd("faster", Interval(2, 1.9, 2.1), before, after)
+    found = compare_reports(report, report, whole)
+    assert found.verdict == "faster"
+    assert found.turns == 6
+    assert (found.before.figures.step_ns, found.after.figures.step_ns) == (20 * MS, 10 * MS)
+    assert (found.before.figures.wait_share, found.after.figures.peak_rss_bytes) == (0.6, 200)
+
+
+def tried(verdict, *edits, is_replayable=True):
+    made = Finding("made-up", "Do it", "", fix=Fix(edits, Safety.EXACT, is_auto=True))
+    return Attempt(made, Trial(verdict, is_replayable=is_replayable), is_kept=verdict == FASTER)
+
+
+PREFETCH = InsertAfter("c1", "prefetch", (("", Code("tf.data.AUTOTUNE")),))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "expected"),
+    [
+        (tried(SAME, PREFETCH), True),
+        (tried(SLOWER, PREFETCH), True),
+        (tried(SAME, SetOption("c1", "autotune.enabled", None)), True),
+        (tried(REFUSED, SetArgument("c1", "num_parallel_calls", 4), is_replayable=False), True),
+        (tried(FASTER, PREFETCH), False),
+        (tried(BROKEN, PREFETCH), False),
+        (tried(REFUSED, PREFETCH), False),
+        (tried(SAME, SetArgument("c1", "num_parallel_calls", 4)), False),
+        (tried(SAME, PREFETCH, InsertAfter("c1", "cache")), False),
+        (tried(SAME, SetOption("c1", "autotune.ram_budget", None)), False),
+        (tried(SAME, MoveAfter("map", "shuffle")), True),
+        (tried(SLOWER, MoveAfter("map", "shuffle")), False),
+        (tried(SAME, MoveAfter("filter", "source")), False),
+        (tried(SAME, MoveAfter("map", "shuffle"), MoveAfter("filter", "source")), False),
+    ],
+)
+def test_what_only_overlaps_with_the_training_is_left_to_the_whole_script(attempt, expected):
+    assert needs_script(attempt, {"c1": "map", "shuffle": "shuffle", "source": "range"}) is expected

@@ -1,0 +1,162 @@
+"""What is applied, and in which words: a pipeline's proved gain is neither lost in noise nor applied where no training gains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.engine import load_rules
+from advisor.engine.run import run_rules
+from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
+from advisor.model.outcome import Interval
+from advisor.model.settings import Settings
+from advisor.prove.end_to_end import EndToEnd, RunSteps
+from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.prove.whole_script import prove_on_script
+from advisor.testing import batch, map_, pipeline, shuffle, source
+
+RUN = RunSteps(10.0, 0.5, 50, 100)
+ALONE = Trial(FASTER, Interval(3.1, 3.0, 3.2), 10.0, 31.0, 6)
+
+
+def finding(name: str) -> Finding:
+    fix = Fix((InsertAfter(name, "cache"),), Safety.EXACT, is_auto=True)
+    return Finding(name, f"Do {name}", "", prediction=Prediction(2, 2, 2), fix=fix)
+
+
+def whole(verdict: str, *interval: float) -> EndToEnd:
+    return EndToEnd(verdict, Interval(*interval) if interval else None, (RUN,) * 6, (RUN,) * 6)
+
+
+def loop_of(*names: str) -> LoopResult:
+    findings = tuple(finding(name) for name in names)
+    return LoopResult(tuple(Attempt(each, ALONE, is_kept=True) for each in findings), findings, ALONE)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_applied", "verdict"),
+    [
+        (None, True, FASTER),
+        (whole(FASTER, 2.0, 1.9, 2.1), True, FASTER),
+        (whole(REFUSED), True, FASTER),
+        (replace(whole(REFUSED), is_out_of_time=True), False, FASTER),  # more time could contradict it
+        (whole(SAME, 1.0, 0.99, 1.01), False, SAME),
+        (whole(SAME, 1.01, 0.9, 1.2), False, SAME),  # most probably nothing
+        (whole(SAME, 1.02, 1.01, 1.03), False, SAME),  # surely not worth it
+        (whole(SAME, 1.2, 0.97, 1.5), True, FASTER),  # most probably worth it, and these runs cannot tell
+        (whole(SLOWER, 0.9, 0.8, 0.95), False, SLOWER),
+        (whole(BROKEN), False, BROKEN),
+    ],
+)
+def test_what_is_applied(result: EndToEnd | None, is_applied: bool, verdict: str) -> None:
+    assert is_proved(result) == is_applied
+    found, sentence = sentence_of(loop_of("cache"), result)
+    assert found == verdict
+    assert ("nothing is applied" in sentence or "not applied" in sentence) == (not is_applied)
+    assert "3.1x (3.0x to 3.2x)" in sentence or result == whole(FASTER, 2.0, 1.9, 2.1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "because"),
+    [
+        (None, 0.1, "(1.00x (0.99x to 1.01x)): nothing"),
+        (0.02, 0.01, "wait only 2 % of their time for input"),
+        (0.6, 0.55, "wait for input as before (60 % before, 55 % after)"),
+        (0.6, 0.1, "they compute longer: pipeline and model share the cores"),
+    ],
+)
+def test_why_a_training_gains_nothing(before: float | None, after: float | None, because: str) -> None:
+    _, sentence = sentence_of(loop_of("cache"), whole(SAME, 1.0, 0.99, 1.01), before, after)
+    assert because in sentence
+
+
+@pytest.mark.parametrize(
+    ("result", "proved_on", "training", "first_words"),
+    [
+        (whole(FASTER, 2.0, 1.9, 2.1), "training", FASTER, "Proved on the training: "),
+        (None, "pipeline", "not measured", "Proved on the pipeline alone: "),
+        (replace(whole(REFUSED), is_out_of_time=True), "pipeline", "not measured", "Proved on the pipeline alone: "),
+        (whole(SAME, 1.2, 0.97, 1.5), "pipeline", "undecided", "Proved on the pipeline alone: "),
+        (whole(SAME, 1.0, 0.99, 1.01), "pipeline", SAME, "Proved on the pipeline alone: "),
+        (whole(SLOWER, 0.9, 0.8, 0.95), "pipeline", SLOWER, "Proved on the pipeline alone: "),
+        (whole(BROKEN), None, BROKEN, "Proved on the pipeline alone: "),
+    ],
+)
+def test_the_report_says_where_the_gain_was_proved(
+    result: EndToEnd | None, proved_on: str | None, training: str, first_words: str
+) -> None:
+    report = run_rules(pipeline(source(), batch(32), consumer_ms=5).analysis, [], Settings())
+    report = report_of(report, loop_of("cache"), result, ProofFacts(is_applied=is_proved(result)))
+    assert report.proof is not None
+    assert (report.proof.proved_on, report.proof.training) == (proved_on, training)
+    assert report.proof.sentence.startswith(first_words)
+    (fix,) = report.fixes
+    assert fix.proved_on == ("training" if training == FASTER else "pipeline")
+    assert fix.is_applied == is_proved(result)
+
+
+def test_what_is_not_faster_is_proved_nowhere() -> None:
+    report = run_rules(pipeline(source(), batch(32), consumer_ms=5).analysis, [], Settings())
+    loop = LoopResult((Attempt(finding("cache"), replace(ALONE, verdict=SAME), is_kept=False),))
+    report = report_of(report, loop, None, ProofFacts())
+    assert report.proof is not None
+    assert (report.proof.proved_on, report.proof.training, report.fixes[0].proved_on) == (None, "not measured", None)
+
+
+def test_changes_that_were_only_measured_one_by_one_are_not_said_to_be_measured_together() -> None:
+    loop = replace(loop_of("a", "b"), total=None)
+    _, sentence = sentence_of(loop, None)
+    assert sentence == "Proved on the pipeline alone, one change after the other. The training was not measured."
+
+
+class Runs:
+    """Stands for the runs of a script: `results` by the names of the changes; None is no time for them."""
+
+    def __init__(self, **results: EndToEnd | None) -> None:
+        self.results, self.notes, self.measured = results, [], []
+        self.method_of: dict[str, str] = {}
+
+    def measure(self, base, candidate, title):
+        names = "_".join(each.rule for each in candidate)
+        self.measured.append(names)
+        return self.results[names]
+
+
+def test_one_change_that_breaks_the_script_does_not_cost_the_others() -> None:
+    runs = Runs(a_b_c=whole(BROKEN), a_b=whole(SLOWER, 0.8, 0.7, 0.9), a=whole(FASTER, 2.0, 1.9, 2.1))
+    result, proved = prove_on_script(loop_of("a", "b", "c"), runs)
+    assert runs.measured == ["a_b_c", "a_b", "a"]
+    assert [each.rule for each in result.kept] == ["a"]
+    assert [each.is_kept for each in result.attempts] == [True, False, False]
+    assert result.total == ALONE
+    assert proved is not None
+    assert proved.verdict == FASTER
+    assert runs.notes == [
+        "Do c was taken back: with it the whole script fails.",
+        "Do b was taken back: with it the whole script is slower.",
+    ]
+
+
+def test_without_time_to_find_the_culprit_nothing_is_proved() -> None:
+    runs = Runs(a_b=whole(BROKEN), a=None)
+    result, proved = prove_on_script(loop_of("a", "b"), runs)
+    assert proved is not None
+    assert not is_proved(proved)
+    assert len(result.kept) == 2
+    assert runs.notes == []
+
+
+@pytest.mark.parametrize(("trial", "has_plan"), [(ALONE, True), (replace(ALONE, verdict=SAME), False)])
+def test_a_plan_that_was_tried_in_vain_is_not_repeated(trial: Trial, has_plan: bool) -> None:
+    stages = source(bytes=20_000), map_("decode", ms=5, bytes=9_000), shuffle(), batch(32)
+    report = run_rules(pipeline(*stages, consumer_ms=5, epochs=3).analysis, load_rules([], Settings()), Settings())
+    assert report.outlook is not None and report.outlook.plan is not None
+    planned = report.findings[report.outlook.plan.findings[0]]
+    attempt = Attempt(planned, trial, is_kept=trial.verdict == FASTER)
+    loop = LoopResult((attempt,), (planned,) if attempt.is_kept else ())
+    proved = report_of(report, loop, None, ProofFacts())
+    assert proved.outlook is not None and (proved.outlook.plan is not None) == has_plan
+    assert proved.outlook.limits == report.outlook.limits

@@ -1,0 +1,55 @@
+"""What is said to be left out was never tried."""
+
+from __future__ import annotations
+
+from advisor.engine import load_rules
+from advisor.engine.run import run_rules
+from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
+from advisor.model.outcome import Report
+from advisor.model.settings import Settings
+from advisor.prove.proposals import Proposals
+from advisor.testing import batch, map_, pipeline, source
+
+MADE = pipeline(source(bytes=20_000), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+MAP = next(call for call in MADE.calls if call.method == "map")
+
+
+def finding(title: str, is_auto: bool, method: str = "prefetch") -> Finding:
+    fix = Fix((InsertAfter(MAP.id, method, (("", 2),)),), Safety.EXACT, is_auto=is_auto)
+    return Finding("a-rule", title, "", site=MAP.site, prediction=Prediction(2, 2, 2), fix=fix)
+
+
+def report(*findings: Finding) -> Report:
+    made = run_rules(MADE, load_rules([], Settings()), Settings())
+    return Report(made.analysis, findings=findings)
+
+
+def test_what_was_tried_is_not_said_to_be_left_out() -> None:
+    """The same change proposed again, on top of the one that is kept, and now only when asked for."""
+    proposals = Proposals({call.id: call for call in MADE.calls}, None)
+    tried = finding("Do it", is_auto=True)
+    assert proposals.propose(report(tried), ()) == [tried]
+    assert proposals.propose(report(finding("Do it", is_auto=False, method="skip")), (tried,)) == []
+    reason = "Do it: Tried only when asked for by name: --only a-rule."
+    assert proposals.left_out() == (reason,)
+    assert proposals.left_out([tried]) == ()
+    assert proposals.left_out([finding("Do something else", is_auto=True)]) == (reason,)
+
+
+def test_what_cannot_be_written_is_not_proposed_where_it_is_to_be_written(tmp_path) -> None:
+    from dataclasses import replace
+
+    from advisor.model.recording import Call, Site
+
+    script = tmp_path / "train.py"
+    text = "ds = ds.map(decode)\n"
+    script.write_text(text)
+    site = Site(str(script), 1, 9, 1, len(text))
+    calls: dict[str, Call] = {MAP.id: replace(MAP, site=site, text=text.strip()[5:])}
+    wanted = finding("Do it", is_auto=True)
+    for mode, is_to_be_written, is_proposed in ((0o644, True, True), (0o444, False, True), (0o444, True, False)):
+        script.chmod(mode)
+        proposals = Proposals(calls, tmp_path, is_to_be_written=is_to_be_written)
+        assert bool(proposals.propose(report(wanted), ())) == is_proposed, proposals.left_out()
+        assert bool(proposals.unwritable) != is_proposed
+    assert proposals.left_out() == (f"Do it: {script} is read-only.",)

@@ -1,0 +1,48 @@
+"""How many steps a new cache takes to fill."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from advisor.model.finding import InsertAfter, SetArgument
+from advisor.model.recording import UNKNOWN_CARDINALITY
+from advisor.prove.steady_state import MARGIN_STEPS, UnknownEpoch, steps_until_steady
+from advisor.testing import batch, map_, pipeline, source
+
+
+def made(*stages):
+    return pipeline(*stages, consumer_ms=5).analysis
+
+
+def call(analysis, method):
+    return next(each for each in analysis.calls if each.method == method)
+
+
+def cached(analysis, method):
+    return (InsertAfter(call(analysis, method).id, "cache"),)
+
+
+def test_edits_without_a_cache_need_nothing():
+    analysis = made(source(elements=1000), map_("decode", ms=5), batch(32))
+    edit = SetArgument(call(analysis, "map").id, "num_parallel_calls", 4)
+    assert steps_until_steady(analysis, (edit,)) is None
+
+
+def test_an_epoch_is_counted_in_steps_of_the_consumer():
+    analysis = made(source(elements=1000), map_("decode", ms=5), batch(32))
+    assert steps_until_steady(analysis, cached(analysis, "map")) == 32 + MARGIN_STEPS  # ceil(1000 / 32)
+    assert steps_until_steady(analysis, cached(analysis, "batch")) == 31 + MARGIN_STEPS  # as its cardinality says
+
+
+def test_several_steps_of_keras_in_one_call():
+    analysis = made(source(elements=1000), map_("decode", ms=5), batch(10))
+    analysis = dataclasses.replace(analysis, keras={"steps_per_execution": 5})
+    assert steps_until_steady(analysis, cached(analysis, "map")) == 20 + MARGIN_STEPS
+
+
+def test_what_nobody_knows_is_not_guessed():
+    analysis = made(source("Generator", elements=UNKNOWN_CARDINALITY), map_("decode", ms=5), batch(32))
+    with pytest.raises(UnknownEpoch):
+        steps_until_steady(analysis, cached(analysis, "map"))

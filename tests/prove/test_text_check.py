@@ -1,0 +1,163 @@
+"""The patched text against what was proved, on real TensorFlow: right texts pass, planted wrong ones are named."""
+
+from __future__ import annotations
+
+import linecache
+import runpy
+
+import pytest
+
+from advisor.capture.instrument.code_identity import changed_code
+from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.request import CaptureRequest
+from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument
+from advisor.prove.graph_difference import difference
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.text_check import TextCheck
+from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.replay.edited_graph import edited_graph
+from advisor.rewrite.patch import Patch, patch_for
+from advisor.rewrite.shared_calls import spread
+
+AUTOTUNE = Code("tf.data.AUTOTUNE")
+SCRIPT = """
+import tensorflow as tf
+
+class Config:
+    pass
+
+config = Config()
+config.scale = 2
+config.fn = lambda x: x * 2
+
+def augment(x):
+    return x * config.scale
+
+class Data:
+    def make(self, n):
+        self.ds = tf.data.Dataset.range(n)
+        self.ds = self.ds.map(augment)
+        return self.ds
+
+def val():
+    return tf.data.Dataset.range(5).map(config.fn).batch(2)
+
+val_ds = val()
+ds = Data().make(20)
+ds = ds.map(config.fn)
+ds = ds.shuffle(8, seed=1)
+ds = ds.batch(4)
+"""
+RIGHT = SCRIPT.replace("map(augment)", "map(augment, num_parallel_calls=tf.data.AUTOTUNE)").replace(
+    "ds = ds.batch(4)", "ds = ds.batch(4).cache()"
+)
+WRONG = {
+    "nothing done": (lambda text: SCRIPT, "stands where cache was proved"),
+    "another argument": (lambda text: text.replace("ds.batch(4)", "ds.batch(3)"), "batch_size=3"),
+    "another function": (
+        lambda text: text.replace("map(augment,", "map(lambda x: x * 2,"),
+        "not the one that was proved",
+    ),
+    "an attribute rebound before the call": (
+        lambda text: text.replace("ds = ds.map(config.fn)", "config.fn = lambda x: x * 3\nds = ds.map(config.fn)"),
+        "not the one that was proved",
+    ),
+    "a value that the function reads": (
+        lambda text: text.replace("self.ds = self.ds.map", "config.scale = 3\n        self.ds = self.ds.map"),
+        "not the one that was proved",
+    ),
+    "another order": (
+        lambda text: text.replace(
+            "ds = ds.shuffle(8, seed=1)\nds = ds.batch(4)", "ds = ds.batch(4).shuffle(8, seed=1)"
+        ),
+        "stands where",
+    ),
+    "a call too many": (lambda text: text.replace(".cache()", ".cache().prefetch(1)"), "stands where"),
+    "another dataset": (lambda text: text.replace("batch(2)", "batch(2, drop_remainder=True)"), "drop_remainder=True"),
+    "a dataset more": (lambda text: text + "\nother = tf.data.Dataset.range(3)\n", "makes 3 datasets instead of 2"),
+}
+
+
+def recorded_run(recorded, path, text):
+    """The calls of a script with this text."""
+    path.write_text(text)
+    recorder = recorded.recorder
+    recorder._calls.clear()
+    recorder.kept, recorder.is_open = KeptCalls(), True
+    linecache.clearcache()  # AutoGraph reads lambdas as they are written
+    datasets = runpy.run_path(str(path))
+    recorder.is_open = False
+    return recorded_graph(recorder, call_id_of(datasets["ds"]))
+
+
+def edits_of(calls):
+    parse = next(call.id for call in calls if call.method == "map" and call.site.line == 17)
+    last = [call.id for call in calls if call.method == "batch"][-1]
+    return SetArgument(parse, "num_parallel_calls", AUTOTUNE), InsertAfter(last, "cache")
+
+
+@pytest.mark.tensorflow
+def test_planted_wrong_texts_are_named_and_the_right_one_is_not(recorded, tmp_path):
+    path = tmp_path / "train.py"
+    graph = recorded_run(recorded, path, SCRIPT)
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    expected = edited_graph(graph, spread(edits_of(calls.values()), calls))
+    code = changed_code(SCRIPT.encode(), RIGHT.encode())
+    right = "\n# moved down\n" + RIGHT
+    assert difference(expected, recorded_run(recorded, path, right), changed_code=code) is None
+    for name, (change, reason) in WRONG.items():
+        text = change(RIGHT)
+        assert text != RIGHT, name
+        found = difference(expected, recorded_run(recorded, path, text), changed_code=code)
+        assert found is not None, name
+        assert reason in found, (name, found)
+
+
+@pytest.mark.tensorflow
+def test_a_function_that_reads_another_value_where_it_was_moved_to_is_seen(recorded, tmp_path):
+    """The rewriter cannot see that `augment` reads `config.scale`, so only the recorded calls tell."""
+    before = SCRIPT.replace("ds = ds.map(config.fn)\nds = ds.shuffle(8, seed=1)\n",
+                            "ds = ds.map(augment)\nconfig.scale = 5\nds = ds.shuffle(8, seed=1)\n")  # fmt: skip
+    path = tmp_path / "train.py"
+    graph = recorded_run(recorded, path, before)
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    moved = [call.id for call in calls.values() if call.method == "map"][-1]
+    edits = (MoveAfter(moved, next(call.id for call in calls.values() if call.method == "shuffle")),)
+    patch = patch_for(edits, calls, tmp_path)
+    assert isinstance(patch, Patch), patch
+    text = patch.files[path.resolve()][1].decode()
+    assert "config.scale = 5\nds = ds.shuffle(8, seed=1)\nds = ds.map(augment)" in text
+    found = difference(edited_graph(graph, edits), recorded_run(recorded, path, text))
+    assert found is not None
+    assert "not the one that was proved" in found
+
+
+@pytest.mark.tensorflow
+def test_the_patched_script_is_held_at_its_first_element(tmp_path):
+    """A session on the script as it is, the right patch, and one that does something else; random values are no difference."""
+    path = tmp_path / "train.py"
+    text = "import random\n" + SCRIPT.replace("seed=1", "seed=random.randint(0, 10**9)") + (
+        "for x in val_ds.take(1): pass\nfor x in ds: pass\nopen('trained', 'w')\n"
+    )  # fmt: skip
+    path.write_text(text)
+    request = CaptureRequest(tmp_path / "run", path)
+    lines = []
+    with ProofSession(request, None, 120.0, lambda progress: lines.append(progress.text)) as session:
+        graph = session.call_graph()
+    assert graph.consumption == 2
+    check = TextCheck(request, (), graph, 0.0, lambda progress: lines.append(progress.text))
+    batch = [call.id for call in graph.calls if call.method == "batch"][-1]
+    edits = (InsertAfter(batch, "prefetch", (("", 1),)),)
+    right = text.replace("ds = ds.batch(4)", "ds = ds.batch(4).prefetch(1)")
+    verdict = check.check(edits, Patch({path: (text.encode(), right.encode())}))
+    assert (verdict.note, verdict.is_proved) == ("", True)
+    assert check.runs == 2  # once more as it is, for the seed
+    assert check.check(edits, Patch({path: (text.encode(), right.encode())})) is verdict
+    wrong = right.replace("prefetch(1)", "prefetch(1).take(2)")
+    verdict = check.check(edits, Patch({path: (text.encode(), wrong.encode())}))
+    assert verdict.is_broken
+    assert "take at line" in verdict.note
+    assert check.runs == 3
+    assert not (tmp_path / "trained").exists()
+    assert path.read_text() == text

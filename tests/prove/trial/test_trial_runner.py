@@ -1,0 +1,64 @@
+"""What would not fit in memory is not tried: not by its prediction, and not by what its own elements show."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from advisor.capture.instrument.call_sites import SiteFinder
+from advisor.capture.instrument.recorder import Recorder
+from advisor.host.machine import memory_bytes
+from advisor.model.finding import InsertAfter, Safety
+from advisor.predict.cache_size import MEMORY_SHARE
+from advisor.prove.trial import trial_runner
+from advisor.prove.trial.trial_result import REFUSED
+from advisor.prove.trial.trial_runner import Workbench
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Workbench(Recorder(SiteFinder(), lambda text: None), "call", tmp_path, lambda phase, done, total: None)
+
+
+def test_a_fix_that_is_predicted_not_to_fit_is_refused_before_anything_is_done(bench):
+    fix = (InsertAfter("call", "cache"),)
+    needed = int(MEMORY_SHARE * memory_bytes()[1] * 1.5) + (1 << 20)
+    trial = bench.try_fix((), fix, Safety.EXACT, needed, budget_s=1.0)
+    assert trial.verdict == REFUSED and trial.is_replayable
+    assert trial.note.startswith("Not tried: it would hold ") and "of memory that are left" in trial.note
+
+
+def test_a_limit_of_the_machine_is_seen_at_once(bench, monkeypatch):
+    monkeypatch.setattr(trial_runner, "memory_bytes", lambda: (1 << 30, 100 << 20))
+    assert bench.try_fix((), (), Safety.EXACT, 81 << 20, budget_s=1.0).note.startswith(
+        "Not tried: it would hold 81 MiB"
+    )
+
+
+def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
+    """The prediction may be wrong or missing: elements are looked at before a cache is filled."""
+    monkeypatch.setattr(trial_runner, "memory_bytes", lambda: (1 << 30, 100 << 20))
+    monkeypatch.setattr(
+        trial_runner, "collect", lambda dataset, bounds: SimpleNamespace(size_bytes=1 << 20, rows=[0] * 32)
+    )
+
+    def work(elements: int, filename: str = ""):
+        name = SimpleNamespace(numpy=lambda: filename.encode())
+        cache = SimpleNamespace(cardinality=lambda: elements, _inputs=lambda: [None], _filename=name)
+        return SimpleNamespace(built=[SimpleNamespace(method="cache", id="new", is_inside=False, dataset=cache)])
+
+    assert bench._cache_too_big(work(10)) == ""
+    assert bench._cache_too_big(work(-2)) == ""
+    assert "Not tried" in bench._cache_too_big(work(10_000))  # 32 KiB each: 344 MiB with what a cache takes beside them
+    assert bench._cache_too_big(work(10_000, "on-disk")) == ""
+
+
+def test_the_second_side_must_fit_beside_the_first(monkeypatch):
+    """Its buffers are as large as those of the first, and what the fix adds comes on top."""
+    monkeypatch.setattr(trial_runner, "memory_bytes", lambda: (2 << 30, 500 << 20))
+    trial_runner._check_room([], 0, 1 << 30)  # nothing is known yet: the prediction was looked at before
+    trial_runner._check_room([None], 0, 1 << 30)
+    trial_runner._check_room([1000 << 20], 900 << 20, 300 << 20)
+    with pytest.raises(trial_runner.CannotMeasure, match="would take about 450 MiB"):
+        trial_runner._check_room([1000 << 20], 900 << 20, 350 << 20)

@@ -1,0 +1,219 @@
+"""Which fixes are tried, in which order, which not and why; and that all of them hold together."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor.model.finding import (
+    Code,
+    Finding,
+    Fix,
+    InsertAfter,
+    MoveAfter,
+    Prediction,
+    Remove,
+    Safety,
+    SetArgument,
+    SetOption,
+)
+from advisor.model.recording import Call, FunctionFacts, Host, Recording, ScriptExit, Site
+from advisor.rewrite.fix_plan import combine, is_seeded, make_plan
+from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread
+from advisor.rewrite.source import rewritten
+from tests.rewrite.test_source import calls_in
+
+AUTOTUNE = Code("tf.data.AUTOTUNE")
+TEXT = "import tensorflow as tf\nds = tf.data.Dataset.range(9).shuffle(3).map(f).batch(2)\n"
+CALLS = calls_in(TEXT)
+
+
+def finding(rule, *edits, gain=1.5, safety=Safety.EXACT, is_auto=True):
+    fix = Fix(edits, safety, is_auto) if edits else None
+    return Finding(rule, f"Do {rule}", "it is slow", prediction=Prediction(gain, gain, gain), fix=fix)
+
+
+PARALLEL = finding("serial-map", SetArgument("map", "num_parallel_calls", AUTOTUNE), gain=3)
+CAPPED = finding("capped", SetArgument("map", "num_parallel_calls", 4), gain=2)
+CACHE = finding("cache", MoveAfter("shuffle", "map"), InsertAfter("map", "cache"), gain=5)
+PREFETCH = finding("prefetch", InsertAfter("map", "prefetch", (("", AUTOTUNE),)), gain=1.2)
+OPTION = finding("option", SetOption("map", "deterministic", True), gain=1.1)
+WITHOUT = finding("no-shuffle", Remove("shuffle"), gain=1.3)
+
+
+def reasons(plan):
+    return {each.finding.rule: each.reason for each in plan.left_out}
+
+
+def test_best_first_and_every_fix_once_if_nothing_stands_against_it():
+    plan = make_plan([PREFETCH, OPTION, CACHE, PARALLEL], CALLS)
+    assert [each.rule for each in plan.findings] == ["cache", "serial-map", "prefetch", "option"]
+    assert plan.left_out == ()
+
+
+def test_conflicts_are_left_out_with_the_reason():
+    plan = make_plan([CAPPED, PARALLEL, CACHE, WITHOUT], CALLS)
+    assert [each.rule for each in plan.findings] == ["cache", "serial-map"]
+    assert reasons(plan) == {
+        "capped": "Conflicts with serial-map (Do serial-map), which promises more: both set num_parallel_calls of map at line 2.",
+        "no-shuffle": "Conflicts with cache (Do cache), which promises more: one takes shuffle at line 2 out, the other changes "
+        "it.",
+    }
+    assert make_plan([CAPPED, WITHOUT], CALLS).left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("safety", "options", "reason"),
+    [
+        (Safety.EXACT, {}, None),
+        (Safety.RERANDOMIZED, {}, None),
+        (Safety.RERANDOMIZED, {"is_seeded": True}, "--allow rerandomized"),
+        (Safety.RERANDOMIZED, {"is_seeded": True, "allow": {Safety.RERANDOMIZED}}, None),
+        (Safety.REORDERED, {}, "--allow reordered"),
+        (Safety.REORDERED, {"allow": {Safety.REORDERED}}, None),
+        (Safety.NUMERICS, {"allow": {Safety.REORDERED}}, "--allow numerics"),
+        (Safety.CHANGES, {"allow": set(Safety)}, "never done for you"),
+    ],
+)
+def test_what_a_fix_does_to_the_data_must_be_allowed(safety, options, reason):
+    plan = make_plan([finding("rule", InsertAfter("map", "cache"), safety=safety)], CALLS, **options)
+    assert len(plan.findings) == (reason is None)
+    assert reason is None or reason in reasons(plan)["rule"]
+
+
+def test_only_names_rules_and_asks_for_what_is_not_done_unasked():
+    asked = finding("asked", InsertAfter("map", "cache"), is_auto=False)
+    assert reasons(make_plan([asked], CALLS))["asked"] == "Tried only when asked for by name: --only asked."
+    plan = make_plan([asked, PARALLEL], CALLS, only={"asked"})
+    assert [each.rule for each in plan.findings] == ["asked"]
+    assert reasons(plan)["serial-map"] == "Not asked for: --only names asked."
+
+
+def test_what_makes_nothing_faster_is_shown_and_never_applied():
+    made = finding("told", InsertAfter("map", "cache"), is_auto=False)
+    told = replace(made, fix=replace(made.fix, is_provable=False))
+    for options in ({}, {"only": {"told"}, "allow": set(Safety)}):
+        plan = make_plan([told], CALLS, **options)
+        assert plan.findings == () and "make the change yourself" in reasons(plan)["told"]
+
+
+def test_advice_and_library_calls_cannot_be_written():
+    site = Site("train.py", 1, 1, 1, 9)
+    calls = {
+        "a": Call("a", "map", site, library="keras"),
+        "b": Call("b", "prefetch", site, inputs=("a",), library="keras"),
+        "c": Call("c", "from_generator", site),
+        "d": Call("d", "flat_map", site, made_by="c"),
+        "e": Call("e", "map", None),
+    }
+
+    def reason(edit):
+        return reasons(make_plan([finding("rule", edit)], calls)).get("rule")
+
+    assert "Advice only" in reasons(make_plan([finding("rule")], calls))["rule"]
+    assert (
+        reason(SetArgument("a", "num_parallel_calls", 4))
+        == "map is called inside keras, which is not the script's own code."
+    )
+    assert reason(InsertAfter("a", "cache")) == "keras goes on behind map inside the same line of the script."
+    assert reason(InsertAfter("b", "cache")) is None
+    assert reason(InsertAfter("d", "cache")) == "flat_map is made inside from_generator, not by a line of the script."
+    assert reason(InsertAfter("e", "cache")) == "The call of map stands in no file."
+    assert reason(InsertAfter("f", "cache")) == "The call it would change was not recorded."
+
+
+def test_links_behind_one_call_come_in_the_order_that_makes_sense():
+    fixes = make_plan([PREFETCH, OPTION, CACHE, PARALLEL], CALLS).fixes
+    wanted = (
+        "import tensorflow as tf\noptions = tf.data.Options()\noptions.deterministic = True\n"
+        "ds = tf.data.Dataset.range(9).map(f, num_parallel_calls=tf.data.AUTOTUNE).cache().shuffle(3)"
+        ".prefetch(tf.data.AUTOTUNE).with_options(options).batch(2)\n"
+    )
+    for order in itertools.permutations(fixes):
+        assert rewritten(TEXT, combine(order, CALLS), CALLS) == wanted
+
+
+def test_combining_what_conflicts_is_a_mistake():
+    with pytest.raises(ValueError, match="both set num_parallel_calls"):
+        combine([PARALLEL.fix, CAPPED.fix], CALLS)
+
+
+EDITS = st.one_of(
+    st.builds(SetArgument, st.just("map"), st.just("num_parallel_calls"), st.sampled_from([2, 4])),
+    st.builds(SetArgument, st.just("shuffle"), st.just("seed"), st.sampled_from([1, 2])),
+    st.builds(
+        InsertAfter,
+        st.sampled_from(["range", "shuffle", "map", "batch"]),
+        st.sampled_from(["cache", "prefetch", "repeat"]),
+    ),
+    st.builds(Remove, st.sampled_from(["shuffle", "batch"])),
+    st.builds(MoveAfter, st.just("shuffle"), st.sampled_from(["map", "batch"])),
+    st.builds(SetOption, st.sampled_from(["map", "batch"]), st.just("deterministic"), st.booleans()),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.lists(EDITS, min_size=1, max_size=1), min_size=1, max_size=6))
+def test_whatever_is_planned_can_be_written_together(all_edits):
+    findings = [finding(f"rule-{i}", *edits, gain=9 - i) for i, edits in enumerate(all_edits)]
+    plan = make_plan(findings, CALLS)
+    assert len(plan.findings) + len(plan.left_out) == len(findings)
+    after = rewritten(TEXT, combine(plan.fixes, CALLS), CALLS)
+    ast.parse(after)
+    for fix in plan.fixes:
+        for edit in fix.edits:
+            if isinstance(edit, SetArgument):
+                assert f"{edit.name}={edit.value}" in after
+            elif isinstance(edit, InsertAfter):
+                assert f".{edit.method}()" in after
+            elif isinstance(edit, Remove):
+                assert f".{edit.call_id}(" not in after
+            elif isinstance(edit, MoveAfter):
+                assert after.index(".shuffle(") > after.index(f".{edit.after_id}(")
+
+
+def test_one_line_that_serves_several_datasets_is_told():
+    site, other = Site("a/train.py", 3, 1, 3, 9), Site("a/train.py", 4, 1, 4, 9)
+    calls = {
+        "train": Call("train", "map", site),
+        "batch": Call("batch", "batch", other, inputs=("train",)),
+        "val": Call("val", "map", site),
+        "inside": Call("inside", "map", site, library="keras"),
+    }
+    fix = Fix((SetArgument("train", "num_parallel_calls", AUTOTUNE),), Safety.EXACT, True)
+    assert edited_ids(spread(fix.edits, calls)) == ("train", "val")
+    assert sentence_of_sharing(fix, calls) == (
+        "train.py:3 map makes 2 datasets; the change is judged on all of them, as far as they are made before the training "
+        "begins."
+    )
+    alone = Fix((InsertAfter("batch", "cache"),), Safety.EXACT, True)
+    assert spread(alone.edits, calls) == alone.edits
+    assert sentence_of_sharing(alone, calls) is None
+
+
+@pytest.mark.parametrize(
+    ("recording", "expected"),
+    [
+        ({"is_seeded": False}, False),
+        ({"is_seeded": True}, True),
+        ({}, True),
+        ({"is_seeded": False, "calls": (Call("a", "shuffle", None, arguments={"seed": 3}),)}, True),
+        ({"is_seeded": False, "calls": (Call("a", "shuffle", None, arguments={"seed": None}),)}, False),
+        ({"is_seeded": False, "calls": (Call("a", "shuffle", None, arguments={"seed": 3}, library="keras"),)}, False),
+        (
+            {
+                "is_seeded": False,
+                "calls": (Call("a", "map", None, function=FunctionFacts("f", None, True, is_seeded=True)),),
+            },
+            True,
+        ),
+    ],
+)
+def test_a_script_is_seeded_if_anything_in_it_is(recording, expected):
+    host = Host("h", 2, 2, 1 << 30, 1 << 29)
+    assert is_seeded(Recording("train.py", host, ScriptExit("finished"), **recording)) is expected

@@ -1,0 +1,311 @@
+"""Real scripts, rewritten: the text is the expected one, only the intended calls differ, it runs, and its elements are those of
+the recorded pipeline replayed with the same edits.
+"""
+
+from __future__ import annotations
+
+import io
+import linecache
+import runpy
+import sys
+import tokenize
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.capture.instrument.code_identity import changed_code
+from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.model.call_graph import CallGraph
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument
+from advisor.model.recording import Call
+from advisor.prove.graph_difference import difference, unstable_fields
+from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.replay.edited_graph import edited_graph
+from advisor.rewrite.cannot_rewrite import CannotRewrite
+from advisor.rewrite.patch import Patch, patch_for
+from advisor.rewrite.shared_calls import edited_ids, spread
+from tests.recorded import Recorded
+from tests.rewrite import snippets
+from tests.rewrite.snippets import Snippet, chains, files, forms
+from tests.rewrite.snippets.files import IMAGES
+
+SNIPPETS = {**chains.SNIPPETS, **forms.SNIPPETS, **files.SNIPPETS}
+
+
+def test_there_are_at_least_sixty():
+    assert len(SNIPPETS) == len(chains.SNIPPETS) + len(forms.SNIPPETS) + len(files.SNIPPETS) >= 60
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """Small files that snippets read."""
+    import tensorflow as tf
+
+    folder = tmp_path_factory.mktemp("files") / "data"
+    for number in range(4):
+        path = folder / "images" / f"class{number % 2}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(tf.io.encode_png(tf.fill([4, 4, 3], tf.cast(number * 20, tf.uint8))).numpy())
+    for name in "ab":
+        with tf.io.TFRecordWriter(str(folder / f"{name}.tfrecord")) as writer:
+            for number in range(3):
+                writer.write(f"{name}{number}-".encode() * (number + 1))
+    prepare_numbers(folder / "tfds")
+    (folder / "lines.csv").write_text("value,name\n1,a\n2,b\n3.5,c\n")
+    return folder
+
+
+def prepare_numbers(folder: Path) -> None:
+    """A dataset of tfds with two splits."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    class Numbers(tfds.core.GeneratorBasedBuilder):
+        VERSION = tfds.core.Version("1.0.0")
+        code_path = None
+
+        def _info(self):
+            return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict({"n": tf.int64}))
+
+        def _split_generators(self, dl_manager):
+            return {"train": self._generate_examples(6), "test": self._generate_examples(4)}
+
+        def _generate_examples(self, count):
+            yield from ((number, {"n": number}) for number in range(count))
+
+    tfds.disable_progress_bar()
+    Numbers(data_dir=str(folder)).download_and_prepare()
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
+def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
+    for name, text in {**snippet.modules, "train.py": snippet.text}.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode(snippet.encoding))
+    (tmp_path / "data").symlink_to(data)
+    monkeypatch.chdir(tmp_path)
+    datasets = run(tmp_path / "train.py", monkeypatch)
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    edits = tuple(snippet.edits(snippets.Recorded(calls.values())))
+    recorded.recorder.is_open = False
+    expected = [elements(replayed(recorded, dataset, edits, calls)) for dataset in datasets]
+
+    patch = patch_for(edits, calls, tmp_path)
+    assert isinstance(patch, Patch), patch
+    changed = tmp_path / snippet.file
+    assert list(patch.files) == [changed.resolve()]
+    before, after = patch.files[changed.resolve()]
+    assert before == changed.read_bytes() == snippet.before.encode(snippet.encoding)
+    assert after.decode(snippet.encoding) == snippet.after
+    assert after.startswith(b"\xef\xbb\xbf") == (snippet.encoding == "utf-8-sig")
+    check_tokens(snippet, edits, calls)
+    shared = edited_ids(spread(edits, calls))
+    assert {edit.call_id for edit in edits} <= set(shared)
+    assert len(shared) == snippet.serves * len({calls[edit.call_id].site for edit in edits}) or snippet.serves == 1
+
+    consumer = call_id_of(datasets[0])
+    proved = edited_graph(recorded_graph(recorded.recorder, consumer), spread(edits, calls))
+    unpatched = recorded_again(recorded, tmp_path / "train.py", monkeypatch)[1]
+    unstable = unstable_fields(recorded_graph(recorded.recorder, consumer), unpatched)
+    assert unstable == frozenset()
+    changed.write_bytes(after)
+    datasets, graph = recorded_again(recorded, tmp_path / "train.py", monkeypatch)
+    assert difference(proved, graph, changed_code=changed_code(before, after)) is None
+    assert difference(proved, unpatched) is not None
+    assert [elements(dataset) for dataset in datasets] == expected
+
+
+NOT_PLAIN = {
+    "a list of readers": (
+        'import tensorflow as tf\nreaders = list(map(tf.data.TFRecordDataset, ["data/a.tfrecord"]))\nds = readers[0]\n',
+        snippets.cached("TFRecordDataset"),
+        "That list makes TFRecordDataset is not plain",
+    ),
+    "a bound method under another name": (
+        "import tensorflow as tf\nstep = tf.data.Dataset.range(3).batch\nds = step(2)\n",
+        snippets.prefetched(),
+        "That step makes batch is not plain",
+    ),
+    "arguments in a dictionary": (
+        "import tensorflow as tf\nhow = {'map_func': lambda x: x}\nds = tf.data.Dataset.range(3).map(**how)\n",
+        snippets.parallel(),
+        "are in * or **",
+    ),
+    "a reader given to an interleave": (
+        "import tensorflow as tf\nfiles = tf.data.Dataset.from_tensor_slices(['data/a.tfrecord'])\n"
+        "ds = files.interleave(tf.data.TFRecordDataset)\n",
+        lambda c: [InsertAfter(c("TFRecordDataset"), "cache")],
+        "inside the function of interleave, by no line",
+    ),
+    "a call inside Keras": (
+        "import numpy as np\nimport keras\n"
+        "ds = keras.utils.timeseries_dataset_from_array(np.arange(9.0), None, sequence_length=2, batch_size=3)\n",
+        lambda c: [SetArgument(c("map", -1), "num_parallel_calls", snippets.AUTOTUNE)],
+        "map is called inside keras",
+    ),
+    "behind a call in the middle of Keras": (
+        "import numpy as np\nimport keras\n"
+        "ds = keras.utils.timeseries_dataset_from_array(np.arange(9.0), None, sequence_length=2, batch_size=3)\n",
+        lambda c: [InsertAfter(c("map", -1), "cache")],
+        "keras goes on behind map",
+    ),
+    "two datasets of Keras, of which none is used": (
+        IMAGES.replace("ds =", "ds, val =").replace(
+            "verbose=False", 'verbose=False, validation_split=0.5, subset="both", seed=1'
+        ),
+        lambda c: [InsertAfter(c.last(), "cache")],
+        "gives the dataset itself is not plain",
+    ),
+    "a dataset that is used in between": (
+        "import tensorflow as tf\nds = tf.data.Dataset.range(5)\nds = ds.shuffle(5, seed=1)\nfirst = ds.take(1)\n"
+        "ds = ds.map(lambda x: x)\n",
+        snippets.moved("shuffle", "map"),
+        "is used for something else, too",
+    ),
+    "options that serve two datasets": (
+        "import tensorflow as tf\noptions = tf.data.Options()\noptions.deterministic = False\n"
+        "ds = tf.data.Dataset.range(5).with_options(options)\nother = tf.data.Dataset.range(6).with_options(options)\n",
+        snippets.option("with_options", "deterministic", True),
+        "serve other datasets, too",
+    ),
+    "a source taken out": (
+        "import tensorflow as tf\nds = tf.data.Dataset.range(5).batch(2)\n",
+        snippets.removed("range"),
+        "range is not called on a dataset",
+    ),
+    "a statement in a class": (
+        "import tensorflow as tf\nclass Data:\n    ds = tf.data.Dataset.range(5).batch(2)\nds = Data.ds\n",
+        snippets.option("batch", "deterministic", True),
+        "is called in a class",
+    ),
+    "the body of a function on the line of a class": (
+        "import tensorflow as tf\nclass Data:\n    def make(self): return tf.data.Dataset.range(5).batch(2)\n"
+        "ds = Data().make()\n",
+        snippets.option("batch", "deterministic", True),
+        "is called in a class",
+    ),
+}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(("text", "edits", "reason"), NOT_PLAIN.values(), ids=NOT_PLAIN)
+def test_what_is_not_plain_stays_as_it_is_with_a_reason(text, edits, reason, data, tmp_path, monkeypatch, recorded):
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    (tmp_path / "data").symlink_to(data)
+    monkeypatch.chdir(tmp_path)
+    run(script, monkeypatch)
+    recorded.recorder.is_open = False
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    result = patch_for(tuple(edits(snippets.Recorded(calls.values()))), calls, tmp_path)
+    assert isinstance(result, CannotRewrite), result.diff
+    assert reason in result.reason
+    assert result.reason.endswith(".")
+
+
+def run(script: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Run a script as `python script` does; its datasets."""
+    before = set(sys.modules)
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(str(script.parent))
+        patched.setattr(sys, "dont_write_bytecode", True)
+        names = runpy.run_path(str(script), run_name="__main__")
+    for name in set(sys.modules) - before:
+        if str(script.parent) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    return list(names["datasets"]) if "datasets" in names else [names["ds"]]
+
+
+def recorded_again(recorded: Recorded, script: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], CallGraph]:
+    """Another run of a script: its datasets and its calls, which are recorded beside those of the first."""
+    recorder = recorded.recorder
+    before, kept = dict(recorder._calls), recorder.kept
+    recorder._calls.clear()
+    recorder.kept, recorder.is_open = KeptCalls(), True
+    linecache.clearcache()  # AutoGraph reads lambdas as they are written
+    try:
+        datasets = run(script, monkeypatch)
+        return datasets, recorded_graph(recorder, call_id_of(datasets[0]))
+    finally:
+        recorder.is_open, recorder.kept = False, kept
+        recorder._calls.clear()
+        recorder._calls.update(before)
+
+
+def replayed(recorded: Recorded, dataset: Any, edits: Sequence[Edit], calls: dict[str, Call]) -> Any:
+    """The recorded dataset with those of the edits that concern it."""
+    from advisor.capture.instrument.recorder import call_id_of
+
+    inner = recorded.recorder.kept.inner
+    upstream: set[str] = set()
+    todo = [call_id_of(dataset)]
+    while todo:
+        current = todo.pop()
+        if current is None or current in upstream:
+            continue
+        upstream.add(current)
+        call = calls.get(current)
+        todo += [*(call.inputs if call is not None else ()), *(call_id for call_id, _ in inner.get(current, ()))]
+    return recorded.replay(dataset, *[edit for edit in edits if edit.call_id in upstream])
+
+
+def elements(dataset: Any) -> list[Any]:
+    import numpy as np
+    import tensorflow as tf
+
+    return [[np.asarray(leaf).tolist() for leaf in tf.nest.flatten(element)] for element in dataset]
+
+
+def check_tokens(snippet: Snippet, edits: Sequence[Edit], calls: dict[str, Call]) -> None:
+    """All tokens outside the intended calls are there, in order, and nothing else but inside those and `added` lines."""
+    spans = []
+    for edit in edits:
+        for call_id in (edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,):
+            site = calls[call_id].site
+            assert site is not None
+            spans.append(((site.line, site.column - 1), (site.end_line, site.end_column - 1)))
+    for outer in [
+        span for span in spans for other in spans if span != other and span[0] <= other[0] and other[1] <= span[1]
+    ]:
+        spans = [span for span in spans if span != outer]  # the innermost are meant
+    gone = [position for text in snippet.gone for position in places_of(snippet.before, text)]
+    pieces: list[list[str]] = [[]]
+    for token in tokens(snippet.before):
+        is_inside = any(start <= token.start and token.end <= end for start, end in spans) or token.start in gone
+        if is_inside:
+            pieces.append([])
+        else:
+            pieces[-1].append(token.string)
+    added = [position for text in snippet.added for position in places_of(snippet.after, text)]
+    after = [token.string for token in tokens(snippet.after) if token.start not in added]
+    kept = [[text for text in piece if text != "."] for piece in pieces]  # the dot of a link stands before its span
+    after = [text for text in after if text != "."]
+    position = 0
+    for piece in (piece for piece in kept if piece):
+        while after[position : position + len(piece)] != piece:
+            position += 1
+            assert position < len(after), f"{piece} is not in the text any more"
+        position += len(piece)
+    assert not kept[-1] or after[-len(kept[-1]) :] == kept[-1]
+    assert kept[0] == after[: len(kept[0])]
+
+
+def tokens(text: str) -> list[tokenize.TokenInfo]:
+    skipped = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    return [
+        token for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline) if token.type not in skipped
+    ]
+
+
+def places_of(text: str, line: str) -> list[tuple[int, int]]:
+    """Where the tokens of a line stand, the last time it does."""
+    wanted = [token.string for token in tokens(line)]
+    found = tokens(text)
+    starts = [i for i in range(len(found)) if [token.string for token in found[i : i + len(wanted)]] == wanted]
+    assert starts, f"{line!r} is not in the text"
+    return [token.start for token in found[starts[-1] : starts[-1] + len(wanted)]]

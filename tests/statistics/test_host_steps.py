@@ -1,0 +1,91 @@
+"""Steps: what is one, and which of them are outliers. Times in microseconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profile.made_profile import ProfileBuilder
+from tests.statistics.made_profiles import statistics_of
+
+
+def test_a_loop_inside_a_function_waits_for_the_scans_input(tmp_path):
+    """AutoGraph makes a Scan of the loop: its own call contains the loop's body, which is no waiting."""
+    profile = ProfileBuilder()
+    caller, worker = profile.host.line("tf_data_reduce_dataset/1"), profile.host.line("tf_data_prefetch/1")
+    for start in (0, 100, 200):
+        caller.event("ReduceIterator::Root", start, start + 99, id=1)
+        worker.event("ReduceIterator::Root::Prefetch::Scan", start, start + 98, id=2, parent_id=1)
+        worker.event("ReduceIterator::Root::Prefetch::Scan::MapAndBatch", start + 1, start + 31, id=3, parent_id=2)
+    found = statistics_of(profile, tmp_path)
+    assert found.hosts[0].source == "iterator"
+    assert found.overview.num_steps == 2
+    assert found.input.input_share == pytest.approx(0.3)
+    assert found.device.other_share == pytest.approx(0.7)
+
+
+def test_the_steps_of_an_epoch_inside_a_function_are_its_elements(tmp_path):
+    """The call that was open when the window began left no event, its elements did."""
+    profile = ProfileBuilder()
+    python, worker = profile.host.line("python"), profile.host.line("tf_data_prefetch/1")
+    for epoch in range(3):
+        zero = epoch * 100
+        if epoch:
+            python.event("train_epoch", zero, zero + 90, tf_function_call="notTraced-nonXla")
+        for start in range(zero, zero + 80, 10):
+            worker.event("ReduceIterator::Root::Prefetch::Scan", start, start + 9, id=2, parent_id=1)
+            worker.event("ReduceIterator::Root::Prefetch::Scan::BatchV2", start + 1, start + 4, id=3, parent_id=2)
+    found = statistics_of(profile, tmp_path)
+    assert (found.hosts[0].source, found.overview.num_steps) == ("iterator", 23)
+    assert found.overview.step_min_ns == 10_000
+
+
+def test_a_function_that_is_the_step_stays_one(tmp_path):
+    """A loop in another function (an evaluation, say) does not cut it."""
+    profile = ProfileBuilder()
+    python, worker = profile.host.line("python"), profile.host.line("tf_data_prefetch/1")
+    for start in range(0, 1000, 100):
+        python.event("train_step", start, start + 90, tf_function_call="notTraced-nonXla")
+    python.event("evaluate", 1000, 1200, tf_function_call="notTraced-nonXla")
+    for start in range(1000, 1200, 10):
+        worker.event("ReduceIterator::Root::Prefetch::Scan::BatchV2", start + 1, start + 4, id=3, parent_id=2)
+    found = statistics_of(profile, tmp_path)
+    assert (found.hosts[0].source, found.overview.num_steps) == ("function", 10)
+
+
+def test_an_outlier_names_what_ran(tmp_path):
+    profile = ProfileBuilder()
+    line = profile.host.line("python")
+    start = 0
+    for number in range(30):
+        length = 500 if number == 17 else 100
+        line.event("train", start, start + length, step_num=number, _r=1)
+        line.event("train_op:MatMul", start + 1, start + 90, "MatMul")
+        if number == 17:
+            line.event("save/SaveV2:SaveV2", start + 95, start + 490, "SaveV2")
+        start += length
+    (outlier,) = statistics_of(profile, tmp_path).device.outliers
+    assert (outlier.number, outlier.duration_ns) == (17, 500_000)
+    assert outlier.ran_then == ("save/SaveV2:SaveV2",)
+    assert outlier.slower_then == ()
+
+
+def test_an_outlier_tells_what_only_took_longer(tmp_path):
+    profile = ProfileBuilder()
+    line = profile.host.line("python")
+    start = 0
+    for number in range(30):
+        length = 1500 if number == 9 else 100  # so much longer that it looks like something else
+        line.event("train", start, start + length, step_num=number, _r=1)
+        line.event("ExecutorState::Process", start, start + length - 5)
+        line.event("train_op:MatMul", start + 1, start + length - 10, "MatMul")
+        start += length
+    (outlier,) = statistics_of(profile, tmp_path).device.outliers
+    assert (outlier.ran_then, outlier.slower_then) == ((), ("train_op:MatMul",))
+
+
+def test_even_steps_have_no_outliers(tmp_path):
+    profile = ProfileBuilder()
+    line = profile.host.line("python")
+    for number in range(30):
+        line.event("train", number * 100, number * 100 + 90 + number % 3, step_num=number, _r=1)
+    assert statistics_of(profile, tmp_path).device.outliers == ()
