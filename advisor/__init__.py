@@ -60,7 +60,8 @@ def analyze(
     `tf.data.Dataset` is read as fast as it goes, by a consumer that does nothing else: the report says what limits the pipeline,
     not whether a training would notice.
 
-    Raises `advisor.model.errors.AdvisorError` with one sentence when that is not possible, `advisor.model.errors.ScriptFailed` when the
+    Raises `advisor.model.errors.AdvisorError` with one sentence when that is not possible and
+    `advisor.model.errors.ScriptFailed` when the
     script failed before anything was measured. What a function raises comes through.
     """
     from pathlib import Path
@@ -116,7 +117,8 @@ def optimize(
     and mutable tables that the dataset's functions use. Python code of the pipeline (`py_function`, generators) runs during the
     trials; `report.proof.notes` says so, for what such code changes elsewhere cannot be put back.
 
-    Raises `advisor.model.errors.AdvisorError` for anything that is no `tf.data.Dataset`, inside a `tf.function`, and for a dataset
+    Raises `advisor.model.errors.AdvisorError` for anything that is no `tf.data.Dataset`, inside a `tf.function`, and for a
+    dataset
     whose functions change something that cannot be put back (files, queues).
     """
     from pathlib import Path

@@ -1,4 +1,5 @@
-"""What two threads do of the work of one, and what it costs to hand elements over: the source of `advisor.predict.parallel_scaling`.
+"""How two threads share the work of one, and what handing elements over costs: the source of
+`advisor.predict.parallel_scaling`.
 
     python benchmarks/hand_over.py [--seconds 3] [--turns 3]
 

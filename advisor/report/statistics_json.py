@@ -1,6 +1,7 @@
 """The `statistics` section of report.json: the tables of the profiler guide's pages.
 
-In: `Statistics`.  Out: plain dictionaries whose keys are the field names of `advisor.model.profile_statistics`; report.schema.json pins
+In: `Statistics`.  Out: plain dictionaries whose keys are the field names of `advisor.model.profile_statistics`;
+report.schema.json pins
 them. Rows are capped, so that a report stays below a megabyte: `left_out` says how many rows of which section are missing.
 """
 

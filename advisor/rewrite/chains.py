@@ -1,7 +1,7 @@
 """A link moved behind another call: along its chain, or down the lines that hand the dataset on.
 
-In: `Source` and the two calls located in it.  Out: the `Cut`, or CannotRewriteError: nobody else may see the dataset in between, and
-the moved arguments must still mean the same.
+In: `Source` and the two calls located in it.  Out: the `Cut`, or CannotRewriteError: no other code may see the dataset in
+between, and the moved arguments must still mean the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Which files are the user's own to change, and their text as Python reads it.
 
-In: a path and the project's folder.  Out: `SourceFile`, whose text goes back to the very same bytes; CannotRewriteError says why not.
+In: a path and the project's folder.  Out: `SourceFile`, whose text is encoded to the very same bytes; CannotRewriteError says
+why not.
 """
 
 from __future__ import annotations

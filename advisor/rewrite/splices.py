@@ -1,6 +1,7 @@
 """Changes of a text by place.
 
-In: `Splice`s, in the order in which they were thought of.  Out: the new text; CannotRewriteError where two want the same characters.
+In: `Splice`s, in the order in which they were made.  Out: the new text; CannotRewriteError where two change the same
+characters.
 """
 
 from __future__ import annotations

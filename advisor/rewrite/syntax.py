@@ -1,7 +1,7 @@
 """Where calls stand in a source text, to the character.
 
-In: the text of a file.  Out: `Source`, which finds the `LocatedCall` of a recorded `Call`, or raises CannotRewriteError: nothing is
-ever guessed.
+In: the text of a file.  Out: `Source`, which finds the `LocatedCall` of a recorded `Call`, or raises CannotRewriteError:
+nothing is ever guessed.
 
 LibCST reads the text; edits are made on the text itself, so that whatever they do not touch stays byte for byte.
 """

@@ -21,7 +21,7 @@ NO_PREFETCH = options(experimental_optimization__inject_prefetch=False)
 
 SPREADING = ("serial-map", "capped-parallelism")
 LOST = 0.6
-"""What threads that share work are predicted to lose at most of it (`advisor.predict.parallel_scaling`), with 0.1 ms an element."""
+"""Largest predicted loss of threads that share work (`advisor.predict.parallel_scaling`), at 0.1 ms an element."""
 
 CHANGES = {
     "serial-map": lambda ms: (

@@ -164,5 +164,8 @@ def test_the_reason_is_told(tmp_path, text, reason):
 
 
 def test_analysis_does_not_load_libcst_for_a_plan():
-    code = "import sys, advisor.rewrite.fix_plan, advisor.rewrite.apply.write; sys.exit('libcst' in sys.modules or 'tensorflow' in sys.modules)"
+    code = (
+        "import sys, advisor.rewrite.fix_plan, advisor.rewrite.apply.write; "
+        "sys.exit('libcst' in sys.modules or 'tensorflow' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -7,7 +7,8 @@ them alone, and what became of every fix that was tried.
 
 Run by path with the Python of any version of the advisor: it imports nothing of the test suite. Three places of the advisor are
 replaced in this process and in the proof's child, and nothing else: the process that holds the script
-(`advisor.prove.proof_session._CHILD`), the measurement by turns (`advisor.prove.trial.trial_runner.measure`) and the runs of the whole script
+(`advisor.prove.proof_session._CHILD`), the A/B measurement (`advisor.prove.trial.trial_runner.measure`) and the runs of the
+whole script
 by turns (`advisor.prove.whole_script.measure_end_to_end`).
 """
 

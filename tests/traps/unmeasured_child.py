@@ -1,4 +1,5 @@
-"""The child process of a proof (`advisor/prove/trial/proof_child.py`), whose measurement by turns says `faster` without measuring.
+"""The child process of a proof (`advisor/prove/trial/proof_child.py`), whose A/B measurement says `faster` without
+measuring.
 
 In: what that child takes.  Out: what it gives; elements are compared as ever.
 """
