@@ -150,7 +150,9 @@ def test_a_script_is_stopped_at_the_deadline_whatever_it_does(tmp_path):
         def __le__(self, now):
             return pid.exists() and pid.read_text() != ""
 
-    request = CaptureRequest(tmp_path / "run", script, args=(str(pid),), deadline=Deadline(time.monotonic()))
+    request = CaptureRequest(
+        tmp_path / "run", script, args=(str(pid),), in_place=True, deadline=Deadline(time.monotonic())
+    )  # in place: the test reads what the script writes
     with pytest.raises(OutOfTime):
         capture(request, lambda progress: None)
     assert not is_alive(int(pid.read_text()))
