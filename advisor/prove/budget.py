@@ -78,7 +78,7 @@ class Budget:
         if self._fits_trial(end, startup_s):
             return ""
         spent, need = self.spent_s, startup_s + LEAST_TRIAL_S
-        least = (spent + need) / (1 - _END_SHARE)
+        least = (spent + need + startup_s) / (1 - _END_SHARE)  # the changed text starts once more
         return (
             f"Nothing was tried: the analysis took {format_ns(spent * NS_PER_S)} of the budget of "
             f"{format_ns(self.seconds * NS_PER_S)}, and trying one change takes {format_ns(need * NS_PER_S)} or more; this "

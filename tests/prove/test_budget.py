@@ -64,8 +64,8 @@ def test_without_time_for_one_trial_the_least_budget_is_named():
     end = budget.pipeline_end(0.0, startup_s=6)
     sentence = budget.why_no_trial(end, startup_s=6)
     assert "the analysis took 20 s of the budget of 40 s" in sentence
-    assert sentence.endswith("needs at least --budget 50s.")
-    clock.now = 100 + 10
+    assert sentence.endswith("needs at least --budget 60s.")
+    clock.now = 100 + 9
     assert budget.why_no_trial(end, startup_s=6) == ""
 
 
