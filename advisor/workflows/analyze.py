@@ -263,7 +263,7 @@ def _check_reports(folder: Path) -> None:
     if is_remote(folder):
         return
     for file in (folder / REPORT_NAME, folder / REPORT_HTML_NAME):
-        if file.exists() and not is_regular(file):
+        if file.exists() and not file.is_dir() and not is_regular(file):
             raise AdvisorError(f"{file} is not a regular file: remove it, or name another folder with --out.")
 
 

@@ -90,7 +90,9 @@ def run_all(folder: Path, names: list[str]) -> None:
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
             signal.alarm(MAX_WAIT_SECONDS)
-            command = ["analyze", *case.options, "--json", str(folder / f"{name}.json"), str(target)]
+            command = ["analyze", *case.options, str(target)]
+            if not case.is_strangers:  # who may not write in this folder
+                command[1:1] = ["--json", str(folder / f"{name}.json")]
             with as_stranger() if case.is_strangers else contextlib.nullcontext():
                 code, out, err = run(command)
             if case.is_strangers:
