@@ -105,13 +105,12 @@ def _result(finding: Json, rule_index: int, report: Json, tree: SourceTree) -> J
     # lines move with every edit of the file above them; the rule and its call do not
     identity = hashlib.sha256(key).hexdigest()
     line_hash = tree.line_hash(site["file"], site["line"]) or f"{identity[:16]}:1"
-    region = {"startLine": site["line"], "startColumn": site.get("column") or 1}
     return {
         "ruleId": finding["rule"],
         "ruleIndex": rule_index,
         "level": "warning" if report["verdict"]["input_bound"] else "note",
         "message": {"text": text.replace("](", "] (")},  # `[text](target)` would be a link, wherever it came from
-        "locations": [{"physicalLocation": {"artifactLocation": uri, "region": region}}],
+        "locations": [{"physicalLocation": {"artifactLocation": uri, "region": _region(site, report)}}],
         "partialFingerprints": {"primaryLocationLineHash": line_hash, "ruleAndCall/v1": identity},
         "properties": {
             "predictedSpeedup": finding["predicted_speedup"],
@@ -120,6 +119,18 @@ def _result(finding: Json, rule_index: int, report: Json, tree: SourceTree) -> J
             "diff": finding["diff"],
         },
     }
+
+
+def _region(site: Json, report: Json) -> Json:
+    """The span of the recorded call that begins at the site, or its first character. Code scanning requires all four fields."""
+    line, column = site["line"], site.get("column") or 1
+    end_line, end_column = line, column + 1
+    calls = (call for p in report["pipelines"] for iterator in p["iterators"] for call in iterator["calls"])
+    for call in calls:
+        if (call["file"], call["line"], call["column"]) == (site["file"], line, site.get("column")) and call["end_line"]:
+            end_line, end_column = call["end_line"], call["end_column"] or 1
+            break
+    return {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
 
 
 def _notifications(report: Json) -> list[Json]:

@@ -55,7 +55,8 @@ class SourceTree:
             return {"uri": _quoted(path.as_posix())} | ({"uriBaseId": self.BASE_ID} if is_inside else {})
         path = _absolute(path)
         real_root, real_path = Path(os.path.realpath(self.root)), Path(os.path.realpath(path))
-        for root, place in ((self.root, path), (real_root, real_path)):
+        # a file reached through a link is reported as the file itself: code scanning shows no result at a link
+        for root, place in ((real_root, real_path), (self.root, path)):
             if place.is_relative_to(root):
                 return {"uri": _quoted(place.relative_to(root).as_posix()), "uriBaseId": self.BASE_ID}
         return {"uri": path.as_uri()}
@@ -97,7 +98,7 @@ def _root_of(file: Path) -> Path:
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100  # links stay: the repository knows the file by this name
+    return Path(os.path.abspath(path))  # noqa: PTH100  # links are resolved where the root is known
 
 
 def _exists(path: Path) -> bool:

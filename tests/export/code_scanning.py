@@ -14,8 +14,9 @@ MAX_RUNS = 20
 MAX_RESULTS = 25_000
 SHOWN_RESULTS = 5_000
 MAX_RULES = 25_000
-MAX_LOCATIONS = 1_000
-MAX_TAGS = 20
+MAX_LOCATIONS = 10
+MAX_TAGS = 10
+"""Code scanning takes 20 and shows 10."""
 MAX_DESCRIPTION = 1_024
 MAX_NAME = 255
 MAX_PACKED_BYTES = 10 * 1024 * 1024
@@ -50,7 +51,10 @@ def _of_run(run: dict) -> Iterator[str]:
         for key in ("shortDescription", "fullDescription", "help"):
             if not rule.get(key, {}).get("text"):
                 yield f"the rule {rule['id']} has no {key}"
-        if len(rule["fullDescription"]["text"]) > MAX_DESCRIPTION or len(rule.get("name", "")) > MAX_NAME:
+        if rule["defaultConfiguration"]["level"] not in ("note", "warning", "error"):
+            yield f"the rule {rule['id']} has the level {rule['defaultConfiguration']['level']}"
+        texts = (rule["shortDescription"]["text"], rule["fullDescription"]["text"])
+        if max(map(len, texts)) > MAX_DESCRIPTION or len(rule.get("name", "")) > MAX_NAME:
             yield f"the rule {rule['id']} has too long a name or description"
         if len(rule.get("properties", {}).get("tags", [])) > MAX_TAGS:
             yield f"the rule {rule['id']} has too many tags"
@@ -75,7 +79,8 @@ def _of_result(result: dict, run: dict) -> Iterator[str]:
         place = location["physicalLocation"]
         uri, region = place["artifactLocation"]["uri"], place.get("region", {})
         base = place["artifactLocation"].get("uriBaseId")
-        if not uri or region.get("startLine", 0) < 1 or region.get("startColumn", 1) < 1:
+        start, end = [(region.get(f"{side}Line", 0), region.get(f"{side}Column", 0)) for side in ("start", "end")]
+        if not uri or min(*start, *end) < 1 or end <= start:
             yield f"the place {place}"
         if base is not None and base not in run["originalUriBaseIds"]:
             yield f"the base {base} is not declared"

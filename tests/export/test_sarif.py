@@ -33,7 +33,8 @@ def test_finding_stands_at_its_line_with_its_rule():
     (run,) = report_to_sarif([report], PAGES)["runs"]
     (finding,), (result,) = report["findings"], run["results"]
     place = result["locations"][0]["physicalLocation"]
-    assert place["region"] == {"startLine": finding["site"]["line"], "startColumn": finding["site"]["column"]}
+    start = {"startLine": finding["site"]["line"], "startColumn": finding["site"]["column"]}
+    assert place["region"] == start | {"endLine": 4, "endColumn": 20}  # the span of the recorded call
     rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
     assert rule["id"] == result["ruleId"] == "serial-map"
     assert "Why it is slow" in rule["help"]["markdown"]
