@@ -127,7 +127,8 @@ def _region(site: Json, report: Json) -> Json:
     end_line, end_column = line, column + 1
     calls = (call for p in report["pipelines"] for iterator in p["iterators"] for call in iterator["calls"])
     for call in calls:
-        if (call["file"], call["line"], call["column"]) == (site["file"], line, site.get("column")) and call["end_line"]:
+        is_same = (call["file"], call["line"], call["column"]) == (site["file"], line, site.get("column"))
+        if is_same and call["end_line"]:
             end_line, end_column = call["end_line"], call["end_column"] or 1
             break
     return {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}

@@ -29,7 +29,9 @@ def state(tmp_path, monkeypatch):
 
 def make(name, age_days=0.0, size=1000, out=None):
     with new_run_folder(out, name) as folder:
-        (folder / "recording.json").write_text(json.dumps({"target": f"{name}.py --epochs 3", "host": {"hostname": "vm"}}, separators=(",", ":")))
+        (folder / "recording.json").write_text(
+            json.dumps({"target": f"{name}.py --epochs 3", "host": {"hostname": "vm"}}, separators=(",", ":"))
+        )
         (folder / "script.out").write_bytes(bytes(size))
         profile = folder / "plugins/profile/2026_01_01_00_00_00/vm.xplane.pb"
         profile.parent.mkdir(parents=True)
