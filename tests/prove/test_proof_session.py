@@ -112,7 +112,7 @@ def test_a_fix_is_measured_judged_and_profiled(script: Callable[[str], Path], no
         assert recording.window.steps > 20
         assert list(folder.glob("plugins/profile/*/*.xplane.pb"))
     assert proof.runs == 1
-    assert (path.parent / "notes.txt").read_text() == "['--fast']"
+    assert not (path.parent / "notes.txt").exists()  # what the script writes is thrown away
 
 
 def test_a_cache_over_unknown_noise_in_python_is_broken(script: Callable[[str], Path]) -> None:
