@@ -1,4 +1,4 @@
-"""The documentation names only what exists: files, modules, links and their headings, commands and their options."""
+"""The documentation names only what exists: files, modules, links, headings, commands, options and make targets."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+INDENTED = re.compile(r"^ {4,}(?=advisor |make |python )(.*)$", re.MULTILINE)
 USERS_FILES = frozenset({"advisor/train.py"})
 """Paths of examples: files of a user's repository, not of this one."""
 SCRIPT_COMMANDS = ("analyze", "fix")
@@ -66,6 +67,13 @@ def test_relative_links_resolve(document: Path):
 def test_commands_and_options_exist(document: Path):
     wrong = [why for words in command_lines(document.read_text("utf-8")) if (why := problem_of(words))]
     assert not wrong
+
+
+@documents
+def test_make_targets_exist(document: Path):
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {line.split()[1] for line in code_lines(document.read_text("utf-8")) if re.match(r"make \w", line)}
+    assert named <= targets
 
 
 @pytest.mark.parametrize(
@@ -114,10 +122,16 @@ def anchors(document: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings)
 
 
+def code_lines(text: str) -> list[str]:
+    """The lines of code blocks, and inline code."""
+    fenced = [line.strip().removeprefix("$ ") for block in FENCE.findall(text) for line in block.splitlines()]
+    prose = FENCE.sub("", text)
+    return [*fenced, *INDENTED.findall(prose), *INLINE.findall(prose)]
+
+
 def command_lines(text: str) -> Iterator[list[str]]:
     """Every line of code that calls `advisor`, as words."""
-    fenced = [line.strip().removeprefix("$ ") for block in FENCE.findall(text) for line in block.splitlines()]
-    for line in [*fenced, *INLINE.findall(FENCE.sub("", text))]:
+    for line in code_lines(text):
         if not line.startswith("advisor "):
             continue
         code = re.split(r"  #|\s[|>&;]\s", line.replace("\\|", "|"))[0]
