@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 help:
 	@echo "make demo          analyse a realistic training script (examples/flowers_like.py)"
 	@echo "make test          everything that has to pass: lint, fast tests, TensorFlow tests"
-	@echo "make lint          ruff, mypy, import-linter"
+	@echo "make lint          ruff, codespell, mypy, import-linter"
 	@echo "make fast          the tests that need no TensorFlow (seconds)"
 	@echo "make tensorflow    the tests that run TensorFlow (minutes)"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
@@ -29,6 +29,7 @@ test: lint fast tensorflow
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

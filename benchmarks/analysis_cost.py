@@ -1,19 +1,19 @@
-"""What analysing a profile costs: seconds and peak memory at several sizes, each measured in a process of its own.
+"""Measures what analysing a profile costs: seconds and peak memory at several sizes, each in its own process.
 
-In: a real capture (made here, or given).  Out: a table on stdout, with the machine's facts; `--json` keeps the numbers.
+In: a real capture (taken here, or given).  Out: a table on stdout with the facts of the machine; `--json` stores the numbers.
 
     python benchmarks/analysis_cost.py                                   # 10 thousand to 5 million events
     python benchmarks/analysis_cost.py RUN --sizes 1e6 --repeats 5
-    python benchmarks/analysis_cost.py --xprof xprof/bin/python --write-docs     # beside XProf's converter
+    python benchmarks/analysis_cost.py --xprof xprof/bin/python --write-docs     # compared with XProf's converter
 
-Larger profiles are the capture played several times in a row, as a longer window of the same program would be: the same
-threads and iterators; elements, contexts and steps with ids of their own in each repetition, so that they belong together
-as in the capture.
+Larger profiles are the capture repeated several times in a row, like a longer window of the same program: the same threads
+and iterators, but separate ids for the elements, contexts and steps of each repetition, so that they are connected as in the
+capture.
 
-Tasks: `decode` is the protobuf library alone, every event as a message; `read` is `read_trace`; `analyse` is `read_trace`
-and `advisor.graph.analyse`; `report` is all that `advisor analyze FILE` does: timeline, statistics, rules and report.json too.
-`xprof` is XProf's converter for its input-pipeline page. Seconds leave imports out and memory leaves them in; the median of the
-repeats is shown.
+Tasks: `decode` is the protobuf library alone, which decodes every event as a message. `read` is `read_trace`. `analyse` is
+`read_trace` and `advisor.graph.analyse`. `report` is everything that `advisor analyze FILE` does, including timeline,
+statistics, rules and report.json. `xprof` is XProf's converter for its input-pipeline page. Seconds exclude imports and
+memory includes them. The median of the repeats is shown.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": cpu, "p
 TASKS = ("decode", "read", "analyse", "report")
 
 _NEW_ID_STEP = 0x9E37_79B9_7F4A_7C15
-"""Odd, so that multiples of it never meet again in 64 bits (2^64 over the golden ratio)."""
+"""Odd, so that its multiples are distinct modulo 2^64 (2^64 divided by the golden ratio)."""
 _UINT64 = 0xFFFF_FFFF_FFFF_FFFF
 _PER_EVENT_IDS = frozenset({"element_id", "input_element_id", "_p", "_c", "id", "step_id"})
 
@@ -152,7 +152,7 @@ def capture(folder: Path) -> Path:
 def write_repeated(source: Path, num_events: int, path: Path, num_threads: int | None = None) -> None:
     """Write `source` repeated to about `num_events` events, never fewer than in `source`.
 
-    With `num_threads`, repetitions take turns on copies of every thread but Python's own.
+    With `num_threads`, the repetitions are distributed over copies of every thread except Python's own.
     """
     space = parse_xspace(read_profile(find_profiles(source).paths[0]))
     lines = [(plane, line) for plane in space.planes for line in plane.lines]
@@ -208,7 +208,7 @@ def _measure(task: str, path: Path) -> dict[str, float]:
 
 
 def _table(measured: list[dict]) -> list[str]:
-    """A row per size: seconds of every task, peak memory of the last of ours and of XProf."""
+    """One row per size: seconds of every task, peak memory of the last task of the advisor and of XProf."""
     tasks = list(dict.fromkeys(row["task"] for row in measured))
     lines = [
         f"| events | file | {' | '.join(f'`{task}`' for task in tasks)} | peak memory (times the file) |",

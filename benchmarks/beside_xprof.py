@@ -1,14 +1,14 @@
-"""report.html beside XProf on the same capture: what each shows, in how many seconds, from how many bytes.
+"""Compares report.html with XProf on the same capture: what each shows, after how many seconds, from how many bytes.
 
-In: logdirs or run folders with one profile each, and a Python that has XProf installed (in an environment of its
-own).  Out: tables, on stdout and, with `--write-docs`, between the markers of docs/beside-xprof.md.
+In: logdirs or run folders with one profile each, and a Python with XProf installed (in a separate
+environment).  Out: tables on stdout and, with `--write-docs`, between the markers of docs/beside-xprof.md.
 
     python -m venv /tmp/xprof && /tmp/xprof/bin/pip install xprof
     python benchmarks/beside_xprof.py RUN... --xprof /tmp/xprof/bin/python --write-docs
 
-XProf's server runs on the loopback interface, as a process of this script; a headless Chromium opens its pages and then
-report.html, each several times with an empty cache, by turns. Requests to other machines are refused and counted: what a page
-shows on a machine without internet is what is compared. Every figure is the median of the repeats.
+XProf's server runs on the loopback interface as a child process of this script. A headless Chromium opens its pages and
+report.html in alternation, each several times with an empty cache. Requests to other machines are refused and counted, so the
+comparison is that of a machine without internet access. Every figure is the median of the repeats.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PAGES = {
     "trace_viewer@": ("timeline", "trace viewer"),
     "tf_data_bottleneck_analysis": ("pipelines", "tf.data analysis"),
 }
-"""XProf's tool -> our page, and the name that TensorFlow's profiler guide gives it."""
+"""XProf's tool -> page of report.html, and the name in TensorFlow's profiler guide."""
 SERVER = """
 import sys
 from xprof import server
@@ -98,7 +98,7 @@ def _compared(run: Path, xprof: Path, repeats: int, screenshots: Path | None) ->
 
 
 def _copied(run: Path, folder: Path) -> tuple[Path, str]:
-    """The profile alone in a logdir of its own (XProf writes caches beside it), and its session's name."""
+    """The profile alone in a separate logdir (XProf writes caches next to it), and the name of its session."""
     (profile,) = find_profiles(run).paths
     session = profile.parent.name if profile.parent.parent.name == "profile" else "run"
     target = folder / "logdir/plugins/profile" / session
@@ -109,7 +109,7 @@ def _copied(run: Path, folder: Path) -> tuple[Path, str]:
 
 
 def _report(run: Path, folder: Path) -> tuple[Path, float]:
-    """report.html of the run, and the seconds that the command took."""
+    """report.html of the run, and the duration of the command in seconds."""
     page = folder / "report.html"
     command = [sys.executable, "-m", "advisor", "analyze", "--quiet", "--out", str(folder / "out"), "--html", str(page)]
     start = time.perf_counter()
@@ -119,7 +119,7 @@ def _report(run: Path, folder: Path) -> tuple[Path, float]:
 
 @contextlib.contextmanager
 def _server(python: Path, logdir: Path) -> Iterator[tuple[str, float]]:
-    """XProf's server: its address, and the seconds until it answered."""
+    """XProf's server: its address, and the seconds until it responded."""
     ports = [_free_port(), _free_port()]
     address = f"http://127.0.0.1:{ports[0]}"
     with tempfile.TemporaryFile() as log:
@@ -153,7 +153,7 @@ def _tools(address: str, session: str) -> list[str]:
 
 
 def _data(address: str, session: str, tool: str) -> tuple[str, float]:
-    """What a tool's data hold, and the seconds until they were there for the first time."""
+    """What the data of a tool holds, and the seconds until it was first available."""
     start = time.perf_counter()
     try:
         answer = _answer(f"{address}{ROOT}/data", run=session, tag=tool, host=_host(address, session, tool))
@@ -174,7 +174,7 @@ def _answer(url: str, **query: str) -> bytes:
 
 
 def _described(answer: bytes) -> str:
-    """How many rows each table of an answer has."""
+    """The number of rows of each table in a response."""
     try:
         value = json.loads(answer)
     except ValueError:
@@ -191,7 +191,7 @@ def _described(answer: bytes) -> str:
 def _loads(
     address: str, session: str, tools: list[str], page: Path, repeats: int, screenshots: Path | None
 ) -> dict[str, list[Load]]:
-    """Each page opened so many times, by turns; ours by the names of its pages, XProf's by those of the tools it offers."""
+    """Loads of every page, alternating; keyed by page name for report.html and by tool for XProf."""
     from playwright.sync_api import sync_playwright
 
     urls: dict[str, str] = {}
@@ -212,7 +212,7 @@ def _loads(
 
 
 def _rows(data: dict[str, tuple[str, float]], loads: dict[str, list[Load]], report: dict[str, Any]) -> Iterator[str]:
-    """The table: one row per page of the guide."""
+    """The table: one row per page of the profiler guide."""
     yield "| page | XProf's data | there after | paints | settled | loads | rows | ours holds | paints | loads | rows |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for tool, (ours, title) in PAGES.items():
@@ -226,7 +226,7 @@ def _rows(data: dict[str, tuple[str, float]], loads: dict[str, list[Load]], repo
 
 
 def _refused(loads: dict[str, list[Load]]) -> Iterator[str]:
-    """Whom the pages asked elsewhere."""
+    """The other hosts that the pages requested."""
     own = {ours for ours, _ in PAGES.values()}
     hosts = [
         sorted(
@@ -245,7 +245,7 @@ def _refused(loads: dict[str, list[Load]]) -> Iterator[str]:
 
 
 def _held(report: dict[str, Any], page: str) -> str:
-    """How many rows our page has."""
+    """The number of rows of a page of report.html."""
     found = report["statistics"] or {}
     memory = (found.get("memory") or {}).get("allocators", [])
     rows = {

@@ -1,14 +1,14 @@
-"""Does the advisor name the call whose removal really helps? Pipelines with the bottleneck known by intervention.
+"""Checks that the advisor names the call whose removal helps most, on pipelines whose bottleneck is known by intervention.
 
     python benchmarks/bottleneck_accuracy.py [CASE ...] [--refresh] [--truth-only] [--runs DIR] [--write-docs]
 
-In: the scripts of `benchmarks/bottlenecks/`.  Out: a table and a summary; `benchmarks/bottlenecks/truth.json` with the rates
-that were measured; with `--write-docs` the table in `docs/benchmarks.md`. Exit code 1 if a named call is wrong.
+In: the scripts of `benchmarks/bottlenecks/`.  Out: a table and a summary; `benchmarks/bottlenecks/truth.json` with the
+measured rates; with `--write-docs` the table in `docs/benchmarks.md`. Exit code 1 if a named call is wrong.
 
-Truth first: each script runs without the tool, as it is and once without the cost of each of its nodes, by turns
-(`bottlenecks/lab.py`). The bottleneck is the node whose removal speeds the consumer up most. Rates already in truth.json are
-used again while the script that they were measured with has not changed. Then the unmodified script is captured and analysed
-like any user's, and the line that the advisor names is compared with the line marked `# node: <name>`.
+The truth is measured first: each script runs without the advisor, unchanged and once without the cost of each of its nodes, in
+alternation (`bottlenecks/lab.py`). The bottleneck is the node whose removal speeds up the consumer most. Rates in truth.json are
+reused while the script that they were measured with has not changed. Then the unmodified script is captured and analysed
+like any user's script, and the line that the advisor names is compared with the line marked `# node: <name>`.
 """
 
 from __future__ import annotations
@@ -47,31 +47,31 @@ DOCS_BEGIN, DOCS_END = "<!-- bottlenecks: begin -->", "<!-- bottlenecks: end -->
 NODE = re.compile(r"# node: (\w+)")
 
 CLEAR_SPEEDUP = 1.5
-"""A node counts as the bottleneck if the consumer is at least this much faster without it ..."""
+"""A node is the bottleneck if the consumer is at least this much faster without it ..."""
 CLEAR_LEAD = 1.1
-"""... and at least this much faster than without any other node: nearer than 10 % the machine's noise would decide."""
+"""... and at least this much faster than without any other node. Differences below 10 % are within the noise."""
 NO_SPEEDUP = 1.2
-"""If no removal gives more, there is no bottleneck: on few cores even a free pipeline leaves the model some more CPU time."""
+"""If no removal gives more, there is no bottleneck: on few cores even a free pipeline leaves the model more CPU time."""
 
 CASE_TIMEOUT_S = 300
 RUN_SECONDS = 60
-"""How long a script may train under the advisor, which stops it when its window is measured."""
+"""Longest training time under the advisor, which stops the script once its window is measured."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One script: its nodes and the lines they are marked on."""
+    """One script: its nodes and the lines on which they are marked."""
 
     name: str
     script: Path
     lines: dict[str, tuple[int, ...]]
 
     def digest(self) -> str:
-        """Changes when rates measured earlier no longer speak of this script."""
+        """Changes when earlier rates are no longer valid for this script."""
         return hashlib.sha256(self.script.read_bytes() + (FOLDER / "lab.py").read_bytes()).hexdigest()[:16]
 
     def node_at(self, first_line: int, last_line: int) -> str | None:
-        """The node that is marked inside a call's lines."""
+        """The node marked within a call's lines."""
         for node, lines in self.lines.items():
             if any(first_line <= line <= last_line for line in lines):
                 return node
@@ -80,7 +80,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Truth:
-    """What the interventions showed. Rates are steps per second of the consumer, one per turn."""
+    """Results of the interventions. Rates are steps per second of the consumer, one per turn."""
 
     digest: str
     measured_at: str
@@ -89,7 +89,7 @@ class Truth:
     machine: dict[str, object] = field(default_factory=dict)
 
     def speedups(self) -> dict[str, float]:
-        """Node -> consumer's rate without its cost over its rate as it is (medians over the turns)."""
+        """Node -> consumer's rate without its cost divided by the unchanged rate (medians over the turns)."""
         base = statistics.median(self.as_is)
         return {node: statistics.median(rates) / base for node, rates in self.without.items()}
 
@@ -107,20 +107,24 @@ class Truth:
 
 @dataclass(frozen=True)
 class Named:
-    """What the advisor named."""
+    """The advisor's answer."""
 
     node: str
-    """A node's name, `none` (not input-bound), or where it pointed instead."""
+    """A node's name, `none` (not input-bound), or the place that was named instead."""
     line: int | None = None
     blame_share: float | None = None
     resource: str = ""
     iterator: str = ""
     is_never_right: bool = False
-    """It blamed an injected iterator, a shuffle or the root."""
+    """Whether an injected iterator, a shuffle or the root was blamed."""
 
 
 def read_cases(names: Iterable[str]) -> list[Case]:
-    """The scripts of the benchmark, or those named. SystemExit if there is none of a name."""
+    """All scripts of the benchmark, or the given ones.
+
+    Raises:
+        SystemExit: If a given name does not exist.
+    """
     cases = {}
     for script in sorted(FOLDER.glob("*.py")):
         text = script.read_text(encoding="utf-8")
@@ -144,7 +148,7 @@ def read_truths() -> dict[str, Truth]:
 
 
 def measure_truth(case: Case, turns: int) -> Truth:
-    """Run the script without the tool: as it is and without each node, by turns."""
+    """Run the script without the advisor, unchanged and without each node, in alternation."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "truth.json"
         environment = {
@@ -163,7 +167,7 @@ def measure_truth(case: Case, turns: int) -> Truth:
 
 
 def write_truths(truths: dict[str, Truth]) -> None:
-    """Keep every case's rates, rounded to what they can mean."""
+    """Store the rates of every case, rounded to significant digits."""
     entries = {}
     for name, truth in sorted(truths.items()):
         entry = asdict(truth)
@@ -174,7 +178,7 @@ def write_truths(truths: dict[str, Truth]) -> None:
 
 
 def run_advisor(case: Case, folder: Path) -> Named:
-    """Capture and analyse the script as a user's, and say which of its nodes is named."""
+    """Capture and analyse the script like a user's, and return which of its nodes is named."""
     os.environ["BOTTLENECK_RUN_SECONDS"] = str(RUN_SECONDS)
     try:
         run = capture(CaptureRequest(out=folder / case.name, script=case.script), on_progress=lambda progress: None)
@@ -186,7 +190,7 @@ def run_advisor(case: Case, folder: Path) -> Named:
 
 
 def what_is_named(case: Case, analysis: Analysis) -> Named:
-    """The node of the main pipeline's bottleneck; `none` where the verdict is not input-bound."""
+    """The node of the main pipeline's bottleneck; `none` if the verdict is not input-bound."""
     pipeline = analysis.main
     if not analysis.verdict.is_input_bound:
         return Named("none", resource=analysis.verdict.limit)
@@ -210,12 +214,12 @@ def what_is_named(case: Case, analysis: Analysis) -> Named:
 
 
 def is_never_right(iterator: Iterator) -> bool:
-    """True for what is never the cause: an injected iterator, a shuffle's fill, the root."""
+    """Whether the call is never the cause: an injected iterator, a shuffle's fill, the root."""
     return iterator.injected_by_tensorflow or iterator.name in ("Root", "Model") or iterator.name.startswith("Shuffle")
 
 
 def print_table(rows: list[tuple[Case, Truth, Named | None]], console: Console) -> None:
-    """One line a case."""
+    """One line per case."""
     table = Table(
         "case", "bottleneck by intervention", "faster without it", "named", "iterator", "line", "blame", "resource", "right",
     )  # fmt: skip
@@ -232,13 +236,13 @@ def print_table(rows: list[tuple[Case, Truth, Named | None]], console: Console) 
 
 
 def is_right(truth: Truth, named: Named) -> str:
-    """`yes`, `no`, or `unclear` where the interventions do not single out a node."""
+    """`yes`, `no`, or `unclear` if the interventions do not single out a node."""
     verdict = truth.verdict()
     return "unclear" if verdict == "unclear" else "yes" if named.node == verdict else "no"
 
 
 def summarize(rows: list[tuple[Case, Truth, Named | None]]) -> str:
-    """One sentence with the counts that the issue asks for."""
+    """The counts of right, wrong and unclear cases in one sentence."""
     unclear = [case.name for case, truth, _ in rows if truth.verdict() == "unclear"]
     text = f"{len(rows)} cases, {len(rows) - len(unclear)} with a clear bottleneck or clearly none"
     text += f" (unclear: {', '.join(unclear)})." if unclear else "."

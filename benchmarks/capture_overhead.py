@@ -1,13 +1,14 @@
-"""What watching costs: step times in the measured window against the same script without the tool, by turns.
+"""Measures the overhead of a capture: step times in the measured window compared with the same script without the advisor.
 
     python benchmarks/capture_overhead.py [--repeats 5] [--json FILE]
 
-In: scripts of five kinds (a Keras `fit` on JPEG files, custom training loops, many tiny elements); each notes
-the time of every step itself, with and without the tool.  Out: a table; for each script the median over the repeats of
-(median step time in the window / median step time without the tool) with its smallest and largest value: for the whole
-window, for its plain stretch (what the report prints) and for the steps under the profiler.
+In: five kinds of scripts (a Keras `fit` on JPEG files, custom training loops, many tiny elements). Each script records the
+time of every step itself, with and without the advisor.  Out: a table. For each script it shows the median over the repeats
+of (median step time in the window / median step time without the advisor) with the smallest and largest value: for the whole
+window, for its part without the profiler (which the report prints), and for the steps under the profiler.
 
-The steps without the tool are taken from the same stretch of the run (after the warm-up), so that AUTOTUNE has had as long.
+Runs with and without the advisor alternate. The steps without the advisor are taken from the same part of the run (after the
+warm-up), so that AUTOTUNE has had the same time to settle.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from advisor.model.codec import decode
 from advisor.model.recording import Recording
 
 SECONDS = 12
-"""How long each script trains: warm-up, window, and some room."""
+"""Training time of each script: warm-up, window, and a margin."""
 
 COMMON = f"""
 import os, sys, time, json, atexit
@@ -157,7 +158,7 @@ SCRIPTS = {
     "custom loop, records": CUSTOM_LOOP,
     "tiny elements": TINY_ELEMENTS,
 }
-"""The first three are what training scripts are like; the last two make many cheap elements per step."""
+"""The first three resemble training scripts; the last two produce many cheap elements per step."""
 
 
 def main() -> None:
@@ -192,7 +193,7 @@ def main() -> None:
 
 
 def measure(script: Path, data: Path) -> dict[str, float]:
-    """Median step in nanoseconds, one run of each: `without` the tool; the whole `window`, its two stretches."""
+    """Median step in nanoseconds, one run of each: `without` the advisor; the whole `window` and its two parts."""
     stamps = data / "stamps.json"
     environment = {**os.environ, "STAMPS": str(stamps), "TF_CPP_MIN_LOG_LEVEL": "2"}
     subprocess.run([sys.executable, str(script), str(data)], env=environment, check=True, capture_output=True)
@@ -212,13 +213,13 @@ def measure(script: Path, data: Path) -> dict[str, float]:
 
 
 def median_step(stamps: list[int], start: int, end: int) -> float:
-    """Median time between stamps that lie in that stretch."""
+    """Median time between the stamps within that part of the run."""
     inside = [stamp for stamp in stamps if start <= stamp <= end]
     return statistics.median(b - a for a, b in itertools.pairwise(inside))
 
 
 def make_images(folder: Path) -> None:
-    """A few JPEG files that cost what photographs cost (noise on a gradient, 256 x 256)."""
+    """A few JPEG files that are as expensive to decode as photographs (noise on a gradient, 256 x 256)."""
     import numpy as np
     from PIL import Image
 

@@ -1,13 +1,13 @@
-"""How long until a user sees something: from the command to the first report, and to the proof.
+"""Measures the time until a user sees a result: from the command to the first report, and to the proof.
 
     python benchmarks/first_report.py [--only flowers_like] [--no-proof] [--repeats 3] [--write-docs]
 
-In: the realistic scripts of `examples/` and a small one.  Out: a table: seconds from the command to the end of the script's own
-start-up (its first step), to the report on the screen, and with `advisor fix` to the proof and its diff; and the report on a
-saved run, which needs no TensorFlow.
+In: the realistic scripts of `examples/` and a small one.  Out: a table of the seconds from the command to the end of the
+script's own start-up (its first step), to the report on the screen, to the proof and its diff with `advisor fix`, and to the
+report of a saved run, which needs no TensorFlow.
 
-Each figure is the wall time of a fresh process, that of the command as a user types it; the script's data is made beforehand,
-by a run that is not counted.
+Each figure is the wall time of a fresh process that runs the command as a user would. The script's data is generated
+beforehand by a run that is not counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from published import machine_sentence, write_section
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = ("flowers_like", "image_folder", "text_lines", "serial_map")
-"""Three written as real ones are, and a small one."""
+"""Three realistic scripts and a small one."""
 LIMIT_S = 900.0
 
 
@@ -37,17 +37,17 @@ class Times:
 
     script: str
     first_step_s: float
-    """To the script's first step: Python, TensorFlow and the script's own start, which the tool cannot make shorter."""
+    """To the script's first step: start of Python, TensorFlow and the script, which the advisor cannot shorten."""
     report_s: float
     saved_s: float
     """`advisor analyze RUN`."""
     proof_s: float | None
     runs: int | None
-    """How often the proof ran the script."""
+    """How many times the proof ran the script."""
 
 
 def main() -> None:
-    """Measure, print, and write the table if told to."""
+    """Measure, print, and write the table on `--write-docs`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=SCRIPTS, help="may be repeated")
     parser.add_argument("--repeats", type=int, default=3, help="of the report; the proof is measured once")
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def measure(script: Path, repeats: int, has_proof: bool) -> Times:
-    """Run the commands as a user does."""
+    """Run the commands as a user would."""
     with tempfile.TemporaryDirectory(prefix="advisor-benchmark-") as folder:
         run = Path(folder) / "run"
         starts, reports, saved = [], [], []
@@ -85,7 +85,11 @@ def measure(script: Path, repeats: int, has_proof: bool) -> Times:
 
 
 def timed(arguments: Sequence[str]) -> float:
-    """Seconds that the command takes. Raises RuntimeError with what it said where it fails."""
+    """The duration of the command in seconds.
+
+    Raises:
+        RuntimeError: If the command fails; with its output.
+    """
     start = time.perf_counter()
     command = [sys.executable, "-m", "advisor", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -95,7 +99,7 @@ def timed(arguments: Sequence[str]) -> float:
 
 
 def first_step_ns(run: Path) -> int:
-    """When the main consumer's first step began, Unix time; of a very long loop the earliest that was kept."""
+    """Unix time at which the main consumer's first step began; for a very long loop, the earliest step that was stored."""
     recording = json.loads((run / "recording.json").read_text(encoding="utf-8"))
     main = [consumer["id"] for consumer in recording["consumers"] if consumer.get("is_main")]
     starts = [

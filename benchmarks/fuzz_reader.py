@@ -1,13 +1,13 @@
-"""Coverage-guided fuzzing of the reader and of all that stands behind it: analysis, rules, reports (atheris, libFuzzer).
+"""Coverage-guided fuzzing of the reader and everything that follows it: analysis, rules, reports (atheris, libFuzzer).
 
-In: a corpus folder, filled with small captures at the first start.  Out: inputs that raise anything but `AdvisorError`,
-as files `crash-*`, `timeout-*` or `oom-*` in the current folder; what is found becomes a case of `tests/hostile`.
+In: a corpus folder, filled with small captures on the first start.  Out: inputs that raise anything but `AdvisorError`, as
+files `crash-*`, `timeout-*` or `oom-*` in the current folder. Each finding becomes a case in `tests/hostile`.
 
     pip install atheris
     nice -n 19 python benchmarks/fuzz_reader.py CORPUS -max_total_time=600 -timeout=20 -rss_limit_mb=4096
 
-Options behind CORPUS are libFuzzer's. Inputs are mutated as structures as often as as bytes: an event's fields, ids, names
-and times are changed in the decoded message, which bytes alone would rarely get past the decoder.
+Options after CORPUS are libFuzzer's. Half of the mutations change bytes. The other half change the decoded message: an
+event's fields, ids, names and times, because mutated bytes alone rarely get past the decoder.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def try_one(data: bytes) -> None:
 
 
 def mutate(data: bytes, max_size: int, seed: int) -> bytes:
-    """A changed profile: half the time by its messages, else by its bytes."""
+    """A changed profile: half the time its messages are changed, otherwise its bytes."""
     dice = random.Random(seed)
     if dice.random() < 0.5:
         try:

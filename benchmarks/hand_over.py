@@ -1,11 +1,12 @@
-"""How two threads share the work of one, and what handing elements over costs: the source of
-`advisor.predict.parallel_scaling`.
+"""Measures how two threads share the work of one, and what handing elements between threads costs.
+
+The results are the source of the constants in `advisor.predict.parallel_scaling`.
 
     python benchmarks/hand_over.py [--seconds 3] [--turns 3]
 
-In: maps of different cost, from an addition to a photograph decoded and resized.  Out: for each its time an element on one
-thread and on two (and what AUTOTUNE makes of it), the CPU time, and the efficiency: how much of two threads' time is work.
-Rewrites that would hide the difference (parallel maps by themselves, map and batch made one) are off. Run it alone.
+In: maps of different cost, from an addition to decoding and resizing a photograph.  Out: for each map the time per element on one
+thread, on two, and with AUTOTUNE, the CPU time, and the efficiency: the share of two threads' time spent working.
+Rewrites that would hide the difference (automatic parallel maps, fusion of map and batch) are off. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ import tensorflow as tf
 
 TEXT = "Lorem ipsum, dolor sit amet; consectetur (adipiscing) elit, sed do " * 3
 BATCH = 8
-"""Small enough that a batch of photographs takes a few milliseconds only."""
+"""Small enough that a batch of photographs takes only a few milliseconds."""
 
 
 def add(x: Any) -> Any:
-    """Nothing but the cost of calling a function."""
+    """Measures the cost of calling a function."""
     return x + 1
 
 
 def words(x: Any) -> Any:
-    """A line of text, in lower case, cut into words."""
+    """Split a line of text into lower-case words."""
     text = tf.strings.lower(tf.strings.as_string(x) + TEXT)
     return tf.size(tf.strings.split(tf.strings.regex_replace(text, "[^a-z0-9_]+", " ")))
 
 
 def matmuls(count: int) -> Callable[[Any], Any]:
-    """So many products of small matrices, one after the other."""
+    """A function that computes `count` products of small matrices in sequence."""
 
     def function(x: Any) -> Any:
         y = tf.cast(x % 7, tf.float32) + tf.zeros((64, 64))
@@ -79,7 +80,7 @@ def main() -> None:
 
 
 def measure(function: Callable[[Any], Any], calls: int | None, seconds: float) -> tuple[float, float]:
-    """(time, CPU time) of an element, us."""
+    """Time and CPU time per element, in microseconds."""
     plain = tf.data.Options()
     plain.experimental_optimization.map_and_batch_fusion = False
     plain.experimental_optimization.map_parallelization = False
@@ -96,7 +97,7 @@ def measure(function: Callable[[Any], Any], calls: int | None, seconds: float) -
 
 
 def cpu_s() -> float:
-    """CPU time of this process so far, s."""
+    """CPU time of this process so far, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 

@@ -1,7 +1,7 @@
-"""Kill `advisor fix` and `advisor analyze` at random moments: no process and no temporary folder may be left.
+"""Kills `advisor fix` and `advisor analyze` at random moments and checks that no process and no temporary folder is left.
 
-The script starts a process of its own, too, so that grandchildren are counted. Each shot is SIGKILL or SIGQUIT, in turns, at a
-moment between the start of the command and `--longest` seconds later.
+The script also starts a process, so that grandchildren are counted. Each shot is SIGKILL or SIGQUIT, alternating, at a
+random moment up to `--longest` seconds after the start of the command.
 
     python benchmarks/kill_anywhere.py [--shots 30] [--longest 20] [--seed 1]
 
@@ -33,13 +33,13 @@ for epoch in range(10_000):
         pass
 """
 MARK = "KILL_ANYWHERE"
-"""Environment: what every process of a shot inherits."""
+"""Environment variable that every process of a shot inherits."""
 SETTLE_S = 5.0
-"""Longest time from the shot until everything has to be gone."""
+"""Longest time between the shot and the end of all cleanup."""
 
 
 def processes_with(mark: str) -> list[str]:
-    """Command lines of living processes that carry the mark."""
+    """Command lines of the running processes that carry the mark."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -55,7 +55,7 @@ def processes_with(mark: str) -> list[str]:
 
 
 def shoot(folder: Path, command: str, number: int, after_s: float) -> dict[str, object]:
-    """One shot; what was left `SETTLE_S` after it, and after the next start."""
+    """Fire one shot; returns what was left `SETTLE_S` later, and what was left after the next start."""
     temporary, state = folder / "temporary", folder / "state"
     mark = f"{folder.name}-{time.monotonic_ns()}"
     environment = {**os.environ, MARK: mark, "TMPDIR": str(temporary), "XDG_STATE_HOME": str(state)}
@@ -86,7 +86,7 @@ def shoot(folder: Path, command: str, number: int, after_s: float) -> dict[str, 
 
 
 def main() -> int:
-    """Shoot, print a line for each shot and the sums."""
+    """Fire all shots; print a line per shot and the totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shots", type=int, default=30)
     parser.add_argument("--longest", type=float, default=20.0)

@@ -1,12 +1,12 @@
-"""Nothing that does not fit is proposed or tried: the realistic examples with little memory.
+"""Checks that nothing that exceeds the memory is proposed or tried: the realistic examples with little memory.
 
     python benchmarks/little_memory.py [--limits 1500 3000] [--write-docs]
 
-In: the realistic scripts of `examples/`.  Out: one row for each script and limit: the memory the tool saw, what its plan and the
-fixes it tried would hold by their predictions, the peak that was measured, and whether anything was killed.
+In: the realistic scripts of `examples/`.  Out: one row per script and limit: the free memory that the advisor saw, the
+predicted memory of its plan and of the fixes it tried, the measured peak, and whether a process was killed.
 
-`advisor fix --pipeline-only` runs in a cgroup of its own with so many MiB (version 1 or 2; making one takes the rights for it).
-The page cache counts against the limit too, and is given back by the kernel as needed.
+`advisor fix --pipeline-only` runs in a separate cgroup with the given number of MiB (version 1 or 2; creating one needs the
+permissions for it). The page cache counts towards the limit, and the kernel reclaims it as needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = "| script | limit | free, as seen | plan | tried | peak of a trial | e
 
 
 def main() -> None:
-    """Run all, print, and write the table if told to."""
+    """Run everything, print, and write the table on `--write-docs`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limits", type=int, nargs="+", default=[1500, 3000], metavar="MIB")
     parser.add_argument("--only", action="append", choices=SCRIPTS, help="may be repeated")
@@ -78,7 +78,11 @@ def row(name: str, limit_mib: int) -> str:
 
 @contextlib.contextmanager
 def cgroup(limit_bytes: int) -> Iterator[tuple[Path, Path]]:
-    """A new group with a memory limit: its folder, and the file that takes processes into it. SystemExit if that is forbidden."""
+    """A new cgroup with a memory limit: its folder, and the file that adds processes to it.
+
+    Raises:
+        SystemExit: If that is forbidden.
+    """
     is_v1 = (ROOT / "memory").is_dir()
     group = (ROOT / "memory" if is_v1 else ROOT) / f"advisor-little-memory-{os.getpid()}"
     try:
@@ -101,7 +105,7 @@ def cgroup(limit_bytes: int) -> Iterator[tuple[Path, Path]]:
 
 
 def kills(group: Path) -> int:
-    """How many processes of the group the kernel has killed for want of memory."""
+    """How many processes of the group the kernel has killed because memory ran out."""
     for name in ("memory.events", "memory.oom_control"):
         with contextlib.suppress(OSError):
             for line in (group / name).read_text().splitlines():

@@ -1,14 +1,15 @@
-"""What analysing many hosts costs, and whether a planted straggler is found: one command, figures on stdout.
+"""Measures what analysing many hosts costs, and checks that a planted straggler is found.
 
-In: real captures of one pipeline at two speeds (made here, or given).  Out: seconds and peak memory of all that `advisor analyze
-LOGDIR` does, and which host was named.
+In: real captures of one pipeline at two speeds (taken here, or given).  Out: seconds and peak memory of `advisor analyze
+LOGDIR`, and which host was named.
 
     python benchmarks/many_hosts.py                              # 2 to 256 hosts
     python benchmarks/many_hosts.py --hosts 16 64 256 --quick RUN --slow RUN
-    python benchmarks/many_hosts.py --xprof xprof/bin/python --write-docs        # beside XProf's converter
+    python benchmarks/many_hosts.py --xprof xprof/bin/python --write-docs        # compared with XProf's converter
 
-Every host but one is the quick capture with its times stretched by up to 2 % and its own name, so that no two are alike; the
-straggler is the slow capture, in which each element takes `SLOWER` times as long to make, at a place in the middle.
+Every host but one is the quick capture with its own name and with its times stretched by up to 2 %, so that no two are
+identical. The straggler is the slow capture, in which each element takes `SLOWER` times as long to produce, at a position in
+the middle.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ print(json.dumps({
 
 
 def main() -> None:
-    """Make the hosts, analyse them, print."""
+    """Create the hosts, analyse them, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", nargs="+", type=int, default=[2, 16, 64, 256])
     parser.add_argument("--quick", type=Path, help="capture for all hosts but one (default: capture one)")
@@ -144,7 +145,7 @@ def capture(folder: Path, work: int) -> Path:
 
 
 def make_hosts(logdir: Path, quick: Path, slow: Path, number: int, dice: random.Random) -> tuple[str, list[int]]:
-    """Write the hosts' profiles; the straggler's name and the files' sizes in bytes."""
+    """Write the hosts' profiles; returns the straggler's name and the file sizes in bytes."""
     run = logdir / "plugins/profile/2026_01_01_00_00_00"
     run.mkdir(parents=True)
     sources = {name: read_profile(find_profiles(path).paths[0]) for name, path in (("quick", quick), ("slow", slow))}
@@ -158,7 +159,7 @@ def make_hosts(logdir: Path, quick: Path, slow: Path, number: int, dice: random.
 
 
 def stretched(profile: bytes, host: str, factor: float) -> bytes:
-    """The profile of another host: its own name, all times multiplied."""
+    """The profile of another host: its own name, all times scaled."""
     space = parse_xspace(profile)
     del space.hostnames[:]
     space.hostnames.append(host.encode())
@@ -175,7 +176,7 @@ def stretched(profile: bytes, host: str, factor: float) -> bytes:
 
 
 def measure(logdir: Path) -> dict:
-    """Analyse in a process of its own, whose peak memory is its own too."""
+    """Analyse in a separate process, so that its peak memory is measured on its own."""
     done = subprocess.run([sys.executable, "-c", TASK, logdir], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"the analysis failed.\n{done.stderr[-2000:]}")

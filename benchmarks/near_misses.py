@@ -1,9 +1,9 @@
-"""Scripts that each rule could mistake for its own, and must not: every one differs from a bad one in a single thing.
+"""Scripts on which a rule must be silent although they resemble its problem: each differs from a bad script in one detail.
 
-In: nothing.  Out: `NEAR_MISSES`; `script_of` makes a training script of one.
+In: nothing.  Out: `NEAR_MISSES`; `script_of` turns one into a training script.
 
-The bodies use what `PRELUDE` defines. `train(dataset)` is a light training that waits for its input; with `work=512` it is one
-that multiplies matrices of that side.
+The bodies use what `PRELUDE` defines. `train(dataset)` is a light training that waits for its input. With `work=512` it
+multiplies matrices of that size.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class NearMiss:
 
     rule: str
     because: str
-    """Why the rule has nothing to say."""
+    """Why the rule must be silent."""
     body: str
 
 
 def script_of(case: NearMiss) -> str:
-    """The text of a script that runs by itself with `examples/` on its path; its calls stand in its own lines."""
+    """The text of a script that runs on its own with `examples/` on its path; its tf.data calls are on its own lines."""
     return PRELUDE.replace("{because}", case.because) + case.body.strip() + "\n"
 
 

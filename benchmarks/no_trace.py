@@ -1,7 +1,7 @@
-"""Whether `analyze`, `fix` and `compare` leave a project as it was: names, modes, modification times, bytes.
+"""Checks that `analyze`, `fix` and `compare` leave a project unchanged: names, modes, modification times, bytes.
 
-The script resumes from its newest checkpoint and writes checkpoints, TensorBoard logs, CSV, SQLite and a pickle, by relative
-paths and by paths below `__file__`. Each command runs in a project that an earlier training left, with a private view of the
+The script resumes from its newest checkpoint and writes checkpoints, TensorBoard logs, CSV, SQLite and a pickle, using relative
+paths and paths below `__file__`. Each command runs in a project left by an earlier training: with a private view of the
 disk, in a folder where overlayfs is refused, and where mounts are refused.
 
     python benchmarks/no_trace.py [--commands analyze,compare,fix] [--views private,overlay,namespace]
@@ -70,7 +70,7 @@ VIEWS = {"private": "", "overlay": "overlay", "namespace": "namespace"}
 
 
 def tree_of(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Everything in the folder, and the folder itself."""
+    """Everything in the folder, including the folder itself."""
     paths = (folder, *sorted(folder.rglob("*")))
     return {
         str(path.relative_to(folder)): (
@@ -93,7 +93,7 @@ def make_project(folder: Path) -> Path:
 
 
 def measure(project: Path, command: list[str], refused: str) -> dict[str, object]:
-    """One command: what it changed, and what it said."""
+    """Run one command; returns what it changed and what it printed."""
     before = tree_of(project)
     state, temporary = project.parent / "state", project.parent / "temporary"
     for path in (state, temporary):
@@ -137,7 +137,7 @@ def _warnings(text: str) -> list[str]:
 
 
 def main() -> int:
-    """Run the commands; exit code 1 if one of them changed something."""
+    """Run the commands; exit code 1 if one of them changed anything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commands", default=",".join(COMMANDS))
     parser.add_argument("--views", default=",".join(VIEWS))

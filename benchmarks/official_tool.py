@@ -1,15 +1,15 @@
-"""The last official tool on the same captures: does TensorBoard's tf.data bottleneck analysis name the right iterator?
+"""Checks whether TensorBoard's tf.data bottleneck analysis names the right iterator on the same captures.
 
     python benchmarks/bottleneck_accuracy.py --runs RUNS
     python -m venv official && official/bin/pip install tensorboard-plugin-profile==2.19.0
     python benchmarks/official_tool.py RUNS official/bin/python [--write-docs]
 
-In: run folders that `bottleneck_accuracy.py` kept, `bottlenecks/truth.json`, and a Python that has the last release with the tool
-(`tf_data_bottleneck_analysis^`).  Out: for each script what that tool names, and how often it is right.
+In: run folders stored by `bottleneck_accuracy.py`, `bottlenecks/truth.json`, and a Python with the last release that contains
+the tool (`tf_data_bottleneck_analysis^`).  Out: for each script what the tool names, and how often it is right.
 
-The tool knows no source lines. So it is given ours: the iterator that it names is looked up in our graph of the same run, and
-right if the call behind that stands on the line of the bottleneck. Where it finds no bottleneck ("not input bound") that is
-right where there is none.
+The tool has no source lines, so they are supplied: the iterator that it names is looked up in the advisor's graph of the same
+run. The answer is right if the call of that iterator is on the line of the bottleneck. If the tool finds no bottleneck ("not
+input bound"), it is right if there is none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BOTTLENECK = re.compile(r"<b>(.*?)</b>.*?</u>: (.*?)<br/>")
 
 
 def main() -> None:
-    """Ask the tool about every run, print, and write the table if told to."""
+    """Run the tool on every run, print, and write the table on `--write-docs`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
     parser.add_argument("python", type=Path, help="an interpreter with tensorboard-plugin-profile 2.19.0")
@@ -70,12 +70,16 @@ def main() -> None:
 
 
 def yes(is_so: bool) -> str:
-    """For people."""
+    """For display."""
     return "yes" if is_so else "no"
 
 
 def analysis_of(case: Case, run: Path) -> Analysis:
-    """Of a run folder. SystemExit where there is none."""
+    """The analysis of a run folder.
+
+    Raises:
+        SystemExit: If it cannot be read.
+    """
     try:
         recording = decode((run / "recording.json").read_bytes(), Recording)
         return analyse(read_trace(run), recording, str(case.script))
@@ -84,7 +88,7 @@ def analysis_of(case: Case, run: Path) -> Analysis:
 
 
 def ask(case: Case, run: Path, python: Path, analysis: Analysis) -> tuple[str, str]:
-    """(what the tool says, the node of that: `none` for not input-bound)."""
+    """The tool's answer and its node: `none` for not input-bound."""
     profiles = [str(path) for path in sorted(run.glob("plugins/profile/*/*.xplane.pb"))]
     done = subprocess.run([python, "-c", _TASK, TOOL, *profiles], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -104,7 +108,7 @@ def ask(case: Case, run: Path, python: Path, analysis: Analysis) -> tuple[str, s
 
 
 def node_of(case: Case, analysis: Analysis, name: str, long_name: str) -> str:
-    """The node whose line the call behind that iterator stands on."""
+    """The node whose line contains the call of that iterator."""
     plain = re.sub(r"\[\d+\]", "", long_name)
     iterators = [it for pipeline in analysis.pipelines for it in pipeline.iterators if it.name == name]
     iterators = [it for it in iterators if re.sub(r"\[\d+\]", "", it.long_name) == plain] or iterators

@@ -1,4 +1,4 @@
-"""One page opened in a headless Chromium: seconds, bytes, and whom else it asked.
+"""Opens one page in a headless Chromium and measures seconds, bytes, and requests to other hosts.
 
 In: an address, a browser of playwright.  Out: a `Load`. Requests to other machines are refused.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 SETTLED_S = {"http": 1.5, "file": 0.7}
-"""A page that has asked for nothing for so long has what it needs; a file holds all of it."""
+"""After this long without a request, a page is complete; a file contains everything it needs."""
 PATIENCE_S = 90
 PAINT = """() => {
   const paint = performance.getEntriesByName('first-contentful-paint')[0];
@@ -28,28 +28,28 @@ ROWS = (
 
 @dataclass
 class Load:
-    """One page, opened once with an empty cache. Times in seconds from the request on."""
+    """One page, opened once with an empty cache. Times in seconds since the request."""
 
     first_paint_s: float | None = None
     last_answer_s: float = 0.0
-    """When the last answer had come."""
+    """When the last response had arrived."""
     num_bytes: int = 0
     num_answers: int = 0
     num_rows: int = 0
-    """Rows of tables that can be seen, without those of heads."""
+    """Visible table rows, excluding header rows."""
     refused: list[str] = field(default_factory=list)
-    """Hosts elsewhere that the page asked."""
+    """Other hosts that the page requested."""
 
 
 def find_browser() -> str | None:
-    """An installed Chromium: ADVISOR_BROWSER, or the first on the path."""
+    """An installed Chromium: ADVISOR_BROWSER, or the first on PATH."""
     return os.environ.get("ADVISOR_BROWSER") or next(
         filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
     )
 
 
 def load_page(browser: Any, url: str, picture: Path | None) -> Load:
-    """Open a page in a profile of its own, refuse what lies elsewhere, wait until it has what it needs."""
+    """Open a page in a new browser profile, refuse requests to other hosts, and wait until it is complete."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     load = Load()
@@ -84,7 +84,7 @@ def load_page(browser: Any, url: str, picture: Path | None) -> Load:
 
 
 def _num_bytes(answer: Any) -> int:
-    """Unpacked."""
+    """The uncompressed size of a response in bytes."""
     address = urllib.parse.urlparse(answer.url)
     if address.scheme == "file":
         return Path(urllib.parse.unquote(address.path)).stat().st_size

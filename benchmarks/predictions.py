@@ -1,17 +1,17 @@
-"""What each rule's fix is worth: predicted beside measured gain, claimed beside seen safety, on every example.
+"""Measures the gain of each rule's fix: predicted and measured gain, claimed and observed safety level, on every example.
 
     python benchmarks/predictions.py [--only serial_map] [--keep] [--every-fix] [--write-docs]
 
 In: the scripts of `examples/`: one for each rule that has a fix, and the realistic ones.  Out: one row per rule and a summary
-of all fixes: errors of the predictions, gains that were predicted and measured as losses, precision. Each script's results are
-kept as JSON (`--cache`), and its profile beside them, so a run that was interrupted goes on with `--keep`; what was measured then
-stays, and what the model says is asked again.
+of all fixes: errors of the predictions, predicted gains that were measured as losses, precision. The results of each script
+are stored as JSON (`--cache`) next to its profile, so `--keep` continues an interrupted run. It keeps the measurements and
+applies the model to the profiles again.
 
 The proof is that of `advisor fix --pipeline-only`: the script is held at its first element, its pipeline is profiled and
-analysed, and fixes are compared and measured by turns. Unlike there each is tried alone on the script as written, for it is
-the rules that are judged: on a rule's example its own fix (with `--every-fix` all that are found), on a realistic script all. A
-fix that changes only what pipeline and training do at the same time is proved by `advisor fix` on the whole script of its own
-example.
+analysed, and fixes are compared and benchmarked in alternation. Unlike there, each fix is tried alone on the original script,
+because the rules are being judged: on a rule's example its own fix (with `--every-fix` all that are found), on a realistic
+script all. A fix that changes only how pipeline and training overlap is proved by `advisor fix` on the whole script of its
+own example.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ from advisor.workflows.analyze import analyze_run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OVERLAPPING = ("missing-prefetch", "misplaced-prefetch", "late-shuffle")
-"""Rules whose fix changes what pipeline and training do at the same time: the pipeline alone gains nothing by it."""
+"""Rules whose fix changes how pipeline and training overlap: the pipeline in isolation gains nothing."""
 WHOLE_SCRIPT = tuple(rule_id.replace("-", "_") for rule_id in OVERLAPPING)
 IN_LITTLE_MEMORY = {"repeated_work_on_disk": (3000, ("--images", "4500"))}
-"""Examples that are about too little memory: run in a cgroup of so many MiB, with these arguments."""
+"""Examples whose subject is lack of memory: run in a cgroup of that many MiB, with these arguments."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
 REALISTIC_S, EXAMPLE_S = 300.0, 120.0
-"""Budget of a proof session. Starting the script and profiling it take some 20 s; the turns of a trial get what is left of it,
-10 s at least, so that those of a rule's example end as soon as there is an interval."""
+"""Budget of a proof session. Starting the script and profiling it take about 20 s. The turns of a trial get the rest, at least
+10 s, so that the trial of a rule's example ends as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"
 
 
 def main() -> None:
-    """Prove, print, and write the tables if told to."""
+    """Prove, print, and write the tables on `--write-docs`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help="an example; may be repeated")
     parser.add_argument("--keep", action="store_true", help="use results that are there, measure the others")
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def fixing(rules: list[LoadedRule]) -> list[str]:
-    """Ids of the rules that apply something, as the findings on their own examples say."""
+    """Ids of the rules with a fix, according to the findings on their own examples."""
     return [rule.id for rule in rules if any(kind.startswith(("auto", "ask")) for kind in kinds_of(rule))]
 
 
@@ -109,7 +109,7 @@ def chosen(only: list[str] | None, rules: list[LoadedRule]) -> list[str]:
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Whole or not at all."""
+    """Write the file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(data, indent=1), encoding="utf-8")
@@ -117,7 +117,7 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
 
 
 def predict_again(rows: list[dict[str, Any]], run: Path, rules: list[LoadedRule]) -> None:
-    """Put what model and rules say now of the kept profile in the place of what they said when the gain was measured."""
+    """Replace the predictions made at the time of the measurement by those of the current model and rules."""
     report = analyze_run(run, rules, Settings())
     now = {(finding.rule, finding.title): finding for finding in report.findings}
     for row in rows:
@@ -127,7 +127,7 @@ def predict_again(rows: list[dict[str, Any]], run: Path, rules: list[LoadedRule]
 
 
 def profile_again(script: Path, run: Path) -> None:
-    """A profile of a script whose gains were measured before, for `predict_again`."""
+    """Profile a script whose gains were measured before, for `predict_again`."""
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
         request = CaptureRequest(Path(folder) / "run", script)
         with ProofSession(request, None, EXAMPLE_S, lambda progress: None) as session:
@@ -135,7 +135,7 @@ def profile_again(script: Path, run: Path) -> None:
 
 
 def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool, run: Path) -> dict[str, Any]:
-    """The fixes of one script: `{"seconds", "left_out", "rows"}`. `run`: where the profile of the pipeline alone is put."""
+    """The fixes of one script: `{"seconds", "left_out", "rows"}`. `run`: where the profile of the pipeline alone is stored."""
     start = time.monotonic()
     own = script.stem.replace("_", "-")
     rows: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool, run: Pat
 def prove_pipeline(
     script: Path, tried: Collection[str], rules: list[LoadedRule], run: Path
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The fixes of the rules `tried` that may be written, each alone, on the pipeline alone; and why others were not tried."""
+    """The writable fixes of the rules `tried`, each measured alone on the pipeline alone; and why others were not tried."""
     budget_s = REALISTIC_S if script.stem in (*REALISTIC, *IN_LITTLE_MEMORY) else EXAMPLE_S
     rows, left_out = [], []
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
@@ -197,7 +197,11 @@ def prove_pipeline(
 
 @contextlib.contextmanager
 def limited(limit_mib: int | None) -> Iterator[None]:
-    """This process, and what it starts, in a cgroup of so much memory. SystemExit where none can be made."""
+    """Move this process and its children into a cgroup with that much memory.
+
+    Raises:
+        SystemExit: If no cgroup can be created.
+    """
     if limit_mib is None:
         yield
         return
@@ -212,7 +216,7 @@ def limited(limit_mib: int | None) -> Iterator[None]:
 
 
 def prove_whole_script(script: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The script's own rule by `advisor fix`, as the training runs."""
+    """The result of `advisor fix` for the script's own rule, on the whole training."""
     rule = script.stem.replace("_", "-")
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
         path = Path(folder) / "fix.json"

@@ -1,6 +1,6 @@
-"""What all benchmarks write beside their tables: the machine, the day, and the place in the documentation.
+"""Shared by all benchmarks: the description of the machine, the date, and writing into the documentation.
 
-In: lines of Markdown.  Out: docs/benchmarks.md, changed between a benchmark's own markers and nowhere else.
+In: lines of Markdown.  Out: docs/benchmarks.md, changed only between the markers of one benchmark.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from advisor.host.machine import describe_host
 
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 TENSORFLOW_NAMES = ("tensorflow", "tensorflow-cpu", "tf-nightly")
-"""Distributions of the same module."""
+"""Distributions that provide the same module."""
 
 
 def write_section(name: str, lines: Sequence[str], docs: Path = DOCS) -> None:
-    """Put `lines` between `<!-- name: begin -->` and `<!-- name: end -->`. Raises ValueError where these are not there once."""
+    """Put `lines` between `<!-- name: begin -->` and `<!-- name: end -->`.
+
+    Raises:
+        ValueError: If the markers do not occur exactly once.
+    """
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     text = docs.read_text(encoding="utf-8")
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
@@ -38,7 +42,7 @@ def machine_sentence() -> str:
 
 
 def tensorflow_version() -> str:
-    """Of the installed distribution, without importing it; `?` where there is none."""
+    """Version of the installed distribution, without importing it; `?` if there is none."""
     for name in TENSORFLOW_NAMES:
         try:
             return metadata.version(name)

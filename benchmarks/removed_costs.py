@@ -1,13 +1,13 @@
-"""Does the model know what a cost is worth? Predicted against measured speedup when a node's cost is taken away, in training.
+"""Compares the predicted with the measured speedup of a training when the cost of one node is removed.
 
     python benchmarks/bottleneck_accuracy.py --runs RUNS
     python benchmarks/removed_costs.py RUNS [--write-docs]
 
-In: run folders that `bottleneck_accuracy.py` kept, and its `truth.json`: how much faster the consumer was, measured without the
-tool, when a node's cost was gone.  Out: for every node of every script the prediction for that, and how far off it is.
+In: run folders stored by `bottleneck_accuracy.py`, and its `truth.json`: the consumer's speedup, measured without the
+advisor, when a node's cost was removed.  Out: the prediction of that speedup and its error for every node of every script.
 
-`predictions.py` asks what fixes bring to the pipeline alone. Here a consumer that computes shares the cores with the pipeline,
-nodes lie in front of and behind buffers, and most removals gain little: a model that promises too much shows.
+`predictions.py` measures what fixes gain in the pipeline alone. Here, the consumer computes on the same cores as the pipeline,
+nodes are located before and after buffers, and most removals gain little, so a model that predicts too much is detected.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from advisor.predict import predict_speedup
 from advisor.profile import read_trace
 
 TOLERANCE = 0.05
-"""The median of three turns is no better known; what a range misses by less counts as inside."""
+"""Uncertainty of the median of three turns; a range that misses by less counts as inside."""
 WORTH_IT = 1.1
-"""Gains above it are what a user would act on."""
+"""Gains above this are those that a user would act on."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Row:
     node: str
     predicted: Prediction
     measured: float
-    """At least 1: a cost that is taken away makes nothing slower, so less is noise."""
+    """At least 1: removing a cost makes nothing slower, so lower values are noise."""
 
     @property
     def error(self) -> float:
-        """Share by which the prediction is above (+) or below (-) the measurement."""
+        """Relative error: above 0 if the prediction exceeds the measurement."""
         return self.predicted.value / self.measured - 1
 
     @property
     def is_inside(self) -> bool:
-        """Whether the range holds the measurement."""
+        """Whether the predicted range contains the measurement."""
         return self.predicted.low * (1 - TOLERANCE) <= self.measured <= self.predicted.high * (1 + TOLERANCE)
 
 
@@ -83,7 +83,11 @@ def main() -> None:
 
 
 def rows_of(case: Case, run: Path, speedups: dict[str, float]) -> list[Row]:
-    """The nodes of one script that the profile shows. Raises AdvisorError where there is none."""
+    """The nodes of one script that appear in the profile.
+
+    Raises:
+        AdvisorError: If there is no profile.
+    """
     recording = decode((run / "recording.json").read_bytes(), Recording)
     analysis = analyse(read_trace(run), recording, str(case.script))
     rows = []
@@ -96,7 +100,7 @@ def rows_of(case: Case, run: Path, speedups: dict[str, float]) -> list[Row]:
 
 
 def left_without(analysis: Analysis, case: Case, node: str) -> dict[str, float]:
-    """Iterator id -> the share of its cost that stays when a node's is gone."""
+    """Iterator id -> the share of its cost that remains when a node's cost is removed."""
     left: dict[str, float] = {}
     for iterator in analysis.main.iterators if analysis.main else ():
         for call in iterator.calls:
@@ -107,7 +111,7 @@ def left_without(analysis: Analysis, case: Case, node: str) -> dict[str, float]:
 
 
 def share_of(iterator: Iterator, call: Call) -> float:
-    """Of an iterator that several calls are fused into: the share of its work that is this call's."""
+    """For an iterator into which several calls are fused: this call's share of its work."""
     if len(iterator.calls) == 1:
         return 1.0
     function = min(1.0, iterator.function_ns / iterator.busy_ns) if iterator.busy_ns else 0.0

@@ -1,11 +1,11 @@
-"""Where the rules must say nothing: on healthy scripts, and each of them on its near misses, in real runs.
+"""Checks in real runs that rules are silent on healthy scripts, and each rule on its near misses.
 
     python benchmarks/silence.py [--only NAME] [--write-docs]
 
-In: `benchmarks/healthy/*.py` and `examples/tuned.py`, on which no rule may find anything; `benchmarks/near_misses.py`, one
-script for each rule, on which that rule may find nothing.  Out: what was found all the same; exit code 1 if anything was.
+In: `benchmarks/healthy/*.py` and `examples/tuned.py`, on which no rule may report anything; `benchmarks/near_misses.py`, one
+script per rule on which that rule must be silent.  Out: what was reported nevertheless; exit code 1 if anything was.
 
-Each script is analysed by `advisor analyze` in a process of its own, with a short window.
+Each script is analysed by `advisor analyze` in a separate process, with a short window.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WINDOW = ("--steps", "40", "--warmup", "20", "--seconds", "3")
 
 @dataclass(frozen=True)
 class Case:
-    """One script; `rule` is None where no rule may speak."""
+    """One script; `rule` is None if no rule may report anything."""
 
     name: str
     script: Path
@@ -42,7 +42,7 @@ class Case:
 
 
 def main() -> int:
-    """Analyse all, print what was found."""
+    """Analyse all scripts and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help="a healthy script or a rule; may be repeated")
     parser.add_argument("--write-docs", action="store_true", help="put the counts into docs/benchmarks.md")
@@ -86,7 +86,7 @@ def cases_in(folder: Path) -> list[Case]:
 
 
 def analyze(case: Case, out: Path) -> dict[str, Any] | None:
-    """The report of the script; None, with the reason on stderr, where it could not be analysed."""
+    """The report of the script; None, with the reason on stderr, if it could not be analysed."""
     command = [
         sys.executable,
         "-m",
@@ -110,7 +110,7 @@ def analyze(case: Case, out: Path) -> dict[str, Any] | None:
 
 
 def said(report: dict[str, Any] | None, found: list[dict[str, Any]]) -> str:
-    """One line for people: the verdict and what was found."""
+    """One line for display: the verdict and the findings."""
     if report is None:
         return "not analysed"
     wait = report["verdict"]["input_wait_share"]

@@ -1,12 +1,13 @@
-"""What the remedies of the rules about the training step gain on their own examples, on a CPU.
+"""Measures on a CPU what the fixes advised by the rules about the training step gain on their own examples.
 
     python benchmarks/training_step.py [--only short_steps] [--turns 7] [--write-docs]
 
-In: the examples of those rules that a CPU can show, and here what the remedy replaces in each.  Out: a table of rows per
+In: the examples of those rules that a CPU can show, and the replacement that applies each fix.  Out: a table of rows per
 second and of speedups with 95 % intervals.
 
-Script and changed script run by turns in one process. The clock starts after some steps, so that start, tracing and compilation
-do not count. Rows per second are compared, since a larger batch or several steps per call change what a step is.
+The original and the changed script alternate in one process. The clock starts after some steps, so start-up, tracing and
+compilation do not count. The metric is rows per second, because a larger batch or several steps per call change the meaning
+of a step.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Case:
-    """An example, its remedy, and how long to run it."""
+    """An example, its fix, and how long to run it."""
 
     name: str
     remedy: tuple[str, str]
-    """Text of the script, and what takes its place."""
+    """Text of the script, and its replacement."""
     rows: tuple[int, int]
-    """Rows of a batch, before and after."""
+    """Rows per batch, before and after."""
     skipped: int
-    """Steps before the clock starts; a multiple of the steps of one call."""
+    """Steps before the clock starts; a multiple of the steps per call."""
     steps: int
     """All steps."""
     what: str
@@ -92,11 +93,11 @@ CLOCKED = (
     ("enumerate(dataset)", "enumerate(clock.over(dataset))"),
     ("verbose=2)", "verbose=2, callbacks=[clock.callback()])"),
 )
-"""What tells the clock of each step; one of these is in every script."""
+"""What reports each step to the clock; every script contains one of these."""
 
 
 class Clock:
-    """The time from one step's beginning to the end of the last one."""
+    """Measures the time from the beginning of one step to the end of the last one."""
 
     def __init__(self, skipped: int) -> None:
         """`skipped`: steps before the clock starts."""
@@ -144,7 +145,7 @@ def main() -> None:
 
 
 def measure(case: Case, turns: int) -> list[tuple[float, float]]:
-    """(rows per second as written, with the remedy) of each turn."""
+    """(rows per second of the original, with the fix) for each turn."""
     path = ROOT / "examples" / f"{case.name}.py"
     written = path.read_text(encoding="utf-8")
     assert written.count(case.remedy[0]) == 1, f"{case.remedy[0]!r} must stand in {path.name} once"
@@ -159,13 +160,13 @@ def measure(case: Case, turns: int) -> list[tuple[float, float]]:
 
 
 def clocked(text: str) -> str:
-    """The script with the clock in it."""
+    """The script with the clock inserted."""
     (pair,) = [pair for pair in CLOCKED if text.count(pair[0]) == 1]
     return text.replace(*pair)
 
 
 def rate(path: Path, text: str, case: Case, batch: int) -> float:
-    """Rows per second of one run, its first steps left out."""
+    """Rows per second of one run, without its first steps."""
     import keras
 
     keras.utils.clear_session()
@@ -182,7 +183,7 @@ def rate(path: Path, text: str, case: Case, batch: int) -> float:
 
 
 def speedup(rates: list[tuple[float, float]]) -> Interval | None:
-    """How many times as many rows per second."""
+    """The ratio of rows per second."""
     return median_interval([after / before for before, after in rates])
 
 

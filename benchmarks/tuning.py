@@ -1,14 +1,15 @@
-"""What `advisor fix` gains on the realistic examples, beside AUTOTUNE on every call and what an expert writes by hand.
+"""Measures the gain of `advisor fix` on the realistic examples, compared with AUTOTUNE on every call and with an expert's
+version.
 
     python benchmarks/tuning.py [--only flowers_like] [--turns 6] [--json FILE] [--write-docs]
 
-In: the realistic scripts of `examples/`, and here what the two variants replace in each.  Out: a table of step times and of
-speedups with 95 % intervals: the fixed script against the script as written, against AUTOTUNE everywhere, against the expert;
-and which fixes were kept, with what each does to the data.
+In: the realistic scripts of `examples/`, and the replacements that create the two variants of each.  Out: a table of step
+times and of speedups with 95 % intervals: the fixed script against the original, against AUTOTUNE everywhere, and against the
+expert; and which fixes were kept, with the effect of each on the data.
 
-`advisor fix --write` changes a copy of the example. Then all four run by turns, each in a fresh process without the
-profiler, and are timed over one whole epoch after the first one (which fills caches and is warm-up for all). One run is one
-observation; ratios are taken turn by turn.
+`advisor fix --write` changes a copy of the example. Then all four alternate, each in a fresh process without the profiler,
+and are timed over one whole epoch after the first one (which fills caches and is the warm-up of all four). One run is one
+observation; ratios are computed per turn.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 DOCS = ROOT / "docs" / "benchmarks.md"
 BUDGET = "15min"
-"""Enough to judge on the whole script what the pipeline alone cannot tell, and all changes together."""
+"""Enough time to judge on the whole script what the pipeline alone cannot decide, and all changes together."""
 FIXED, WRITTEN, AUTOTUNE, EXPERT = "fixed", "as written", "AUTOTUNE everywhere", "expert"
 ORDER = (WRITTEN, AUTOTUNE, EXPERT, FIXED)
 
@@ -47,7 +48,7 @@ PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
 
 @dataclass(frozen=True)
 class Example:
-    """A realistic script, and what its variants replace in it."""
+    """A realistic script, and the replacements that create its variants."""
 
     name: str
     autotune: tuple[tuple[str, str], ...]
@@ -120,16 +121,16 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Result:
-    """What one example showed."""
+    """The results of one example."""
 
     times: dict[str, list[float]]
     """Variant -> mean step time in nanoseconds of each turn."""
     kept: list[str]
-    """The fixes that were written: the rule, and what it does to the data where that is not `exact`."""
+    """The fixes that were written: the rule, and its effect on the data if that is not `exact`."""
 
 
 def measure(example: Example, turns: int, allow: str) -> Result:
-    """Fix a copy of the example, then run all variants by turns."""
+    """Fix a copy of the example, then run all variants in alternation."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "examples"
         shutil.copytree(EXAMPLES, project, ignore=shutil.ignore_patterns("__pycache__"))
@@ -156,7 +157,7 @@ def measure(example: Example, turns: int, allow: str) -> Result:
 
 
 def kept_fixes(report: dict[str, Any]) -> list[str]:
-    """The fixes that `advisor fix` has written."""
+    """The fixes that `advisor fix` wrote."""
     kept = [fix for fix in report["fixes"] if fix["applied"]]
     return [
         fix["rule"] if fix["safety_claimed"] == "exact" else f"{fix['rule']} ({fix['safety_claimed']})" for fix in kept
@@ -164,7 +165,7 @@ def kept_fixes(report: dict[str, Any]) -> list[str]:
 
 
 def replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
-    """The text with every replacement; each must be there once."""
+    """The text after every replacement; each must match exactly once."""
     for old, new in pairs:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the script"
         text = text.replace(old, new)
@@ -172,14 +173,14 @@ def replaced(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
 
 
 def time_epoch(script: Path, out: Path, epoch_steps: int) -> list[int]:
-    """Steps of the epoch after the first one, nanoseconds; the fill of shuffle buffers counts."""
+    """Steps of the epoch after the first one, in nanoseconds; filling shuffle buffers counts."""
     steps = step_times(script, out, (), warmup=epoch_steps, steps=epoch_steps)[epoch_steps : 2 * epoch_steps]
     assert len(steps) == epoch_steps, f"{len(steps)} of the {epoch_steps} steps of the second epoch were seen"
     return steps
 
 
 def step_times(script: Path, out: Path, args: tuple[str, ...], **limits: Any) -> list[int]:
-    """All steps of the training loop in a fresh process without the profiler, nanoseconds."""
+    """All steps of the training loop in a fresh process without the profiler, in nanoseconds."""
     run = capture(CaptureRequest(out, script, args=args, is_profiled=False, **limits), lambda _: None)
     recording = decode((run / "recording.json").read_bytes(), Recording)
     main_id = next(consumer.id for consumer in recording.consumers if consumer.is_main)
@@ -189,7 +190,7 @@ def step_times(script: Path, out: Path, args: tuple[str, ...], **limits: Any) ->
 
 
 def speedup(times: dict[str, list[float]], over: str) -> Interval | None:
-    """How much faster the fixed script is; None: too few turns for an interval."""
+    """The speedup of the fixed script; None: too few turns for an interval."""
     return median_interval([other / fixed for other, fixed in zip(times[over], times[FIXED], strict=True)])
 
 
@@ -220,7 +221,7 @@ def write_docs(results: dict[str, Result], machine: str) -> None:
 
 
 def tensorflow_version() -> str:
-    """Without importing it."""
+    """TensorFlow's version, without importing it."""
     from importlib import metadata
 
     for name in ("tensorflow", "tensorflow-cpu", "tf-nightly"):

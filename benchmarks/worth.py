@@ -1,9 +1,9 @@
-"""What proofs say of rules and of predictions, in tables.
+"""Summarises in tables what proofs show about rules and predictions.
 
 In: `Row`s, one for each fix that was tried.  Out: lines of Markdown.
 
-A prediction is off by `measured / predicted - 1`, a share of what was predicted: 0.15 is 15 %. Errors are of fixes for which a
-gain was predicted and measured; others (less memory, another order) are in the first table only.
+The error of a prediction is `measured / predicted - 1`, relative to the prediction: 0.15 is 15 %. Errors are computed for
+fixes whose gain was both predicted and measured; others (less memory, another order) appear in the first table only.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from advisor.model.units import format_bytes
 
 REALISTIC = ("flowers_like", "image_folder", "text_lines")
 FASTER = 1.05
-"""A rule's fix must be proved faster by more than that: the whole interval above it."""
+"""A rule's fix must be proved faster than this: the whole interval lies above it."""
 PROMISE = 1.05
-"""Precision is of the findings marked auto that promise more."""
+"""Precision is computed over findings marked auto that predict more than this."""
 CLEAR_PROMISE = 1.10
-"""What promises more may not measure as a loss."""
+"""A prediction above this must not be measured as a loss."""
 MOST_OF_IT = 10
-"""Gains of so much leave a tenth of the step or less: what is predicted then is that rest."""
+"""Gains of this size leave a tenth of the step or less; the prediction is then that of the remainder."""
 LEVELS = ("exact", "rerandomized", "reordered", "numerics", "changes")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One fix, tried alone on the script as written. Ratios are (value, low, high), elements per second after to before."""
+    """One fix, tried alone on the original script. Ratios are (value, low, high), elements per second after to before."""
 
     script: str
     rule: str
@@ -48,19 +48,19 @@ class Row:
 
     @property
     def error(self) -> float | None:
-        """How far the measured speedup is from the predicted one, as a share of that; None: one is not known."""
+        """The relative error of the predicted speedup; None: one of the two is unknown."""
         if self.predicted is None or self.measured is None or not math.isfinite(self.measured[0]):
             return None
         return self.measured[0] / self.predicted[0] - 1
 
     @property
     def is_proved(self) -> bool:
-        """Faster, the whole interval above `FASTER`."""
+        """Whether it is faster: the whole interval above `FASTER`."""
         return self.verdict == "faster" and self.measured is not None and self.measured[1] > FASTER
 
     @property
     def is_as_claimed(self) -> bool:
-        """The elements show the claimed level or a milder one."""
+        """Whether the elements show the claimed level, or one closer to `exact`."""
         return self.seen in LEVELS and LEVELS.index(self.seen) <= LEVELS.index(self.claimed)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Row:
 
 
 def rule_table(rows: Sequence[Row], rules: Sequence[str]) -> list[str]:
-    """One line for each rule: its fix on its own example."""
+    """One line per rule: its fix on its own example."""
     lines = [
         "| rule | applied | predicted | measured | verdict | safety claimed | seen | peak memory |",
         "|---|---|---|---|---|---|---|---|",
@@ -97,7 +97,7 @@ def rule_table(rows: Sequence[Row], rules: Sequence[str]) -> list[str]:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """Of all fixes: errors, losses, precision."""
+    """Over all fixes: errors, losses, precision."""
     errors = sorted(abs(row.error) for row in rows if row.error is not None)
     promised = [row for row in rows if row.predicted is not None and row.predicted[0] > CLEAR_PROMISE]
     losses = [row for row in promised if row.measured is not None and row.measured[2] < 1]
@@ -126,7 +126,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def error_line(rows: Sequence[Row], low: float, high: float) -> str:
-    """The errors of fixes with a measured gain between the two."""
+    """The errors of fixes with a measured gain between `low` and `high`."""
     errors = sorted(
         abs(row.error)
         for row in rows
@@ -145,17 +145,17 @@ def is_inside(row: Row) -> bool:
 
 
 def measured(row: Row) -> float:
-    """The measured speedup; not a number where there is none."""
+    """The measured speedup; NaN if there is none."""
     return math.nan if row.measured is None else row.measured[0]
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of them do not exceed."""
+    """The smallest value that at least `share` of the values do not exceed."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def named(rows: Sequence[Row]) -> str:
-    """Which ones, in brackets; nothing for none."""
+    """The names in brackets; empty if there are none."""
     return f" ({', '.join(f'{row.rule} in {row.script}' for row in rows)})" if rows else ""
 
 

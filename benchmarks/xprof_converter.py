@@ -1,10 +1,10 @@
-"""What XProf's own converter (C++) needs for the input-pipeline page, in a Python that has `xprof` installed.
+"""Measures XProf's own converter (C++) for the input-pipeline page, in a Python that has `xprof` installed.
 
-In: an interpreter, profile files.  Out: seconds and peak bytes of a fresh process, imports left out and in.
+In: an interpreter, profile files.  Out: seconds (without imports) and peak bytes (with imports) of a fresh process.
 
-    python -m venv xprof && xprof/bin/pip install xprof            # an environment of its own; then --xprof xprof/bin/python
+    python -m venv xprof && xprof/bin/pip install xprof            # a separate environment; then --xprof xprof/bin/python
 
-The converter keeps its intermediate results beside the profiles and reads them the next time, so each run gets copies.
+The converter stores intermediate results next to the profiles and reads them the next time, so each run gets copies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ print(json.dumps({"seconds": seconds, "peak_bytes": resource.getrusage(resource.
 
 
 def convert(python: Path, profiles: Sequence[Path]) -> dict:
-    """`seconds`, `peak_bytes`, `answer_bytes` and `version`. Ends the program with what the converter said where it fails."""
+    """`seconds`, `peak_bytes`, `answer_bytes` and `version`.
+
+    Raises:
+        SystemExit: If the converter fails; with its output.
+    """
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "plugins/profile/run"
         run.mkdir(parents=True)
