@@ -7,7 +7,7 @@ LOWER_VENV ?= .cache/lower-bounds
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint fast tensorflow lower-bounds format readme clean
+.PHONY: help demo test lint fast tensorflow lower-bounds test-versions format readme clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make fast          the tests that need no TensorFlow (seconds)"
 	@echo "make tensorflow    the tests that run TensorFlow (minutes)"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
+	@echo "make test-versions the fast tests and a real run on every supported Python, oldest and newest TensorFlow"
 	@echo "make format        format the code"
 	@echo "make readme        paste the report of a real run into README.md"
 	@echo "make clean         remove what make has made"
@@ -45,6 +46,10 @@ format: $(STAMP)
 
 readme: $(STAMP)
 	$(BIN)/python docs/paste_report.py
+
+# VERSIONS="3.12 3.13" and TENSORFLOW=newest select some; the environments are made below .cache/versions.
+test-versions:
+	tests/versions.sh
 
 # Only uv can resolve to the lowest versions, so it is installed for this where it is absent.
 lower-bounds:

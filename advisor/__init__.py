@@ -1,24 +1,33 @@
-"""tfdata-advisor: says what slows a tf.data input pipeline, on which line, what to change, and proves it.
+"""Find what slows a TensorFlow input pipeline, on which line, and what to change; measure the change before it is used.
 
-import advisor
-report = advisor.analyze("train.py")             # runs the script under watch
-report = advisor.analyze("run/")                 # a saved run: run folder, logdir or .xplane.pb file; no TensorFlow
-report = advisor.analyze(dataset)                # a dataset alone, in this process
-print(report.analysis.verdict.sentence)
+Out of process, from a script or a saved run::
 
-dataset = advisor.optimize(dataset)              # what is proved faster, else the dataset as it is; says why in .report
+    import advisor
 
-From inside a training program:
+    report = advisor.analyze_script("train.py", ["--epochs", "1"])
+    report = advisor.analyze_run("run/")  # a run folder, logdir or .xplane.pb file; needs no TensorFlow
+    print(report.analysis.verdict.sentence)
 
-advisor.install()                                # above the datasets, so that the report knows their lines
-model.fit(..., callbacks=[advisor.AdvisorCallback("logs")])
-with advisor.watch("logs") as run: ...
-advisor.uninstall()                              # TensorFlow's own functions are back
+In the current process::
+
+    report = advisor.analyze_dataset(dataset)
+    report = advisor.analyze_function(train, [dataset])
+    dataset = advisor.optimize(dataset)  # unchanged unless a change is measured to be faster
+
+From inside a training program::
+
+    advisor.install()  # above the datasets, so that the report knows their lines
+    model.fit(dataset, callbacks=[advisor.AdvisorCallback("logs")])
+    with advisor.watch("logs") as run:
+        train(dataset)
+    advisor.uninstall()
+
+Importing this package imports neither TensorFlow nor any other dependency, and patches nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from advisor.model.version import __version__
 
@@ -27,17 +36,58 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.capture.in_process import Installed
+    from advisor.model.errors import AdvisorError, ScriptFailed
+    from advisor.model.finding import Finding, Fix, Safety
     from advisor.model.outcome import Report
+    from advisor.workflows.analyze import Request
     from advisor.workflows.keras_callback import AdvisorCallback
     from advisor.workflows.watch import watch
 
-__all__ = ["AdvisorCallback", "__version__", "analyze", "install", "optimize", "uninstall", "watch"]
+__all__ = [
+    "AdvisorCallback",
+    "AdvisorError",
+    "Finding",
+    "Fix",
+    "Report",
+    "Safety",
+    "ScriptFailed",
+    "__version__",
+    "analyze",
+    "analyze_dataset",
+    "analyze_function",
+    "analyze_run",
+    "analyze_script",
+    "install",
+    "optimize",
+    "uninstall",
+    "watch",
+]
 
-Dataset = TypeVar("Dataset")
+_LAZY = {
+    "AdvisorCallback": "advisor.workflows.keras_callback",
+    "AdvisorError": "advisor.model.errors",
+    "Finding": "advisor.model.finding",
+    "Fix": "advisor.model.finding",
+    "Report": "advisor.model.outcome",
+    "Safety": "advisor.model.finding",
+    "ScriptFailed": "advisor.model.errors",
+    "watch": "advisor.workflows.watch",
+}
+"""Exported names and the modules that define them, imported on first access (PEP 562)."""
 
 
-def analyze(
-    target: str | Path | object | Callable[..., object],
+class _Dataset(Protocol):
+    """What tells a `tf.data.Dataset` from a path or a function, for type checkers that see no TensorFlow."""
+
+    @property
+    def element_spec(self) -> Any: ...  # noqa: ANN401
+
+
+_DatasetT = TypeVar("_DatasetT")
+
+
+def analyze_script(
+    path: str | Path,
     args: Sequence[object] = (),
     *,
     out: str | Path | None = None,
@@ -49,38 +99,49 @@ def analyze(
     ceiling: bool = False,
     in_place: bool = False,
 ) -> Report:
-    """Analyse a script, a saved run, a function that trains, or a dataset; settings of `[tool.advisor]` apply.
+    """Run a training script in a child process, profile a short steady part of it, and report what slows its input.
 
-    `target` is a script (run in a child process with `args`), a run folder, a logdir or a `.xplane.pb` file (or a URL of
-    one), as for `advisor analyze`. `out` is the script's run folder (default: a new one below the user's state folder), `rules`
-    are folders of more rules; `steps`, `warmup`, `seconds` (of the window), `to_end`, `ceiling` and `in_place` are the options of
-    the same names. What a script that is stopped early writes is thrown away, unless `in_place`.
+    The settings in `[tool.advisor]` of the script's folder apply; arguments override them. Files that the script writes are
+    discarded if it is stopped after the measurement, unless `in_place` or `to_end` is set.
 
-    A function is called with `args` in this process and watched until it returns (`out`, `steps` and `warmup` hold for it). A
-    `tf.data.Dataset` is read as fast as it goes, by a consumer that does nothing else: the report says what limits the pipeline,
-    not whether a training would notice.
+    Args:
+        path: The script, or a folder with a `__main__.py`.
+        args: The script's own command-line arguments.
+        out: The run folder to write: an empty folder or one with an earlier run. Default: a new one in the user's state folder.
+        rules: Folders with additional rules.
+        steps: Number of training steps to profile. Default: until the figures are stable.
+        warmup: Number of steps before the measurement starts. Default: until the step time is steady.
+        seconds: Longest duration of the profile, in seconds.
+        to_end: Let the script run to its end instead of stopping it after the measurement.
+        ceiling: Run the script a second time on its first batch repeated, to measure the maximum possible speedup.
+        in_place: Let the script write to the real files.
 
-    Raises `advisor.model.errors.AdvisorError` with one sentence when that is not possible and
-    `advisor.model.errors.ScriptFailed` when the
-    script failed before anything was measured. What a function raises comes through.
+    Returns:
+        The report. It is also in the run folder (`report.run_folder`) as `report.json` and `report.html`.
+
+    Raises:
+        AdvisorError: The path does not exist or is a saved run, a setting or rule is invalid, or nothing could be measured.
+        ScriptFailed: The script failed before anything was measured.
+        TypeError: `args` is a single string.
+
+    Example:
+        >>> import advisor
+        >>> report = advisor.analyze_script("train.py", ["--batch-size", 32], out="run", steps=20)
+        >>> report.analysis.verdict.is_input_bound
+        True
     """
     from pathlib import Path
 
-    from advisor.model.locations import locate
-    from advisor.workflows.analyze import Request, analyze, load, make_room
+    from advisor.model.errors import AdvisorError
+    from advisor.workflows.analyze import Request
 
-    folders = tuple(Path(folder) for folder in rules)
-    if not isinstance(target, str | Path):
-        from advisor.workflows.optimize import analyze_dataset, analyze_function, is_dataset
-
-        if is_dataset(target):
-            return analyze_dataset(target, folders)
-        return analyze_function(target, args, out, warmup, steps)
+    if isinstance(args, str):
+        raise TypeError("args must be a sequence of arguments, not a string; shlex.split splits a command line.")
     request = Request(
-        path=locate(target) if isinstance(target, str) else target,
+        path=_located(path),
         args=tuple(str(arg) for arg in args),
         out=None if out is None else Path(out),
-        rule_directories=folders,
+        rule_directories=tuple(Path(folder) for folder in rules),
         steps=steps,
         warmup=warmup,
         seconds=seconds,
@@ -88,38 +149,283 @@ def analyze(
         with_ceiling=ceiling,
         in_place=in_place,
     )
-    loaded, settings = load(request)
-    report = analyze(request, loaded, settings, on_progress=lambda progress: None)
-    make_room(request, settings)
+    if request.is_saved_run and _exists(request):
+        raise AdvisorError(f"{path} is a saved run, not a script: call advisor.analyze_run.")
+    return _analyzed(request)
+
+
+def analyze_run(
+    path: str | Path,
+    *,
+    out: str | Path | None = None,
+    rules: Sequence[str | Path] = (),
+    run: str | None = None,
+    hosts: Sequence[str] = (),
+    source: str | Path | None = None,
+) -> Report:
+    """Report what a saved run shows. Runs no script and needs no TensorFlow.
+
+    The settings in `[tool.advisor]` of the current folder apply, except that rule folders named there are not loaded.
+
+    Args:
+        path: A run folder, a TensorBoard or XProf logdir, or a `.xplane.pb` file; a path or a URL (`gs://`, `s3://`, `https://`).
+        out: A folder to write `report.json` and `report.html` to. Default: the run folder, or nowhere if `path` is not a run
+            folder of this package.
+        rules: Folders with additional rules.
+        run: The name of one run of a logdir that holds several. Default: the newest.
+        hosts: The names of the hosts to read. Default: all.
+        source: The script that was profiled. Its calls are matched to a profile that was recorded without this package.
+
+    Returns:
+        The report.
+
+    Raises:
+        AdvisorError: The path does not exist, is a script, or holds no readable profile.
+
+    Example:
+        >>> import advisor
+        >>> report = advisor.analyze_run("run")
+        >>> report.analysis.verdict.is_input_bound
+        True
+        >>> report.findings[0].rule
+        'serial-map'
+    """
+    from pathlib import Path
+
+    from advisor.model.errors import AdvisorError
+    from advisor.workflows.analyze import Choice, Request
+
+    request = Request(
+        path=_located(path),
+        out=None if out is None else Path(out),
+        rule_directories=tuple(Path(folder) for folder in rules),
+        choice=Choice(run, tuple(hosts), None if source is None else Path(source)),
+    )
+    if not request.is_saved_run and _exists(request):
+        raise AdvisorError(f"{path} is a script, not a saved run: call advisor.analyze_script.")
+    return _analyzed(request)
+
+
+def analyze_dataset(dataset: _Dataset, *, rules: Sequence[str | Path] = ()) -> Report:
+    """Report what limits a dataset on its own, in the current process.
+
+    The dataset is read as fast as possible by a consumer that does nothing else, for at most 60 seconds. The report therefore
+    names the pipeline's own bottleneck; whether a training would wait for it is not known. Random state, variables and
+    tables are restored afterwards, as for `optimize`.
+
+    Args:
+        dataset: A `tf.data.Dataset`.
+        rules: Folders with additional rules.
+
+    Returns:
+        The report. Its `run_folder` is empty.
+
+    Raises:
+        AdvisorError: The argument is not a `tf.data.Dataset`, the call is inside a `tf.function`, or the dataset's functions
+            have effects that cannot be undone (files, queues).
+
+    Example:
+        >>> import advisor
+        >>> import tensorflow as tf
+        >>> dataset = tf.data.Dataset.range(10_000).batch(32)
+        >>> report = advisor.analyze_dataset(dataset)
+        >>> report.analysis.main.bottleneck is not None
+        True
+    """
+    from pathlib import Path
+
+    from advisor.workflows.optimize import analyze_dataset
+
+    return analyze_dataset(dataset, tuple(Path(folder) for folder in rules))
+
+
+def analyze_function(
+    function: Callable[..., object],
+    args: Sequence[object] = (),
+    *,
+    out: str | Path | None = None,
+    steps: int | None = None,
+    warmup: int | None = None,
+) -> Report:
+    """Call a function that trains, in the current process, and report what slows its input.
+
+    The function runs to its end. Lines are known of datasets that it makes and of those made after `install`.
+
+    Args:
+        function: The function to call.
+        args: Its positional arguments.
+        out: A logdir; a new run folder is made in it. Default: the user's state folder.
+        steps: Number of training steps to profile. Default: until the figures are stable.
+        warmup: Number of steps before the measurement starts. Default: until the step time is steady.
+
+    Returns:
+        The report.
+
+    Raises:
+        AdvisorError: The argument cannot be called, the logdir cannot be written, or nothing could be measured.
+        Exception: Whatever the function raises.
+
+    Example:
+        >>> import advisor
+        >>> import tensorflow as tf
+        >>> def train(dataset):
+        ...     for batch in dataset:
+        ...         tf.reduce_mean(tf.cast(batch, tf.float32))
+        >>> dataset = tf.data.Dataset.range(10_000).batch(32)
+        >>> report = advisor.analyze_function(train, [dataset], out="logs", steps=20, warmup=10)
+        >>> report.analysis.main.steps.count
+        20
+    """
+    from advisor.workflows.optimize import analyze_function
+
+    return analyze_function(function, args, out, warmup, steps)
+
+
+@overload
+def analyze(
+    target: str | Path,
+    args: Sequence[object] = (),
+    *,
+    out: str | Path | None = None,
+    rules: Sequence[str | Path] = (),
+    steps: int | None = None,
+    warmup: int | None = None,
+    seconds: float | None = None,
+    to_end: bool = False,
+    ceiling: bool = False,
+    in_place: bool = False,
+) -> Report: ...
+@overload
+def analyze(
+    target: str | Path,
+    *,
+    out: str | Path | None = None,
+    rules: Sequence[str | Path] = (),
+    run: str | None = None,
+    hosts: Sequence[str] = (),
+    source: str | Path | None = None,
+) -> Report: ...
+@overload
+def analyze(target: _Dataset, *, rules: Sequence[str | Path] = ()) -> Report: ...
+@overload
+def analyze(
+    target: Callable[..., object],
+    args: Sequence[object] = (),
+    *,
+    out: str | Path | None = None,
+    steps: int | None = None,
+    warmup: int | None = None,
+) -> Report: ...
+
+
+def analyze(
+    target: object,
+    args: Sequence[object] = (),
+    *,
+    out: str | Path | None = None,
+    rules: Sequence[str | Path] = (),
+    steps: int | None = None,
+    warmup: int | None = None,
+    seconds: float | None = None,
+    to_end: bool = False,
+    ceiling: bool = False,
+    in_place: bool = False,
+    run: str | None = None,
+    hosts: Sequence[str] = (),
+    source: str | Path | None = None,
+) -> Report:
+    """Call the `analyze_*` function that fits the target.
+
+    Args:
+        target: A script (`analyze_script`), a saved run (`analyze_run`), a `tf.data.Dataset` (`analyze_dataset`) or a function
+            (`analyze_function`).
+        args: See `analyze_script` and `analyze_function`.
+        out: See `analyze_script`, `analyze_run` and `analyze_function`.
+        rules: See `analyze_script`, `analyze_run` and `analyze_dataset`.
+        steps: See `analyze_script` and `analyze_function`.
+        warmup: See `analyze_script` and `analyze_function`.
+        seconds: See `analyze_script`.
+        to_end: See `analyze_script`.
+        ceiling: See `analyze_script`.
+        in_place: See `analyze_script`.
+        run: See `analyze_run`.
+        hosts: See `analyze_run`.
+        source: See `analyze_run`.
+
+    Returns:
+        The report.
+
+    Raises:
+        AdvisorError: As for the function that is called, or because none fits the target.
+        ScriptFailed: The script failed before anything was measured.
+        TypeError: An argument does not apply to the target.
+
+    Example:
+        >>> import advisor
+        >>> advisor.analyze("run").analysis.verdict.is_input_bound
+        True
+        >>> advisor.analyze("run", steps=20)
+        Traceback (most recent call last):
+        TypeError: advisor.analyze: 'steps' does not apply to a saved run.
+    """
+    from inspect import signature
+
+    options = {
+        "args": args, "out": out, "rules": rules, "steps": steps, "warmup": warmup, "seconds": seconds, "to_end": to_end,
+        "ceiling": ceiling, "in_place": in_place, "run": run, "hosts": hosts, "source": source,
+    }  # fmt: skip
+    function, kind = _function_for(target)
+    given = {name: value for name, value in options.items() if _is_given(value)}
+    for name in given.keys() - signature(function).parameters.keys():
+        raise TypeError(f"advisor.analyze: {name!r} does not apply to {kind}.")
+    report: Report = function(target, **given)
     return report
 
 
 def optimize(
-    dataset: Dataset,
+    dataset: _DatasetT,
     allow: str | Sequence[str] = (),
     *,
     budget: str | float = "5min",
     rules: Sequence[str | Path] = (),
     only: Sequence[str] = (),
-) -> Dataset:
-    """The dataset with the changes that are measured to be faster, in this process, on its own data; it has a `.report`.
+) -> _DatasetT:
+    """Return the dataset with the changes that are measured to be faster, in the current process and on its own data.
 
-    The changes are those of `advisor fix`, each compared element by element with the dataset as it is. Nothing faster: the very
-    same object comes back. `allow` names what changes may do to the data beyond `exact`: `rerandomized`, `reordered`,
-    `numerics`. `budget` is the time for everything, seconds or a text such as `"2min"`; `rules` are folders of more rules,
-    `only` the ids of the rules whose fixes are tried.
+    The changes are those of `advisor fix`. The elements of each are compared with those of the unchanged dataset.
 
-    It does not matter when the advisor was imported: the dataset is made again from the object. What cannot be (padded batches,
-    parallel interleaves, generators) is used as it is, and only what stands behind it is changed; `report.proof.notes` names it.
-    Lines are known for datasets made after `advisor.install()`; others are reported at the line that calls `optimize`.
+    The dataset is rebuilt from the object, so it does not matter when this package was imported. Parts that cannot be rebuilt
+    (padded batches, parallel interleaves, generators) are kept as they are, and only what follows them is changed;
+    `report.proof.notes` names them. Lines are known of datasets made after `install`; others are reported at the line
+    that calls `optimize`.
 
-    The random state of Python, NumPy and TensorFlow is afterwards as it was before, and so are the variables, random generators
-    and mutable tables that the dataset's functions use. Python code of the pipeline (`py_function`, generators) runs during the
-    trials; `report.proof.notes` says so, for what such code changes elsewhere cannot be put back.
+    The random state of Python, NumPy and TensorFlow is restored afterwards, and so are the variables, random generators and
+    mutable tables that the dataset's functions use. Python code of the pipeline (`py_function`, generators) runs during the
+    trials, and its other effects cannot be undone; `report.proof.notes` says so.
 
-    Raises `advisor.model.errors.AdvisorError` for anything that is no `tf.data.Dataset`, inside a `tf.function`, and for a
-    dataset
-    whose functions change something that cannot be put back (files, queues).
+    Args:
+        dataset: A `tf.data.Dataset`.
+        allow: What changes may do to the data in addition to `exact`: `rerandomized`, `reordered`, `numerics`; one or several.
+        budget: Time for everything: a number of seconds, or text such as `"2min"`.
+        rules: Folders with additional rules.
+        only: Ids of the rules whose fixes are tried. Default: all.
+
+    Returns:
+        The faster dataset, or the same object if no change is faster. Its attribute `report` holds the `Report`.
+
+    Raises:
+        AdvisorError: The argument is not a `tf.data.Dataset`, the call is inside a `tf.function`, the dataset's functions have
+            effects that cannot be undone (files, queues), or `allow` or `budget` is invalid.
+
+    Example:
+        >>> import advisor
+        >>> import tensorflow as tf
+        >>> dataset = tf.data.Dataset.range(1_000_000).batch(1000).cache().prefetch(tf.data.AUTOTUNE)
+        >>> faster = advisor.optimize(dataset, budget="20s", only=["missing-prefetch"])
+        >>> faster is dataset
+        True
+        >>> faster.report.proof.verdict
+        'nothing'
     """
     from pathlib import Path
 
@@ -132,18 +438,30 @@ def optimize(
     except ValueError as error:
         raise AdvisorError(f"budget: {error}.") from None
     levels = (allow,) if isinstance(allow, str) else tuple(allow)
-    optimized: Dataset = optimize(dataset, levels, seconds, tuple(Path(folder) for folder in rules), tuple(only))
+    optimized: _DatasetT = optimize(dataset, levels, seconds, tuple(Path(folder) for folder in rules), tuple(only))
     return optimized
 
 
 def install() -> Installed:
     """Record the calls that make datasets from now on, so that reports of `watch` and `AdvisorCallback` know their lines.
 
-    This replaces public functions of TensorFlow and Keras by wrappers that behave the same; importing the advisor replaces
-    nothing. `uninstall` puts the original functions back. Calls are counted: as many calls of `uninstall` as of `install` are
-    needed. The result can be used in a `with` statement, which uninstalls at its end.
+    This replaces public functions of TensorFlow and Keras with wrappers that behave the same. `uninstall` restores the original
+    functions. Calls are counted: `uninstall` must be called as often as `install`.
 
-    Does nothing in a script that `advisor analyze` or `advisor fix` runs.
+    Does nothing in a script that is run by `advisor analyze` or `advisor fix`.
+
+    Returns:
+        A context manager that calls `uninstall` at the end of a `with` block. Using it is optional.
+
+    Example:
+        >>> import advisor
+        >>> import tensorflow as tf
+        >>> original = tf.data.Dataset.map
+        >>> with advisor.install():
+        ...     tf.data.Dataset.map is original
+        False
+        >>> tf.data.Dataset.map is original
+        True
     """
     from advisor.capture import in_process
 
@@ -151,23 +469,76 @@ def install() -> Installed:
 
 
 def uninstall() -> None:
-    """Put the original functions of TensorFlow and Keras back, once it was called as often as `install`.
+    """Restore the original functions of TensorFlow and Keras, once it has been called as often as `install`.
 
-    During a watch they come back at its end. Does nothing without an earlier `install`.
+    During a watch they are restored at its end. Does nothing without an earlier `install`.
+
+    Example:
+        >>> import advisor
+        >>> installed = advisor.install()
+        >>> advisor.uninstall()
     """
     from advisor.capture import in_process
 
     in_process.uninstall()
 
 
+def _located(path: str | Path) -> Path:
+    from advisor.model.locations import locate
+
+    return locate(path) if isinstance(path, str) else path
+
+
+def _exists(request: Request) -> bool:
+    """Whether the path is there; remote paths are only looked at when they are read."""
+    from advisor.model.locations import is_remote
+
+    return request.path is not None and (is_remote(request.path) or request.path.exists())
+
+
+def _analyzed(request: Request) -> Report:
+    from advisor.workflows.analyze import analyze, load, make_room
+
+    loaded, settings = load(request)
+    report = analyze(request, loaded, settings, on_progress=lambda progress: None)
+    make_room(request, settings)
+    return report
+
+
+def _function_for(target: object) -> tuple[Callable[..., Report], str]:
+    """The `analyze_*` function for a target, and what messages call such a target."""
+    from pathlib import Path
+
+    from advisor.model.errors import AdvisorError
+    from advisor.workflows.analyze import Request
+
+    if isinstance(target, str | Path):
+        is_saved_run = Request(path=_located(target)).is_saved_run
+        return (analyze_run, "a saved run") if is_saved_run else (analyze_script, "a script")
+    from advisor.workflows.optimize import is_dataset
+
+    if is_dataset(target):
+        return analyze_dataset, "a dataset"
+    if callable(target):
+        return analyze_function, "a function"
+    raise AdvisorError(f"advisor.analyze takes a path, a tf.data.Dataset or a function, not a {type(target).__name__}.")
+
+
+def _is_given(value: object) -> bool:
+    """Whether an argument differs from its default. 0 does, although it equals False."""
+    return not (value is None or value is False or value == () or value == [])
+
+
 def __getattr__(name: str) -> object:
-    """`watch` and `AdvisorCallback`, loaded when asked for."""
-    if name == "AdvisorCallback":
-        from advisor.workflows.keras_callback import AdvisorCallback
+    """Import an exported type or function on first access."""
+    from importlib import import_module
 
-        return AdvisorCallback
-    if name == "watch":
-        from advisor.workflows.watch import watch
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
 
-        return watch
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

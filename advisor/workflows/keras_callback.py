@@ -20,8 +20,29 @@ if TYPE_CHECKING:
 class AdvisorCallback:
     """Watches `fit` as `advisor analyze` watches a script, and prints a report at its end.
 
-    Speaks Keras' callback protocol without deriving from its class: so it serves `keras` and `tf_keras` alike, and importing
-    it loads neither.
+    Implements Keras' callback protocol without deriving from its class. It therefore works with `keras` and `tf_keras`, and
+    importing it imports neither.
+
+    Args:
+        logdir: A folder in which a new run folder is made. Default: the user's state folder.
+        warmup: Number of steps before the measurement starts. Default: until the step time is steady.
+        steps: Number of steps to profile. Default: until the figures are stable.
+        quiet: Print nothing.
+
+    Raises:
+        AdvisorError: The logdir cannot be written, or an argument is out of range.
+
+    Example:
+        >>> import advisor
+        >>> import keras
+        >>> import tensorflow as tf
+        >>> dataset = tf.data.Dataset.from_tensors((tf.ones([8, 2]), tf.ones([8, 1]))).repeat(200)
+        >>> model = keras.Sequential([keras.layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> callback = advisor.AdvisorCallback("logs", warmup=10, steps=20, quiet=True)
+        >>> history = model.fit(dataset, verbose=0, callbacks=[callback])
+        >>> callback.report.analysis.main.steps.count
+        20
     """
 
     async_safe = True

@@ -113,9 +113,7 @@ def analyze_function(
 ) -> Report:
     """The report on what a function consumes while it runs to its end in this process. What it raises comes through."""
     if not callable(function):
-        raise AdvisorError(
-            f"advisor.analyze takes a path, a tf.data.Dataset or a function, not a {type(function).__name__}."
-        )
+        raise AdvisorError(f"advisor.analyze_function takes a function, not a {type(function).__name__}.")
     from advisor.workflows.watch import watch
 
     with watch(out, warmup=warmup, steps=steps, quiet=True) as run:

@@ -112,13 +112,31 @@ def watch(
 ) -> Watch:
     """Watch the training in a `with` block as `advisor analyze` watches a script, and print a report at its end.
 
-    `logdir`: where the run folder is made (None: below the user's state folder); nothing that is there is touched.
-    `warmup`: steps before the measured ones, `steps`: steps to profile (None: until the figures are stable). `quiet`: print
-    nothing; `run.report`, `run.folder` and `run.problem` tell all.
+    Lines are known of datasets made in the block and of those made after `advisor.install()`. Nothing is raised after the block
+    has begun, other than what the block itself raises; a problem is reported in `run.problem`.
 
-    Only datasets made after `advisor.install()`, or in the block, have lines in the report. Raises
-    `advisor.model.errors.AdvisorError` for a logdir that cannot be written; once the block has begun nothing raises but the block
-    itself.
+    Args:
+        logdir: A folder in which a new run folder is made; existing files are not touched. Default: the user's state folder.
+        warmup: Number of steps before the measurement starts. Default: until the step time is steady.
+        steps: Number of steps to profile. Default: until the figures are stable.
+        quiet: Print nothing.
+
+    Returns:
+        A context manager. At the end of the block it has `report` (None if nothing was measured), `folder` (the run folder) and
+        `problem` (why there is no report, in one sentence).
+
+    Raises:
+        AdvisorError: The logdir cannot be written, or an argument is out of range.
+
+    Example:
+        >>> import advisor
+        >>> import tensorflow as tf
+        >>> dataset = tf.data.Dataset.range(10_000).batch(32)
+        >>> with advisor.watch("logs", warmup=10, steps=20, quiet=True) as run:
+        ...     for batch in dataset:
+        ...         mean = tf.reduce_mean(tf.cast(batch, tf.float32))
+        >>> run.report.analysis.main.steps.count
+        20
     """
     return Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
 
