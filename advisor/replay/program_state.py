@@ -175,7 +175,7 @@ def _notes(ops: set[str]) -> Iterator[str]:
 
 
 def _resources_of(function: _Function) -> Iterator[Callable[[], None]]:
-    """Puts back each variable and table that the function could write."""
+    """Put back each variable and table that the function could write."""
     writes_tables = bool(function.ops & _TABLE_WRITES)
     writes_variables = any(op.startswith(_VARIABLE_WRITES) for op in function.ops - _LEAVE_NOTHING)
     for handle in function.resources:

@@ -147,7 +147,7 @@ def code_identity(code: CodeType) -> str:
 
 
 def _constant(value: Any) -> str:  # noqa: ANN401
-    """Sets have no order that two processes share."""
+    """Set have no order that two processes share."""
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(map(repr, value)))}}}"
     if isinstance(value, tuple):

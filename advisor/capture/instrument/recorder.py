@@ -97,7 +97,7 @@ class Recorder:
 
     @property
     def replacing(self) -> Replacing | None:
-        """Takes the place of every wrapped function while a replay traces the script's functions again, in the thread of the
+        """Take the place of every wrapped function while a replay traces the script's functions again, in the thread of the
         replay: other threads build their own datasets meanwhile.
         """
         value: Replacing | None = self._local.__dict__.get("replacing")
@@ -109,7 +109,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Calls of this thread in the block go straight to TensorFlow: neither recorded nor replaced."""
+        """Call of this thread in the block go straight to TensorFlow: neither recorded nor replaced."""
         depth = self._local.__dict__.get("paused", 0)
         before = self.replacing
         self._local.paused, self.replacing = depth + 1, None
