@@ -50,7 +50,7 @@ _HARD_GRACE_S = 1.5
 
 
 def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) -> Path:
-    """Run the script until its window is measured (or until it ends) and returns the run folder.
+    """Run the script until its window is measured (or until it ends) and return the run folder.
 
     Args:
         request: What to run and when to measure.

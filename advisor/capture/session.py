@@ -90,7 +90,7 @@ class Session:
         self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
 
     def run(self) -> int:
-        """Run the script with the hooks installed and returns its exit code."""
+        """Run the script with the hooks installed and return its exit code."""
         if self._pipe is not None:
             os.set_inheritable(self._pipe, False)
         os.register_at_fork(after_in_child=self._forget_in_fork)
@@ -243,7 +243,7 @@ def is_seeded() -> bool | None:
 
 
 def run_session(request: dict[str, Any]) -> int:
-    """Run one session in the child process and returns the script's exit code."""
+    """Run one session in the child process and return the script's exit code."""
     _ignore_stop_in_threads()
     return Session(request).run()
 

@@ -83,7 +83,7 @@ class Overlay:
 
 
 def _lines(text: bytes) -> _Lines:
-    """Return the lines as `linecache` stores them: each one, including the last, ends with `\\n`."""
+    """Return the lines as `linecache` stores them: each one, including the last, ends with a newline."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
         lines = io.TextIOWrapper(io.BytesIO(text), encoding, line_buffering=True).readlines()
