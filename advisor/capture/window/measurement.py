@@ -152,7 +152,7 @@ class Measurement:
 def _not_started(error: Exception) -> str:
     if "nother profil" in str(error):
         return (
-            "There is no profile, because the process was already being profiled (by `advisor capture` or TensorBoard's "
-            "capture button) and TensorFlow supports only one profiler session; repeat the run without the other one."
+            "The process was being profiled already (by `advisor capture` or TensorBoard's capture button), and TensorFlow "
+            "supports only one profiler session; repeat the run without the other session."
         )
     return f"TensorFlow's profiler could not be started ({type(error).__name__}: {' '.join(str(error).split())})."

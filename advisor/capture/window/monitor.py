@@ -42,8 +42,8 @@ _PATIENCE_S = 5.0
 _NEW_LEADER_STEPS = 3
 """Minimum number of steps before the window changes to another consumer of the same rank."""
 _OWN_SESSION = (
-    "There is no profile, because the program's own profiler session was running and TensorFlow supports only one; stop that "
-    "session first, or run `advisor analyze` on its logdir."
+    "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
+    "`advisor analyze` on its logdir."
 )
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
 """Reasons for closing a window before enough was measured."""
