@@ -66,7 +66,7 @@ class Wish:
     session: str
     """Name of the run's folder, e.g. `2026_01_31_12_00_00`."""
     repository: str
-    """Absolute path of the `plugins/profile` folder, to which servers that cannot send the profile write (see `Answer.xspace`)."""
+    """Absolute path of the `plugins/profile` folder. Servers that cannot send the profile write to it (see `Answer.xspace`)."""
 
 
 @dataclass(frozen=True, slots=True)
