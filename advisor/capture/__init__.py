@@ -1,1 +1,1 @@
-"""capture phase."""
+"""Runs the user's script with TensorFlow instrumented and writes the run folder."""

@@ -1,16 +1,16 @@
-"""The child process: watch a script while it runs as `python script.py args...` would run it.
+"""Entry point of the child process, which runs the script as `python script.py args...` would, with the hooks installed.
 
-In: a request as JSON in `argv[1]`, an inherited pipe for progress.  Out: the run folder's files; the script's own exit code.
+In: a request as JSON in `argv[1]`, an inherited pipe for progress.  Out: the files of the run folder; the script's exit code.
 
-Run by path, not with `-m`: then no file of the user's folder can stand in for ours or for the standard library's while we
-set up, and nothing of `-m` is left behind for the script to see.
+The parent starts this file by its path and not with `-m`. So no module in the user's folder can shadow the advisor's or the
+standard library's modules during start-up, and the script sees no traces of `-m`.
 """
 
 import sys
 
 
 def _bootstrap() -> None:
-    own_folder = sys.path.pop(0)  # this file's folder; its modules must not be importable by their bare names
+    own_folder = sys.path.pop(0)  # the folder of this file; its modules must not be importable as top-level modules
     package_root = own_folder.rsplit("advisor", 1)[0]
     sys.path.insert(0, package_root)
     import json

@@ -1,9 +1,9 @@
-"""Watching the process that we are in: for programs that import the advisor instead of being run by it.
+"""Measures the current process, for programs that import the advisor instead of being run by it.
 
-In: the start and end of what is to be watched.  Out: a run folder as of `advisor analyze`; the program runs on.
+In: the start and the end of the code to measure.  Out: a run folder as written by `advisor analyze`. The program is not stopped.
 
-The hooks are in place from `install` to `uninstall`, and during a watch. Between two watches they record the calls that make
-datasets, and pass everything else through. `uninstall` puts the original functions back.
+The hooks are installed between `install` and `uninstall`, and during a watch. Between two watches they only record the calls
+that make datasets. `uninstall` restores the original functions.
 """
 
 from __future__ import annotations
@@ -37,45 +37,49 @@ from advisor.model.recording import Recording, ScriptExit
 from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-"""Both children of ours are run by path: `capture/child.py` and `prove/trial/proof_child.py`."""
+"""The advisor's child processes are scripts in this folder: `capture/child.py` and `prove/trial/proof_child.py`."""
 _DATASETS_UNSEEN = (
-    "The datasets were made before `advisor.install()` was called, so their lines are not known: call it above them."
+    "The datasets were made before `advisor.install()` was called, so their source lines are unknown; "
+    "call `advisor.install()` before the datasets are made."
 )
 
 
 class _Follower:
-    """Stands between the hooks and the `Monitor` of the watch under way, if there is one."""
+    """Forwards the events of the hooks to the `Monitor` of the current watch, if there is one."""
 
     def __init__(self) -> None:
         self.monitor: Monitor | None = None
 
     def call_began(self, call: LongCall) -> None:
-        """A thread may now be inside TensorFlow for long."""
+        """Note that a thread has entered a call into TensorFlow that may take long."""
         if self.monitor is not None:
             self.monitor.call_began(call)
 
     def call_ended(self, thread_id: int) -> None:
-        """That thread is back in Python."""
+        """Note that the thread has returned from TensorFlow."""
         if self.monitor is not None:
             self.monitor.call_ended(thread_id)
 
     def boundary(self, track: Track) -> int:
-        """A step begins; between watches nothing is kept of it."""
+        """Note the start of a step and return its time in ns. Between watches, steps are not recorded."""
         return time.time_ns() if self.monitor is None else self.monitor.boundary(track)
 
     def poll(self, now_ns: int) -> None:
-        """The watchdog's look at loops inside a tf.function."""
+        """Check for loops inside a tf.function. Called by the watchdog."""
         if self.monitor is not None:
             self.monitor.poll(now_ns)
 
     def script_profiles(self) -> None:
-        """The program is about to start a profiler session of its own."""
+        """Note that the program is about to start its own profiler session."""
         if self.monitor is not None:
             self.monitor.script_profiles()
 
 
 class Hooks:
-    """What can be put in place in this process, and taken away again. Made once; its recording goes on where it stopped."""
+    """The hooks of this process, which can be installed and removed repeatedly.
+
+    There is one instance per process. What was recorded before the hooks were removed is kept.
+    """
 
     def __init__(self) -> None:
         self.follower = _Follower()
@@ -89,19 +93,19 @@ class Hooks:
         self._patches = Patches()
         self._imports: AfterImport | None = None
         self._users = 0
-        """How many `acquire` were not followed by a `release` yet."""
+        """Number of calls of `acquire` without a matching `release`."""
         self.recorder.is_open = False
         os.register_at_fork(after_in_child=self._forget_in_fork)
 
     @property
     def is_installed(self) -> bool:
-        """Whether the hooks are in place."""
+        """Whether the hooks are installed."""
         return self._users > 0
 
     def acquire(self) -> None:
-        """Put the hooks in place, or count one more user of those in place.
+        """Install the hooks, or count one more user if they are installed.
 
-        TensorFlow and Keras are hooked when they are imported, or now if they are.
+        TensorFlow and Keras are patched when they are imported, or immediately if they are already imported.
         """
         with PATCHING:
             self._users += 1
@@ -114,7 +118,7 @@ class Hooks:
             self._imports.install()
 
     def release(self) -> None:
-        """The opposite of `acquire`: with the last user the original functions come back."""
+        """Undo one `acquire`. The last one restores the original functions."""
         with PATCHING:
             if not self._users:
                 return
@@ -130,7 +134,7 @@ class Hooks:
             self._imports = self.watchdog = self.profiler = None
 
     def warn(self, text: str) -> None:
-        """Keep a warning, once, for the recordings to come."""
+        """Add a warning to all later recordings; duplicates are dropped."""
         self.warnings.setdefault(text)
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
@@ -141,9 +145,9 @@ class Hooks:
             self.profiler.yield_to_script(self.follower.script_profiles, self._patches)
             self.watchdog = Watchdog(self.follower.poll, _never_stuck)
             self.watchdog.start()
-        except Exception as error:  # the program goes on whatever happens here
-            version = getattr(tensorflow, "__version__", "?")
-            self.warn(f"This TensorFlow ({version}) could not be watched fully ({type(error).__name__}: {error}).")
+        except Exception as error:  # a failure of the hooks must not stop the program
+            version = getattr(tensorflow, "__version__", "(unknown version)")
+            self.warn(f"TensorFlow {version} could not be instrumented completely ({type(error).__name__}: {error}).")
         if self.follower.monitor is not None:
             self.follower.monitor.profiler = self.profiler
             self.follower.monitor.watchdog = self.watchdog
@@ -152,7 +156,7 @@ class Hooks:
         self.keras.install(keras, self._patches)
 
     def _forget_in_fork(self) -> None:
-        """A forked child of the program is not watched."""
+        """Turn the hooks off in a forked process, which is not recorded."""
         self.recorder.is_open = False
         self.tracks.after_fork()
         if self.follower.monitor is not None:
@@ -161,12 +165,12 @@ class Hooks:
 
 @cache
 def hooks() -> Hooks:
-    """Those of this process, in place or not."""
+    """Return the hooks of this process, whether they are installed or not."""
     return Hooks()
 
 
 class Installed:
-    """What `install` returns: used in a `with` statement, it uninstalls at the end of the block."""
+    """Result of `install`: in a `with` statement, it calls `uninstall` at the end of the block."""
 
     def __enter__(self) -> Installed:
         return self
@@ -178,12 +182,12 @@ class Installed:
 
 
 _installs = 0
-"""How many calls of `install` were not followed by `uninstall` yet."""
+"""Number of calls of `install` without a matching `uninstall`."""
 _INSTALLS = threading.Lock()
 
 
 def install() -> Installed:
-    """See `advisor.install`."""
+    """Install the hooks; see `advisor.install`."""
     global _installs
     if not is_run_by_advisor():
         with _INSTALLS:
@@ -193,7 +197,7 @@ def install() -> Installed:
 
 
 def uninstall() -> None:
-    """See `advisor.uninstall`."""
+    """Remove the hooks; see `advisor.uninstall`."""
     global _installs
     with _INSTALLS:
         if not _installs:
@@ -203,12 +207,12 @@ def uninstall() -> None:
 
 
 def is_run_by_advisor() -> bool:
-    """Whether this process is a script under `advisor analyze` or `advisor fix`, which watch it themselves."""
+    """Return whether this process was started by `advisor analyze` or `advisor fix`, which install their own hooks."""
     return any(Path(program).is_relative_to(_PACKAGE) for program in sys.orig_argv[1:2])
 
 
 def is_watching() -> bool:
-    """Whether a watch is under way in this process; TensorFlow has one profiler, so there can be only one."""
+    """Return whether a watch is running in this process. There can be only one, because TensorFlow has one profiler."""
     return hooks().follower.monitor is not None
 
 
@@ -216,29 +220,33 @@ class ProcessWatch:
     """One watch, from `start` to `finish`."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
-        """`folder`: an empty folder, which becomes the run folder. The profiler is not started yet."""
+        """Create a watch without starting it.
+
+        Args:
+            folder: An empty folder, which becomes the run folder.
+            limits: When to open and close the window.
+        """
         self._hooks = hooks()
         self._folder, self._limits = folder, limits
         self._monitor: Monitor | None = None
         self._warnings: dict[str, None] = {}
 
     def start(self) -> None:
-        """Follow the steps from here on; the window opens when they are steady."""
-        here = self._hooks
-        here.acquire()
+        """Start to follow the steps; the window opens when their durations are stable."""
+        self._hooks.acquire()
         try:
-            self._start(here)
+            self._start(self._hooks)
         except BaseException:
-            here.release()
+            self._hooks.release()
             raise
 
-    def _start(self, here: Hooks) -> None:
-        for track in here.tracks.all():
+    def _start(self, hooks: Hooks) -> None:
+        for track in hooks.tracks.all():
             track.restart()
         self._monitor = monitor = Monitor(
             self._folder,
             self._limits,
-            here.tracks,
+            hooks.tracks,
             is_to_end=True,
             is_profiling=True,
             report=lambda phase, done, total: None,
@@ -246,49 +254,56 @@ class ProcessWatch:
             on_measured=lambda: self._write(ScriptExit("finished")),
             on_stuck=_never_stuck,
         )
-        monitor.profiler, monitor.watchdog = here.profiler, here.watchdog
-        here.follower.monitor = monitor
+        monitor.profiler, monitor.watchdog = hooks.profiler, hooks.watchdog
+        hooks.follower.monitor = monitor
 
     def finish(self, error: BaseException | None = None) -> bool:
-        """What was watched is over, by `error` if there is one. Writes the run folder; False: there was nothing to write."""
+        """End the watch and write the run folder.
+
+        Args:
+            error: The exception that ended the measured code, if any.
+
+        Returns:
+            False if nothing was measured; then nothing is written.
+        """
         monitor, self._monitor = self._monitor, None
         if monitor is None:
             return False
-        ended = _how_it_ended(error)
+        script_exit = _script_exit(error)
         try:
-            monitor.script_ended(ended.kind)
+            monitor.script_ended(script_exit.kind)
             is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
             if is_measured:
-                self._write(ended, monitor)
+                self._write(script_exit, monitor)
             return is_measured
         finally:
             self._hooks.follower.monitor = None
             self._hooks.release()
 
-    def _write(self, ended: ScriptExit, monitor: Monitor | None = None) -> None:
+    def _write(self, script_exit: ScriptExit, monitor: Monitor | None = None) -> None:
         monitor = monitor or self._monitor
         assert monitor is not None
         monitor.settle()
-        recording = self._recording(ended, monitor)
+        recording = self._recording(script_exit, monitor)
         write_whole(self._folder / "host.json", encode(recording.host))
         write_whole(self._folder / RECORDING_NAME, encode(recording))
 
-    def _recording(self, ended: ScriptExit, monitor: Monitor) -> Recording:
-        here, capture = self._hooks, monitor.capture
+    def _recording(self, script_exit: ScriptExit, monitor: Monitor) -> Recording:
+        hooks, capture = self._hooks, monitor.capture
         main = capture.track if capture is not None else monitor.leader
-        used = [track for track in here.tracks.all() if track.count or track.is_loop or track is main]
-        calls = here.recorder.calls()
-        warnings = [*here.warnings, *self._warnings]
+        used = [track for track in hooks.tracks.all() if track.count or track.is_loop or track is main]
+        calls = hooks.recorder.calls()
+        warnings = [*hooks.warnings, *self._warnings]
         if main is not None and all(call.library for call in calls):
             warnings.append(_DATASETS_UNSEEN)
-        if here.recorder.dropped:
+        if hooks.recorder.dropped:
             warnings.append(
-                f"Only the first {MAX_CALLS} dataset calls were recorded; {here.recorder.dropped} more were made."
+                f"Only the first {MAX_CALLS} dataset calls were recorded; {hooks.recorder.dropped} more were made."
             )
         return Recording(
             target=_program(),
             host=describe_host(),
-            script_exit=ended,
+            script_exit=script_exit,
             argv=tuple(sys.argv),
             cwd=str(Path.cwd()),
             calls=calls,
@@ -298,14 +313,14 @@ class ProcessWatch:
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
             plain_models=() if capture is None else capture.plain_models,
-            keras=here.keras.facts,
+            keras=hooks.keras.facts,
             unprofiled=monitor.unprofiled,
             is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,
             warnings=tuple(warnings),
         )
 
 
-def _how_it_ended(error: BaseException | None) -> ScriptExit:
+def _script_exit(error: BaseException | None) -> ScriptExit:
     if error is None:
         return ScriptExit("finished")
     if isinstance(error, KeyboardInterrupt):
@@ -314,10 +329,12 @@ def _how_it_ended(error: BaseException | None) -> ScriptExit:
 
 
 def _program() -> str:
-    """The script as it was started, or that there is none."""
+    """Return the command line of the script, or `interactive session` if there is none."""
     main = sys.modules.get("__main__")
     return " ".join(sys.argv) if getattr(main, "__file__", None) and sys.argv[0] else "interactive session"
 
 
 def _never_stuck(why: str) -> NoReturn:
-    raise AssertionError(why)  # only a script that is to be stopped can be stuck, and this one runs on
+    raise AssertionError(
+        why
+    )  # only called for a script that does not stop when asked to, and this one is never stopped

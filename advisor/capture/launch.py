@@ -1,8 +1,10 @@
-"""Run a script in a child process that watches it; the parent's half, without TensorFlow.
+"""Starts a script in an instrumented child process and waits for its run folder.
 
-In: a `CaptureRequest`.  Out: the run folder's path; progress through a callback while the child works.
+This is the parent's side, which never imports TensorFlow.
 
-Try it: `python -m advisor.capture.launch [--out DIR] script.py args...` prints the run folder.
+In: a `CaptureRequest`.  Out: the path of the run folder; progress is reported through a callback while the child runs.
+
+Example: `python -m advisor.capture.launch [--out DIR] script.py args...` prints the path of the run folder.
 """
 
 from __future__ import annotations
@@ -32,25 +34,35 @@ from advisor.sandbox.private_run import PrivateRun, Target, private_run
 
 RECORDING = "recording.json"
 FAILURE = "failure.json"
-"""Written by the child in place of a recording when the script failed before anything was measured."""
+"""Written by the child instead of a recording if the script failed before anything was measured."""
 _CHILD = Path(__file__).with_name("child.py")
-_PRIVATE_HINT = " It ran with a private view of the disk; if that is the cause, --in-place runs it on the real files."
+_PRIVATE_HINT = (
+    " The script ran on a private view of the disk; if this caused the error, run it on the real files with --in-place."
+)
 _PROBE_BYTES = 64 << 10
-"""A disk without so much room is full: a recording alone takes about as much."""
+"""A disk with less free space than this counts as full: a recording alone is about this large."""
 _POLL_S = 0.1
 _INTERRUPT_GRACE_S = 3.0
-"""A child in the same terminal got the Ctrl-C too; it has this long to end before it is told again."""
+"""Time for a child to end after a Ctrl-C in the terminal, which it receives too, before SIGINT is sent to it."""
 _TERMINATE_GRACE_S = 10.0
 _HARD_GRACE_S = 1.5
-"""Past its deadline a child has this long for its `finally` blocks."""
+"""Time for a child to run its `finally` blocks after its deadline."""
 
 
 def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) -> Path:
-    """Run the script until its window is measured (or to its end) and return the run folder.
+    """Run the script until its window is measured (or until it ends) and return the run folder.
 
-    Raises AdvisorError when the script cannot be run (not found, no TensorFlow), ScriptFailed when it failed before
-    anything was measured; its own traceback has then been shown on stderr. KeyboardInterrupt passes through after the child
-    has been stopped, and leaves no folder that was not there before.
+    Args:
+        request: What to run and when to measure.
+        on_progress: Called with each progress message from the child.
+
+    Raises:
+        AdvisorError: The script cannot be run (it does not exist, TensorFlow is not installed) or the run folder
+            cannot be written.
+        ScriptFailed: The script failed before anything was measured. Its traceback has already been written to stderr.
+        OutOfTime: The script was still running at `request.deadline`.
+        KeyboardInterrupt: The user pressed Ctrl-C. The child has been stopped, and the run folder has been removed if
+            this call created it.
     """
     check_target(request)
     is_new = not request.out.exists()
@@ -63,25 +75,25 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
             f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
         ) from None
     on_progress(Progress("starting", text=target_name(request)))
-    problems: list[str] = []
+    write_errors: list[str] = []
 
-    def hear(progress: Progress) -> None:
+    def handle(progress: Progress) -> None:
         if progress.phase == CANNOT_WRITE:
-            problems.append(progress.text)
+            write_errors.append(progress.text)
         else:
             on_progress(progress)
 
     with outputs(request) as (out, err), protected(request) as run:
         try:
-            code = _run_child(request, run, out, err, hear)
+            exit_code = _run_child(request, run, out, err, handle)
         except KeyboardInterrupt:
             if is_new:
                 shutil.rmtree(request.out, ignore_errors=True)
             raise
         notes = run.notes()
     if not (request.out / RECORDING).exists():
-        _check_disk(request, problems)
-    folder = _outcome(request, code)
+        _check_disk(request, write_errors)
+    folder = _outcome(request, exit_code)
     if notes:
         _add_warnings(folder / RECORDING, notes)
     return folder
@@ -89,9 +101,17 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
 
 @contextlib.contextmanager
 def protected(request: CaptureRequest, *keep: Path) -> Iterator[PrivateRun]:
-    """How to start the script so that it leaves no trace, unless it runs in place; its run folder and `keep` stay real.
+    """Prepare a private view of the disk for the script, so that its writes are discarded, unless it runs in place.
 
-    Raises AdvisorError where no temporary folder can be made.
+    Args:
+        request: The script to run. Its run folder is excluded from the private view.
+        *keep: Further paths to which writes go to the real disk.
+
+    Yields:
+        How to start the child process.
+
+    Raises:
+        AdvisorError: No temporary folder can be created.
     """
     target = Target(request.script, request.args, (request.out, *keep), request.is_in_place)
     with contextlib.ExitStack() as stack:
@@ -99,25 +119,30 @@ def protected(request: CaptureRequest, *keep: Path) -> Iterator[PrivateRun]:
             run = stack.enter_context(private_run(target))
         except OSError as error:
             raise AdvisorError(
-                f"Cannot make a temporary folder in {tempfile.gettempdir()} ({error.strerror or error}); set TMPDIR to "
-                "another one."
+                f"Cannot create a temporary folder in {tempfile.gettempdir()} ({error.strerror or error}); set TMPDIR to "
+                "another folder."
             ) from None
         yield run
 
 
-def _check_disk(request: CaptureRequest, problems: list[str]) -> None:
-    """Raise AdvisorError if nothing was recorded because the run folder could not be written.
+def _check_disk(request: CaptureRequest, write_errors: list[str]) -> None:
+    """Raise AdvisorError if nothing was recorded because the run folder cannot be written.
 
-    A script whose own output goes there may have failed of it too. `problems`: what the child could not write.
+    The script may have failed for the same reason, because its output is written there too.
+
+    Args:
+        request: The request with the run folder.
+        write_errors: Files that the child failed to write, with the reason.
     """
-    if problems:
-        raise AdvisorError(f"{problems[0]}; make room or choose another folder with --out.")
+    if write_errors:
+        raise AdvisorError(f"{write_errors[0]}; free some disk space or choose another folder with --out.")
     probe = request.out / ".probe"
     try:
         probe.write_bytes(bytes(_PROBE_BYTES))
     except OSError as error:
         raise AdvisorError(
-            f"{request.out} cannot be written: {error.strerror or error}; make room or choose another folder with --out."
+            f"{request.out} cannot be written: {error.strerror or error}; free some disk space or choose another folder "
+            "with --out."
         ) from None
     finally:
         with contextlib.suppress(OSError):
@@ -125,28 +150,39 @@ def _check_disk(request: CaptureRequest, problems: list[str]) -> None:
 
 
 def check_target(request: CaptureRequest) -> None:
-    """Raise AdvisorError unless there is something to run."""
+    """Check that the request names a script or module that can be run.
+
+    Raises:
+        AdvisorError: It does not.
+    """
     if (request.script is None) == (request.module is None):
-        raise AdvisorError("Name one script or one module to run.")
+        raise AdvisorError("Specify one script or one module to run.")
     if request.script is not None:
         if not request.script.exists():
-            raise AdvisorError(f"There is no file {request.script}; give the path of the script to run.")
+            raise AdvisorError(f"There is no file {request.script}; specify the path of the script to run.")
         if not request.script.is_dir() and not is_regular(request.script):
-            raise AdvisorError(f"{request.script} is not a regular file; give the path of the script to run.")
+            raise AdvisorError(f"{request.script} is not a regular file; specify the path of the script to run.")
         if request.script.is_dir() and not (request.script / "__main__.py").exists():
             raise AdvisorError(
-                f"{request.script} is a folder without a __main__.py; give the path of the script to run."
+                f"{request.script} is a folder without a __main__.py; specify the path of the script to run."
             )
 
 
 def target_name(request: CaptureRequest) -> str:
-    """The script or module as the user named it."""
+    """Return the script or module as given on the command line, e.g. `train.py` or `-m package.train`."""
     return f"-m {request.module}" if request.module is not None else str(request.script)
 
 
 @contextlib.contextmanager
 def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes] | int]]:
-    """Where the script's stdout and stderr go: files in the run folder, or our stderr (stdout stays the report's)."""
+    """Open the destinations of the script's stdout and stderr.
+
+    They are files in the run folder or, with `request.show_output`, the stderr of this process: its stdout is reserved
+    for the report.
+
+    Raises:
+        AdvisorError: The files cannot be created.
+    """
     if request.show_output:
         sys.stderr.flush()
         yield 2, 2
@@ -190,7 +226,12 @@ def _run_child(
 
 
 def request_message(request: CaptureRequest, progress_fd: int) -> dict[str, Any]:
-    """The request as the child reads it."""
+    """Return the request in the JSON form that the child reads.
+
+    Args:
+        request: The request.
+        progress_fd: File descriptor of the pipe to which the child writes progress messages.
+    """
     return {
         "out": str(request.out.resolve()),
         "script": None if request.script is None else str(request.script),
@@ -209,7 +250,7 @@ def request_message(request: CaptureRequest, progress_fd: int) -> dict[str, Any]
 
 
 def environment() -> dict[str, str]:
-    """The script's environment: ours, and TensorFlow's start-up noise off unless the user has said otherwise."""
+    """Return the environment of this process for the script, by default without TensorFlow's start-up log messages."""
     return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
 
 
@@ -219,11 +260,14 @@ def _follow(
     on_progress: Callable[[Progress], None],
     deadline: float | None = None,
 ) -> None:
-    """Hand on the child's messages until it ends; grandchildren may keep the pipe open, so its end is not awaited.
+    """Forward the child's progress messages until it ends.
 
-    Raises OutOfTime at the deadline.
+    Waits for the child and not for the end of the pipe, because grandchildren may keep the pipe open.
+
+    Raises:
+        OutOfTime: The child is still running at `deadline` (an instant of `time.monotonic`).
     """
-    rest = b""
+    incomplete_line = b""
     is_open = True
     while True:
         has_ended = child.poll() is not None
@@ -234,7 +278,7 @@ def _follow(
             if ready:
                 data = pipe.read(65536)
                 is_open = bool(data)
-                *lines, rest = (rest + data).split(b"\n")
+                *lines, incomplete_line = (incomplete_line + data).split(b"\n")
                 for line in lines:
                     _report(line, on_progress)
                 continue
@@ -255,20 +299,27 @@ def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
 
 
 def stop(child: subprocess.Popen[bytes], is_told: bool = True, is_hard: bool = False) -> None:
-    """End the child as Ctrl-C would, then harder. `is_told`: it is ending already. `is_hard`: within two seconds."""
-    gently = (
+    """End the child: SIGINT first, then stronger signals.
+
+    Args:
+        child: The process to end.
+        is_told: The child has already received a SIGINT, so it is given a few seconds before it is sent another one.
+        is_hard: Kill the child within two seconds.
+    """
+    gentle_signals = (
         (None, _INTERRUPT_GRACE_S if is_told else 0.0),
         (signal.SIGINT, _TERMINATE_GRACE_S),
         (signal.SIGTERM, 2.0),
         (signal.SIGKILL, 2.0),
     )
-    for number, grace in ((signal.SIGINT, _HARD_GRACE_S), (signal.SIGKILL, 2.0)) if is_hard else gently:
+    hard_signals = ((signal.SIGINT, _HARD_GRACE_S), (signal.SIGKILL, 2.0))
+    for signal_number, grace_s in hard_signals if is_hard else gentle_signals:
         if child.poll() is not None:
             return
-        if number is not None:
-            child.send_signal(number)
+        if signal_number is not None:
+            child.send_signal(signal_number)
         try:
-            child.wait(grace)
+            child.wait(grace_s)
         except subprocess.TimeoutExpired:
             continue
         except KeyboardInterrupt:
@@ -277,10 +328,11 @@ def stop(child: subprocess.Popen[bytes], is_told: bool = True, is_hard: bool = F
             return
 
 
-def _outcome(request: CaptureRequest, code: int) -> Path:
+def _outcome(request: CaptureRequest, exit_code: int) -> Path:
+    """Return the run folder, or raises the error that explains why there is no recording in it."""
     if (request.out / RECORDING).exists():
-        if code < 0:
-            _note_kill(request.out / RECORDING, -code)
+        if exit_code < 0:
+            _mark_as_killed(request.out / RECORDING, -exit_code)
         return request.out
     failure = _failure(request.out / FAILURE)
     name = target_name(request)
@@ -292,20 +344,20 @@ def _outcome(request: CaptureRequest, code: int) -> Path:
     if failure.get("kind") == "interrupted":
         raise KeyboardInterrupt
     if not request.show_output:
-        _show(request.out / "script.err")
+        _copy_to_stderr(request.out / "script.err")
     if failure:
         exception = failure.get("exception", "unknown error")
         hint = "" if request.is_in_place or "[Errno" not in exception else _PRIVATE_HINT
         raise ScriptFailed(f"{name} failed before anything was measured: {exception}.{hint}")
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
     raise ScriptFailed(f"{name} {how} before anything was measured.")
 
 
-def _note_kill(path: Path, number: int) -> None:
-    """The recording was written after the window; what it says of the script's end is no longer true."""
+def _mark_as_killed(path: Path, signal_number: int) -> None:
+    """Correct how the script ended: the recording was written after the window, before the script was killed."""
     recording = decode(path.read_bytes(), Recording, str(path))
-    ended = ScriptExit("killed", 128 + number, f"signal {number}")
-    path.write_bytes(encode(dataclasses.replace(recording, script_exit=ended)))
+    script_exit = ScriptExit("killed", 128 + signal_number, f"signal {signal_number}")
+    path.write_bytes(encode(dataclasses.replace(recording, script_exit=script_exit)))
 
 
 def _add_warnings(path: Path, texts: tuple[str, ...]) -> None:
@@ -322,15 +374,14 @@ def _failure(path: Path) -> dict[str, str]:
     return failure if isinstance(failure, dict) else {}
 
 
-def _show(path: Path) -> None:
-    """The script's own stderr, as it wrote it."""
+def _copy_to_stderr(path: Path) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(shorten_lines(path.read_text("utf-8", errors="replace")))
         sys.stderr.flush()
 
 
 def main(argv: list[str]) -> int:
-    """The smallest front end: progress on stderr, the run folder's path on stdout."""
+    """Minimal command line: writes progress to stderr and the path of the run folder to stdout."""
     out = Path("advisor-run")
     if argv[:1] == ["--out"]:
         out, argv = Path(argv[1]), argv[2:]

@@ -1,6 +1,6 @@
-"""What a capture is asked to do and what it says while it works.
+"""The request for a capture and its progress messages.
 
-In: nothing.  Out: `CaptureRequest` and `Progress`, which cross from the parent to the child and back as JSON.
+In: nothing.  Out: `CaptureRequest`, sent to the child process as JSON, and `Progress`, sent back by it.
 """
 
 from __future__ import annotations
@@ -9,61 +9,63 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_MAX_EVENTS = 2_000_000
-"""A profile of that many events is about 50 to 60 MB (25 to 30 bytes an event, measured with TF 2.21) and takes seconds to
-write and to read; more adds nothing to the estimate."""
+"""A profile with this many events is 50 to 60 MB (25 to 30 bytes per event, measured with TF 2.21) and takes seconds to write
+and to read. More events do not improve the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """One script (or module) to be watched."""
+    """A script or module to run, and when to measure it."""
 
     out: Path
-    """Run folder; made if absent."""
+    """Run folder; created if it does not exist."""
     script: Path | None = None
+    """Exactly one of `script` and `module` is set."""
     module: str | None = None
-    """Run as `python -m module`; exactly one of `script` and `module` is set."""
+    """Run as `python -m module`."""
     args: tuple[str, ...] = ()
+    """Command-line arguments of the script."""
     steps: int | None = None
-    """Close the window after that many steps; None: when the estimate is stable."""
+    """Close the window after this many steps; None: when the estimate is stable."""
     warmup: int | None = None
-    """Open the window after that many steps; None: adaptive."""
+    """Open the window after this many steps; None: adaptive."""
     seconds: float | None = None
-    """Close the window after that many seconds at the latest; None: the default limit."""
+    """Close the window after this many seconds at the latest; None: the default limit."""
     to_end: bool = False
-    """Let the script run on after the window."""
+    """Do not stop the script after the window."""
     show_output: bool = False
-    """Pass the script's output through to our stderr instead of keeping it in the run folder."""
+    """Write the script's output to the stderr of the advisor instead of files in the run folder."""
     max_events: int = DEFAULT_MAX_EVENTS
-    """Close the window before the profile holds more than about this many events."""
+    """Close the window before the profile holds more than approximately this many events."""
     ceiling_for: str | None = None
-    """Id of a call: no profile; the consumed dataset that it made is replaced by its first element, repeated."""
+    """Id of a call whose dataset is replaced by its first element, repeated, wherever it is consumed. No profile is made."""
     is_profiled: bool = True
-    """False: steps are timed, TensorFlow's profiler is never started."""
+    """False: steps are timed without TensorFlow's profiler."""
     overlay: tuple[tuple[Path, Path], ...] = ()
-    """(a file of the script's project, a file that holds the text it is to have in this run)."""
+    """Pairs (source file of the script's project, file with the text that replaces its content in this run)."""
     in_place: bool = False
-    """Let the run write to the real files. Otherwise, unless it goes to its end, it has a private view of the disk, and what it
-    writes is thrown away."""
+    """Let the script write to the real files. Otherwise, unless `to_end` is set, the script has a private view of the disk, and
+    its writes are discarded."""
     deadline: float | None = None
-    """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never. The parent's alone."""
+    """Instant of `time.monotonic` at which the parent stops the script and raises `OutOfTime`; None: no deadline."""
 
     @property
     def is_in_place(self) -> bool:
-        """Whether what the script writes stays."""
+        """Whether the script writes to the real files."""
         return self.in_place or self.to_end
 
 
 CANNOT_WRITE = "cannot write"
-"""Phase of a `Progress` whose text says why the run folder could not be written; never shown as progress."""
+"""Phase of a `Progress` whose text is the error that occurred while writing the run folder. It is not shown as progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a capture stands."""
+    """A progress message of a capture."""
 
     phase: str
     """`starting`, `warming up`, `profiling`, `saving`, `finishing`."""
     done: int = 0
     total: int | None = None
-    """Steps done of so many; None where nobody can know."""
+    """Number of steps of which `done` are done; None if unknown."""
     text: str = ""

@@ -1,6 +1,6 @@
-"""Run a script or module as Python itself would, and say how it ended.
+"""Runs a script or module as Python itself would, and records how it ended.
 
-In: a path or module name and its arguments.  Out: `ScriptExit` and the process' exit code; a traceback without our frames.
+In: a path or module name and its arguments.  Out: `ScriptExit` and the exit code; tracebacks without the advisor's frames.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ _RUNPY = "<frozen runpy>"
 
 
 def prepare(script: str | None, module: str | None, args: list[str]) -> Callable[[], None]:
-    """Set `sys.argv` and `sys.path[0]`; return what runs the target. Errors in finding or compiling it arise when it runs."""
+    """Set `sys.argv` and `sys.path[0]` for the script or module.
+
+    Args:
+        script: Path of a script or of a folder with a `__main__.py`. Ignored if `module` is given.
+        module: Name of a module to run as `python -m module` would.
+        args: Command-line arguments.
+
+    Returns:
+        A function that runs the target. It raises the errors of finding and compiling the target, too.
+    """
     if module is not None:
         sys.argv = ["-m", *args]
         sys.path.insert(0, str(Path.cwd()))
@@ -41,10 +50,14 @@ def prepare(script: str | None, module: str | None, args: list[str]) -> Callable
 
 
 def run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
-    """Run it to its end, its threads included. Returns how it ended and the exit code that Python would have given."""
-    ended = _run(target)
+    """Run the target until it and its non-daemon threads have ended.
+
+    Returns:
+        How it ended, and the exit code that `python` would have returned.
+    """
+    outcome = _run(target)
     _join_threads()
-    return ended
+    return outcome
 
 
 def _run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
@@ -69,13 +82,13 @@ def _run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
 
 
 def one_line(error: BaseException) -> str:
-    """`ValueError: what it says`, on one line of bounded length."""
+    """Return the exception as `ValueError: message`, on one line of at most 500 characters."""
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()
     return " ".join(line.strip() for line in text[-3:] if line.strip())[:500] if text else type(error).__name__
 
 
 def without_our_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback as it would be if we were not there."""
+    """Return the traceback without the advisor's own frames."""
     if trace is None:
         return None
     rest = without_our_frames(trace.tb_next) if _depth(trace) < 500 else trace.tb_next
@@ -110,7 +123,7 @@ def _run_file(path: str) -> None:
 
 
 def _run_module(name: str) -> None:
-    spec, code = runpy._get_module_details(name)[1:3]  # type: ignore[attr-defined]  # as pdb does: -m has no public door
+    spec, code = runpy._get_module_details(name)[1:3]  # type: ignore[attr-defined]  # as pdb does: -m has no public API
     sys.argv[0] = spec.origin
     _execute(code, spec.origin, spec.loader, spec, spec.parent)
 
@@ -125,7 +138,7 @@ def _execute(code: types.CodeType, path: str, loader: object, spec: object, pack
 
 
 def _join_threads() -> None:
-    """Python waits for the script's own threads at its end; so do we, before we call it ended."""
+    """Wait for the script's non-daemon threads, as Python does at exit, before the script counts as ended."""
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.current_thread() and thread.is_alive():
             thread.join()

@@ -1,6 +1,6 @@
-"""One watched run: puts the hooks in place, runs the script, writes the run folder.
+"""One instrumented run in the child process: installs the hooks, runs the script and writes the run folder.
 
-In: the request as the parent sent it.  Out: `recording.json`, `host.json`, the profile; the script's exit code.
+In: the request message of the parent.  Out: `recording.json`, `host.json`, the profile; the script's exit code.
 """
 
 from __future__ import annotations
@@ -42,10 +42,15 @@ from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, red
 from advisor.sandbox.written import watch_writes
 
 _REPORT_NS = 100_000_000
+"""Minimum time between two progress messages of the same phase."""
 
 
 class Session:
-    """Everything of one run."""
+    """One instrumented run of a script.
+
+    Args:
+        request: The message made by `launch.request_message`.
+    """
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
@@ -72,7 +77,7 @@ class Session:
             on_stuck=self._end_process,
         )
         self._disk: tuple[float | None] | None = None
-        """What the disk gave, once it was measured."""
+        """Read throughput of the disk in bytes/s (None inside if unknown), once it was measured."""
         self._ceiling = Ceiling(request["ceiling_for"], self._recorder) if is_ceiling else None
         self._consumption = Consumption(
             self._recorder.finder,
@@ -85,7 +90,7 @@ class Session:
         self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
 
     def run(self) -> int:
-        """Run the script under watch; returns the exit code."""
+        """Run the script with the hooks installed and return its exit code."""
         if self._pipe is not None:
             os.set_inheritable(self._pipe, False)
         os.register_at_fork(after_in_child=self._forget_in_fork)
@@ -99,14 +104,14 @@ class Session:
         request = self._request
         Overlay({path: Path(text).read_bytes() for path, text in request["overlay"]}).install()
         target = prepare(request["script"], request["module"], request["args"])
-        ended, code = run(target)
+        script_exit, exit_code = run(target)
         hook.remove()
         if self._write_log is not None:
             self._write_log.note_open_files()
         if os.getpid() != self._pid:
-            return code  # a forked child of the script that came back here is none of ours
-        self._finish(ended)
-        return code
+            return exit_code  # a process forked by the script returned from it; only the original one writes the files
+        self._finish(script_exit)
+        return exit_code
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         if self._redirection is not None:
@@ -122,12 +127,12 @@ class Session:
             self._monitor.watchdog.start()
         except Exception as error:
             self._warn(
-                f"This TensorFlow ({getattr(tensorflow, '__version__', '?')}) could not be watched fully "
-                f"({type(error).__name__}: {error})."
+                f"TensorFlow {getattr(tensorflow, '__version__', '(unknown version)')} could not be instrumented "
+                f"completely ({type(error).__name__}: {error})."
             )
 
     def _end_process(self, why: str) -> NoReturn:
-        """The script will not end by itself: write everything, flush, run the exit handlers that still can, and go."""
+        """Write the run folder and ends the process, because the script does not end by itself."""
         self._warn(why)
         self._write(ScriptExit("stopped"))
         with contextlib.suppress(Exception):
@@ -136,7 +141,7 @@ class Session:
         os._exit(0)
 
     def _forget_in_fork(self) -> None:
-        """A forked child of the script is not watched."""
+        """Turn the hooks off in a process forked by the script, which is not recorded."""
         self._recorder.is_open = self._recorder.state.is_open = False
         self._monitor.switch_off()
         if self._pipe is not None:
@@ -156,29 +161,29 @@ class Session:
         with contextlib.suppress(OSError):
             os.write(self._pipe, line.encode())
 
-    def _finish(self, ended: ScriptExit) -> None:
+    def _finish(self, script_exit: ScriptExit) -> None:
         self._report("finishing", 0, None)
-        self._monitor.script_ended(ended.kind)
+        self._monitor.script_ended(script_exit.kind)
         self._recorder.is_open = False
-        is_failure = ended.kind == "failed" or (ended.kind == "exited" and ended.code != 0)
-        if self._monitor.capture is None and (is_failure or ended.kind == "interrupted"):
-            kind = "no tensorflow" if "No module named 'tensorflow'" in ended.exception else ended.kind
-            text = ended.exception or f"exit code {ended.code}"
+        is_failure = script_exit.kind == "failed" or (script_exit.kind == "exited" and script_exit.code != 0)
+        if self._monitor.capture is None and (is_failure or script_exit.kind == "interrupted"):
+            kind = "no tensorflow" if "No module named 'tensorflow'" in script_exit.exception else script_exit.kind
+            text = script_exit.exception or f"exit code {script_exit.code}"
             self._put("failure.json", json.dumps({"kind": kind, "exception": text}).encode())
             return
-        self._write(ended)
+        self._write(script_exit)
 
-    def _write(self, ended: ScriptExit) -> None:
-        """Write all that is known; again at the end, when how the script ended is known."""
+    def _write(self, script_exit: ScriptExit) -> None:
+        """Write the run folder. Called after the window, and again when the script has ended."""
         self._monitor.settle()
         if self._disk is None:
             self._disk = (disk_read_bytes_per_s(self._recorder.data_files.paths),)
         host = replace(describe_host(), disk_read_bytes_per_s=self._disk[0])
         self._put("host.json", encode(host))
-        self._put("recording.json", encode(self._recording(ended, host)))
+        self._put("recording.json", encode(self._recording(script_exit, host)))
 
     def _put(self, name: str, data: bytes) -> None:
-        """Write a file of the run folder. A disk that is full is no failure of the script: the parent is told."""
+        """Write a file of the run folder. An error, such as a full disk, is sent to the parent: it must not fail the script."""
         try:
             _write_atomically(self._out / name, data)
         except OSError as error:
@@ -188,7 +193,7 @@ class Session:
                 with contextlib.suppress(OSError):
                     os.write(self._pipe, line.encode())
 
-    def _recording(self, ended: ScriptExit, host: Any) -> Recording:  # noqa: ANN401
+    def _recording(self, script_exit: ScriptExit, host: Any) -> Recording:  # noqa: ANN401
         request, capture = self._request, self._monitor.capture
         main = capture.track if capture is not None else self._monitor.leader
         warnings = list(self._warnings)
@@ -200,7 +205,7 @@ class Session:
         return Recording(
             target=" ".join([*name, *request["args"]]),
             host=host,
-            script_exit=ended,
+            script_exit=script_exit,
             argv=(*name, *request["args"]),
             cwd=self._cwd,
             calls=self._recorder.calls(),
@@ -219,7 +224,7 @@ class Session:
         )
 
     def _ceiling_steps(self) -> tuple[int, ...]:
-        """Step times of the ceiling run: those of the window, or all after the first where it never opened."""
+        """Step times of the ceiling run, ns: those of the window or, if it never opened, all but the first."""
         track, capture = self._monitor.leader, self._monitor.capture
         if self._ceiling is None or track is None or not self._ceiling.replaced:
             return ()
@@ -230,7 +235,7 @@ class Session:
 
 
 def is_seeded() -> bool | None:
-    """Whether TensorFlow's global seed is set (private attributes; None without them)."""
+    """Return whether TensorFlow's global seed is set; None if the private attributes that hold it do not exist."""
     try:
         return sys.modules["tensorflow.python.eager.context"].context()._seed is not None
     except (KeyError, AttributeError):
@@ -238,13 +243,13 @@ def is_seeded() -> bool | None:
 
 
 def run_session(request: dict[str, Any]) -> int:
-    """Entry of the child process."""
+    """Run one session in the child process and return the script's exit code."""
     _ignore_stop_in_threads()
     return Session(request).run()
 
 
 def _ignore_stop_in_threads() -> None:
-    """StopScript ends a thread of the script without a traceback."""
+    """Suppress the traceback when StopScript ends a thread of the script."""
     original = threading.excepthook
 
     def excepthook(args: threading.ExceptHookArgs) -> None:

@@ -1,8 +1,8 @@
-"""A script whose files have another text for one run: no file of the user is touched, and nobody in the process can tell.
+"""Replaces the text of source files for one run, without changing any file on disk.
 
 In: `{path of a file: its text for this run}`.  Out: hooks in the import system and in `linecache`. Code is compiled from the
-new text under the file's own name, so that relative paths, `__file__`, tracebacks, `inspect.getsource` and AutoGraph (which
-reads functions' source) see one consistent script. Nothing is written to `__pycache__`.
+new text under the original file name. So relative paths, `__file__`, tracebacks, `inspect.getsource` and AutoGraph (which
+reads the source of functions) are consistent with each other. Nothing is written to `__pycache__`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,28 @@ _Lines = list[str]
 
 
 class Overlay:
-    """The texts of one run, found by whatever name a file is known under (relative, through a link)."""
+    """The replaced source files of one run. Files are found by any path: absolute, relative or through a link."""
 
     def __init__(self, texts: Mapping[str, bytes]) -> None:
-        """`texts`: path -> what the file is to hold, in the encoding that it declares."""
+        """Create an overlay.
+
+        Args:
+            texts: Path of each replaced file -> its new content, in the encoding that the content declares.
+        """
         self._texts = {os.path.realpath(path): text for path, text in texts.items()}
 
     def text(self, path: str) -> bytes | None:
-        """What the file holds in this run; None: what stands on disk."""
+        """Return the content of the file in this run; None if it is not replaced."""
         return self._texts.get(os.path.realpath(path)) if self._texts else None
 
     def install(self) -> None:
-        """From here on, modules are compiled from these texts and `linecache` shows their lines."""
+        """Install the hooks: modules are compiled from these texts, and `linecache` returns their lines."""
         if self._texts:
             self._install_in_imports()
             self._install_in_linecache()
-            if sys.excepthook is sys.__excepthook__:  # written in C, it reads files itself; this one asks `linecache`
+            if (
+                sys.excepthook is sys.__excepthook__
+            ):  # it is written in C and reads files itself; this one uses `linecache`
                 sys.excepthook = traceback.print_exception
 
     def _install_in_imports(self) -> None:
@@ -49,7 +55,7 @@ class Overlay:
             text = self.text(path)
             if text is None:
                 return get_code(self_, fullname)  # type: ignore[no-any-return]
-            # Compiled anew each time: never from, never into __pycache__.
+            # Always compiled: __pycache__ is neither read nor written.
             return self_.source_to_code(text, path)  # type: ignore[no-any-return]
 
         def overlaid_data(self_: Any, path: str) -> bytes:  # noqa: ANN401
@@ -59,9 +65,9 @@ class Overlay:
         loader.get_code, loader.get_data = overlaid_code, overlaid_data
 
     def _install_in_linecache(self) -> None:
-        """`updatecache` is what fills the cache, also after AutoGraph has thrown an entry out; so it is replaced.
+        """Replace `linecache.updatecache`, which fills the cache, also after AutoGraph has removed an entry.
 
-        An entry without a modification time is never taken for stale.
+        `linecache` never treats an entry without a modification time as stale.
         """
         original = linecache.updatecache
 
@@ -77,7 +83,7 @@ class Overlay:
 
 
 def _lines(text: bytes) -> _Lines:
-    """Lines as `linecache` keeps them: with `\\n`, the last one too."""
+    """Return the lines as `linecache` stores them: each one, including the last, ends with a newline."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
         lines = io.TextIOWrapper(io.BytesIO(text), encoding, line_buffering=True).readlines()

@@ -2,4 +2,7 @@
 
 
 class StopScript(BaseException):
-    """Ends the script after its window. No `Exception`, so that `except Exception` lets it pass; `finally` runs."""
+    """Ends the script after its window.
+
+    It does not derive from `Exception`, so that `except Exception` in the script does not catch it. `finally` blocks run.
+    """

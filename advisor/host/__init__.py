@@ -1,1 +1,1 @@
-"""The machine: cores, cgroups, memory, accelerators, disk."""
+"""Facts about the machine: cores, cgroups, memory, accelerators, disk."""

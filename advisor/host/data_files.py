@@ -1,11 +1,11 @@
-"""Which files a pipeline reads, and how fast their disk delivers them.
+"""Finds the files that a pipeline reads, and measures the read throughput of their disk.
 
-In: the arguments of calls that make datasets; a few paths.  Out: the bytes that a call's files hold; bytes per second, or None
-where it cannot be measured.
+In: the arguments of calls that make datasets; paths of files.  Out: the total size of a call's files; bytes per second, or None
+if it cannot be measured.
 
-Files are read only, past the page cache (O_DIRECT), so that what is measured is the disk and nothing is pushed out of
-memory; at most `PROBE_BYTES` of them and `PROBE_S` seconds. File systems without such reading (tmpfs, some network ones) are not
-measured.
+The files are opened read-only with O_DIRECT, which bypasses the page cache, so that the disk itself is measured and no other data
+is evicted. At most `PROBE_BYTES` are read in at most `PROBE_S` seconds. File systems without O_DIRECT (tmpfs, some network file
+systems) are not measured.
 """
 
 from __future__ import annotations
@@ -26,81 +26,95 @@ PROBE_BYTES = 64 << 20
 PROBE_S = 0.5
 _CHUNK_BYTES = 1 << 20
 _MIN_BYTES = 4 << 20
-"""Fewer bytes are the latency of a request, not the speed of a disk."""
+"""Fewer bytes show the latency of a request rather than the throughput of the disk."""
 MAX_FILES = 64
 _FILE_PARAMETERS = ("filenames", "tensors")
 _PATH_PARAMETERS = ("path", "data_source_name")
 _MOST_NAMES = 10_000
-"""No more are looked through: where there are more, each is an element rather than a file of records."""
+"""Maximum number of names that are examined. A longer list rather holds one name per element than names of record files."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The names of files in a call's arguments."""
+    """The file names in a call's arguments."""
 
     mean_bytes: float
-    """Mean size of what some of the names stand for; a name of no file counts as 0."""
+    """Mean file size of a sample of the names; names that are not files count as 0."""
     count: int | None
-    """How many names; None: a pattern, whose names TensorFlow counts."""
+    """Number of names; None for a pattern, which TensorFlow expands."""
 
     def bytes(self, cardinality: int | None) -> int | None:
-        """Bytes of all files, where the call's dataset has that many elements; None: their number is not known."""
+        """Return the total size of all files in bytes; None if their number is unknown.
+
+        Args:
+            cardinality: Cardinality of the dataset that the call made; None if unknown.
+        """
         count = cardinality if self.count is None else self.count
         return None if count is None or count < 0 else round(self.mean_bytes * count)
 
 
 class DataFiles:
-    """Remembers the first local files that calls are given, `MAX_FILES` at most. Never raises."""
+    """Collects the first `MAX_FILES` local files in the arguments of calls. Never raises."""
 
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
 
     def note(self, bound: Mapping[str, Any]) -> FileNames | None:
-        """Look through a call's bound arguments for names of files; None: it has none."""
-        found = None
-        with contextlib.suppress(Exception):  # whatever the script passes: this is for information only
+        """Collect the files in a call's bound arguments.
+
+        Returns:
+            The file names of this call; None if there are none.
+        """
+        result = None
+        with contextlib.suppress(Exception):  # arguments of any type may occur, and the result is optional
             names = [text for name in _FILE_PARAMETERS for text in _texts(bound.get(name))]
             patterns = list(_texts(bound.get("file_pattern")))
             places = {len(names) * part // MAX_FILES for part in range(MAX_FILES)} if names else set()
-            some = [names[place] for place in sorted(places)]  # evenly spread: their sizes stand for those of all
+            sample = [
+                names[place] for place in sorted(places)
+            ]  # evenly spread, so that their mean size is representative
             for pattern in patterns:
-                some += itertools.islice(glob.iglob(pattern), MAX_FILES - len(some))  # noqa: PTH207
-            sizes = {path: size for path in some if (size := _regular_size(path)) is not None}
+                sample += itertools.islice(glob.iglob(pattern), MAX_FILES - len(sample))  # noqa: PTH207
+            sizes = {path: size for path in sample if (size := _regular_size(path)) is not None}
             left = MAX_FILES - len(self._paths)
             self._paths |= dict.fromkeys(itertools.islice((str(Path(path).absolute()) for path in sizes), left))
             if sizes:
-                found = FileNames(sum(sizes.values()) / len(some), None if patterns else len(names))
-        return found
+                result = FileNames(sum(sizes.values()) / len(sample), None if patterns else len(names))
+        return result
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What was found, in order."""
+        """Absolute paths of the collected files, in order."""
         return tuple(self._paths)
 
 
 def file_names(bound: Mapping[str, Any]) -> list[str]:
-    """All names in a call's bound arguments that may be names of files: given, matched by a pattern, or inside a folder."""
-    found = [text for name in _FILE_PARAMETERS for text in _texts(bound.get(name))]
+    """Return all possible file names in a call's bound arguments: given directly, matched by a pattern, or in a folder."""
+    names = [text for name in _FILE_PARAMETERS for text in _texts(bound.get(name))]
     for pattern in _texts(bound.get("file_pattern")):
-        found += itertools.islice(glob.iglob(pattern), _MOST_NAMES)  # noqa: PTH207
+        names += itertools.islice(glob.iglob(pattern), _MOST_NAMES)  # noqa: PTH207
     for name in _PATH_PARAMETERS:
         for text in _texts(bound.get(name)):
             inside = (os.path.join(folder, file) for folder, _, files in os.walk(text) for file in files)  # noqa: PTH118
-            found += [text, *itertools.islice(inside, _MOST_NAMES)]
-    return found
+            names += [text, *itertools.islice(inside, _MOST_NAMES)]
+    return names
 
 
 def disk_read_bytes_per_s(paths: Sequence[str]) -> float | None:
-    """How fast these files come from their disk, the largest first; None: too few bytes, or not to be measured."""
+    """Measure the read throughput of the disk with these files, the largest first.
+
+    Returns:
+        Bytes per second; None if the files are too small or the throughput cannot be measured.
+    """
     if not hasattr(os, "O_DIRECT"):  # macOS and Windows
         return None
     sized: list[tuple[int, str]] = []
     for path in paths:
         with contextlib.suppress(OSError):
-            if Path(path).is_file():  # a pipe would wait for its writer, and lose what is read from it
+            if Path(path).is_file():  # opening a pipe would block, and reading would consume its data
                 sized.append((Path(path).stat().st_size, path))
     read, start = 0, time.perf_counter()
-    with mmap.mmap(-1, _CHUNK_BYTES) as buffer:  # page-aligned, as O_DIRECT wants it
+    with mmap.mmap(-1, _CHUNK_BYTES) as buffer:  # page-aligned, as required by O_DIRECT
         for count in itertools.chain.from_iterable(_chunks(path, buffer) for _, path in sorted(sized, reverse=True)):
             read += count
             if read >= PROBE_BYTES or time.perf_counter() - start >= PROBE_S:
@@ -110,7 +124,7 @@ def disk_read_bytes_per_s(paths: Sequence[str]) -> float | None:
 
 
 def _chunks(path: str, buffer: mmap.mmap) -> Iterator[int]:
-    """Read a file from its beginning; yields the bytes of each read, nothing where it cannot be read so."""
+    """Read a file from its start and yield the number of bytes of each read; nothing if it does not support O_DIRECT."""
     with contextlib.suppress(OSError):
         file = os.open(path, os.O_RDONLY | os.O_DIRECT)
         try:
@@ -132,7 +146,7 @@ def _regular_size(path: str) -> int | None:
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
-    """The texts in an argument: a name, a list or an array of them, nested; symbolic tensors have none."""
+    """Yield the strings in an argument, which may be nested lists and arrays; symbolic tensors have no values."""
     if isinstance(value, (str, os.PathLike)):
         yield os.fspath(value)
     elif isinstance(value, bytes):
@@ -144,7 +158,7 @@ def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
         for item in value[:_MOST_NAMES]:
             yield from _texts(item)
     elif getattr(getattr(value, "dtype", None), "name", "") == "string" and hasattr(value, "numpy"):
-        if (value.shape.num_elements() or 0) <= _MOST_NAMES:  # slicing a tensor would add ops to the script's graphs
+        if (value.shape.num_elements() or 0) <= _MOST_NAMES:  # not sliced, as that would add ops to the script's graphs
             yield from _texts(value.numpy())
     elif type(value).__module__ == "numpy" and value.dtype.kind in "OSU":
         yield from _texts(value.reshape(-1)[:_MOST_NAMES].tolist())

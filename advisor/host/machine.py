@@ -1,6 +1,6 @@
-"""The machine as this process may use it: cores by affinity and cgroup quota, memory by cgroup limit, accelerators.
+"""Describes the resources available to this process: cores, memory and accelerators, within affinity and cgroup limits.
 
-In: /proc and the cgroup files (absent ones are borne).  Out: a `Host`.
+In: /proc and the cgroup files, if they exist.  Out: a `Host`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from advisor.model.recording import Accelerator, Host
 
 _CGROUP = Path("/sys/fs/cgroup")
 _BFLOAT16 = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
-"""Linux's names of these processor features; the last is Arm's."""
+"""Processor features in `/proc/cpuinfo`; the last one is Arm's."""
 _NO_LIMIT = 1 << 60
-"""cgroup v1 writes a number near 2**63 where there is no limit."""
+"""Larger limits mean no limit: cgroup v1 uses a number near 2**63."""
 
 
 def describe_host() -> Host:
-    """Facts of this machine; TensorFlow's version and accelerators only if the script has loaded it."""
+    """Return facts about this machine. TensorFlow's version and accelerators are included if it has been imported."""
     installed = os.cpu_count() or 1
     memory, free = memory_bytes()
     version, accelerators = _tensorflow_facts()
@@ -45,7 +45,7 @@ def describe_host() -> Host:
 
 
 def _disk_free() -> int | None:
-    """Free bytes on the file system of the working directory."""
+    """Return the free bytes on the file system of the working directory; None if unknown."""
     try:
         return shutil.disk_usage(Path.cwd()).free
     except OSError:
@@ -53,7 +53,14 @@ def _disk_free() -> int | None:
 
 
 def usable_cores(cgroup: Path = _CGROUP) -> float:
-    """The smaller of CPU affinity and cgroup quota; a quota may be a fraction."""
+    """Return the number of cores that this process can use: the minimum of CPU affinity and cgroup quota.
+
+    Args:
+        cgroup: Root of the cgroup file system.
+
+    Returns:
+        A number of cores, which may be fractional.
+    """
     try:
         cores = float(len(os.sched_getaffinity(0)))
     except AttributeError:  # not on macOS and Windows
@@ -62,7 +69,14 @@ def usable_cores(cgroup: Path = _CGROUP) -> float:
 
 
 def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
-    """(usable, free): the smallest of the machine's, the cgroup's and the process' own limits (`ulimit -v`, `ulimit -d`)."""
+    """Return the memory that this process can use, within the limits of the machine, the cgroup and the process (`ulimit`).
+
+    Args:
+        cgroup: Root of the cgroup file system.
+
+    Returns:
+        (usable bytes, free bytes).
+    """
     total, free = _limited(*_machine_memory())
     limit, used = _NO_LIMIT, 0
     for folder in (*_own_groups(cgroup, ""), *_own_groups(cgroup / "memory", "memory")):
@@ -70,16 +84,16 @@ def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
             ("memory.max", "memory.current"),
             ("memory.limit_in_bytes", "memory.usage_in_bytes"),
         ):
-            found = _number(folder / limit_name)
-            if found is not None and found < limit:
-                limit, used = found, (_number(folder / used_name) or 0) - _reclaimable(folder)
+            group_limit = _number(folder / limit_name)
+            if group_limit is not None and group_limit < limit:
+                limit, used = group_limit, (_number(folder / used_name) or 0) - _reclaimable(folder)
     if limit >= _NO_LIMIT:
         return total, free
     return min(total, limit), max(0, min(free, limit - used))
 
 
 def _reclaimable(group: Path) -> int:
-    """Bytes of a cgroup's use that are cached files nobody has used lately: the kernel gives them up before it says no."""
+    """Return the bytes of a cgroup's page cache that are inactive; the kernel reclaims them before an allocation fails."""
     with contextlib.suppress(OSError, ValueError):
         facts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
@@ -87,7 +101,7 @@ def _reclaimable(group: Path) -> int:
 
 
 def _limited(total: int, free: int) -> tuple[int, int]:
-    """(total, free) under the process' own limits, which tell of address space and data, not of what is resident."""
+    """Return (total, free) within the limits of the process, which apply to address space and data instead of resident memory."""
     try:
         import resource
     except ImportError:  # Windows
@@ -120,7 +134,7 @@ def _quota(cgroup: Path) -> float:
 
 
 def _own_groups(root: Path, controller: str) -> list[Path]:
-    """The process' own group and its parents up to `root`: the tightest limit counts."""
+    """Return the cgroup of this process and its ancestors up to `root`, all of whose limits apply."""
     relative = ""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -166,7 +180,7 @@ def _cpu_model() -> str:
 
 
 def has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
-    """Whether the first core's flags name instructions that multiply bfloat16; None: there are no flags to read."""
+    """Return whether the CPU has instructions that multiply bfloat16; None if the flags of its first core cannot be read."""
     with contextlib.suppress(OSError):
         for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
             name, _, flags = line.partition(":")
@@ -179,10 +193,10 @@ def _tensorflow_facts() -> tuple[str, tuple[Accelerator, ...]]:
     tensorflow = sys.modules.get("tensorflow")
     if tensorflow is None or not hasattr(tensorflow, "config"):
         return "", ()
-    found = []
+    accelerators = []
     for kind in ("GPU", "TPU"):
-        with contextlib.suppress(Exception):  # a broken driver is not our business
+        with contextlib.suppress(Exception):  # e.g. errors of the driver
             for device in tensorflow.config.list_physical_devices(kind):
                 details = tensorflow.config.experimental.get_device_details(device) if kind == "GPU" else {}
-                found.append(Accelerator(kind, str(details.get("device_name", device.name))))
-    return str(getattr(tensorflow, "__version__", "")), tuple(found)
+                accelerators.append(Accelerator(kind, str(details.get("device_name", device.name))))
+    return str(getattr(tensorflow, "__version__", "")), tuple(accelerators)

@@ -1,1 +1,1 @@
-"""Recorded datasets made again, with edits, in the script's own process."""
+"""Rebuilds recorded datasets with edits, in the script's process."""

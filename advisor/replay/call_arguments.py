@@ -1,6 +1,6 @@
-"""The arguments with which a recorded call is made again.
+"""Computes the arguments with which a recorded call is replayed.
 
-In: the call's own arguments and what edits make of them.  Out: new ones; `CannotReplay` where they cannot be given.
+In: the original arguments and the changes made by edits.  Out: new arguments, or `CannotReplay` if that is not possible.
 """
 
 from __future__ import annotations
@@ -16,29 +16,48 @@ from advisor.replay.edited import CannotReplay
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 FILE_ARGUMENT = {"cache": "filename", "snapshot": "path"}
-"""Methods that write files, and the parameter that says where."""
+"""Methods that write files -> the parameter with the path."""
 _LITERALS = {"True": True, "False": False, "None": None}
 
 
 def value_of(value: Value, tensorflow: Any) -> Any:  # noqa: ANN401
-    """What a value of an edit is at run time. Source text is a literal or a dotted name below `tf`; nothing is executed."""
+    """Return the run-time value of an edit's value, without executing code.
+
+    Args:
+        value: A value, or source text: a literal or a dotted name that starts with `tf`.
+        tensorflow: The imported module.
+
+    Raises:
+        CannotReplay: TensorFlow does not have this name.
+    """
     if not isinstance(value, Code):
         return value
     if value.text in _LITERALS:
         return _LITERALS[value.text]
     root, *names = value.text.split(".")
-    found = tensorflow if root == "tf" else None
+    attribute = tensorflow if root == "tf" else None
     for name in names:
-        found = getattr(found, name, None) if name.isidentifier() else None
-    if found is None:
-        raise CannotReplay(value.text, "it is no name that TensorFlow has")
-    return found
+        attribute = getattr(attribute, name, None) if name.isidentifier() else None
+    if attribute is None:
+        raise CannotReplay(value.text, "TensorFlow does not have this name")
+    return attribute
 
 
 def with_changes(
     name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], changes: Mapping[str, Any]
 ) -> Arguments:
-    """The arguments with some exchanged or added. `name`: of the call, for people."""
+    """Replace or add arguments of a call.
+
+    Args:
+        name: Name of the call for error messages.
+        function: The called function.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        changes: Parameter -> new value.
+
+    Raises:
+        CannotReplay: The function does not have one of the parameters.
+    """
     if not changes:
         return args, kwargs
     parameters = inspect.signature(function).parameters
@@ -63,7 +82,22 @@ def with_own_files(
     own: Path | None,
     is_touched: bool,
 ) -> Arguments:
-    """A file cache or snapshot at `own`; the script's stays as it is, and is read where it is complete."""
+    """Replace the path of a file cache or snapshot, so that the script's files are never written.
+
+    A complete file cache or snapshot of the script is used as it is.
+
+    Args:
+        name: Name of the call for error messages.
+        method: The called method.
+        function: The called function.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        own: Path to use instead of the script's; None: there is none.
+        is_touched: An edit changes the call or one upstream of it.
+
+    Raises:
+        CannotReplay: The call would write a file, and `own` is None.
+    """
     parameter = FILE_ARGUMENT.get(method)
     if parameter is None:
         return args, kwargs

@@ -1,6 +1,6 @@
-"""Dataset objects as they are met among the arguments of calls.
+"""Finds dataset objects in the arguments of calls and marks them with the id of their call.
 
-In: any object.  Out: whether it is a dataset, or holds one.
+In: any object.  Out: whether it is or contains a dataset.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 from advisor.capture.instrument.recorder import ID_ATTRIBUTE
 
 _MANY = 1000
-"""A longer list is looked through so far: it holds data, not datasets."""
+"""Maximum number of items of a list that are examined. A longer list contains data and not datasets."""
 
 
 def is_dataset(value: Any) -> bool:  # noqa: ANN401
-    """Whether it is a `tf.data.Dataset` of whatever class."""
+    """Return whether a value is a `tf.data.Dataset` of any class."""
     return hasattr(value, "element_spec") and hasattr(value, "_variant_tensor")
 
 
 def has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401
-    """Whether it is one, or a list, tuple or dictionary with one inside, so many levels deep."""
+    """Return whether a value is a dataset or a list, tuple or dictionary that contains one, up to `depth` levels deep."""
     if is_dataset(value):
         return True
     if not depth:
@@ -30,12 +30,12 @@ def has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401
 
 
 def mark(dataset: Any, call_id: str) -> None:  # noqa: ANN401
-    """Note on a dataset which call (or link) made it."""
+    """Set the id of the call (or link) that made a dataset."""
     object.__setattr__(dataset, ID_ATTRIBUTE, call_id)
 
 
 def become(dataset: Any, other: Any) -> None:  # noqa: ANN401
-    """Make a dataset under construction the same as another."""
+    """Turn a dataset under construction into a copy of another one."""
     object.__setattr__(dataset, "__class__", type(other))
     dataset.__dict__.clear()
     dataset.__dict__.update(other.__dict__)

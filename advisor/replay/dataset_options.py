@@ -1,7 +1,7 @@
-"""`tf.data.Options` with fields changed.
+"""Changes fields of `tf.data.Options`.
 
-In: options and dotted fields (`autotune.enabled`).  Out: new options; those given stay as they are, for other datasets may
-share them.
+In: options and dotted field names (`autotune.enabled`).  Out: new options. The original ones are not modified, because other
+datasets may share them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from advisor.replay.edited import CannotReplay
 
 
 def changed_options(options: Any, changes: dict[str, Any]) -> Any:  # noqa: ANN401
-    """A copy with the fields set, or back at their defaults where the value is None. Raises CannotReplay for unknown fields."""
+    """Return a copy of the options with some fields changed.
+
+    Args:
+        options: The original options.
+        changes: Dotted field name -> new value; None: the default.
+
+    Raises:
+        CannotReplay: A field does not exist or does not accept the value.
+    """
     copy = _copy(options, "", {name for name, value in changes.items() if value is None})
     for name, value in changes.items():
         if value is None:
@@ -20,8 +28,8 @@ def changed_options(options: Any, changes: dict[str, Any]) -> Any:  # noqa: ANN4
         *groups, field = name.split(".")
         group = copy
         try:
-            for each in groups:
-                group = getattr(group, each)
+            for group_name in groups:
+                group = getattr(group, group_name)
             setattr(group, field, value)
         except (AttributeError, TypeError, ValueError) as error:
             raise CannotReplay(f"The option {name}", f"it cannot be set to {value!r} ({error})") from None

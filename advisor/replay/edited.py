@@ -1,7 +1,7 @@
-"""Edits laid out per recorded call: what is passed, what is gone, which links stand behind it.
+"""Arranges edits by recorded call: changed arguments, removed calls and inserted calls.
 
-In: `Edit`s, applied one after the other.  Out: `EditedCalls`, read by `advisor.replay.replay`. Each link goes directly behind
-its call, so that of two behind the same call the later edit comes first, as `advisor.rewrite.source` writes them.
+In: `Edit`s, applied in order.  Out: `EditedCalls`, used by `advisor.replay.replay`. Each link directly follows its call, so of
+two links after the same call that of the later edit comes first. `advisor.rewrite.source` uses the same order.
 """
 
 from __future__ import annotations
@@ -14,54 +14,66 @@ from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgum
 
 
 class CannotReplay(AdvisorError):
-    """A dataset cannot be rebuilt with these edits; what stands in the way is named."""
+    """A dataset cannot be rebuilt with these edits.
+
+    Args:
+        name: The call or object that prevents it.
+        reason: Why it does.
+    """
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name} cannot be replayed: {reason}.")
         self.name = name
-        """The call or object that stands in the way."""
+        """The call or object that prevents the replay."""
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Something that stands behind a call: a new call, or one that was moved there."""
+    """A call that follows a recorded call: a new one, or one that was moved there."""
 
     id: str
-    """A new call's own (`inserted_id`), or the moved call's."""
+    """`inserted_id` for a new call; the id of a moved call."""
     edit: InsertAfter | MoveAfter | SetOption
     number: int
-    """Place of its edit in the tuple."""
+    """Index of its edit in the tuple of edits."""
 
 
 @dataclass(slots=True)
 class EditedCalls:
-    """The edits by the call they concern."""
+    """The edits, arranged by recorded call."""
 
     arguments: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """Id of a call or link -> changed arguments."""
     options: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """Id of a recorded `with_options` -> changed options."""
     absent: set[str] = field(default_factory=set)
-    """Removed, or moved to another place."""
+    """Ids of calls that were removed or moved to another place."""
     behind: dict[str, list[Link]] = field(default_factory=dict)
-    """Recorded call -> its links, the nearest first."""
+    """Id of a recorded call -> the links that follow it, in order."""
     numbers: dict[str, list[int]] = field(default_factory=dict)
-    """Id -> places in the tuple of the edits that are done when that call or link is built (or left out)."""
+    """Id of a call or link -> indices of the edits that have been applied once it is built (or left out)."""
 
     @property
     def targets(self) -> set[str]:
-        """Ids of all recorded calls that an edit concerns."""
+        """Ids of all recorded calls that an edit changes."""
         return {*self.arguments, *self.options, *self.absent, *self.behind}
 
 
 def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
-    """Id of the call that the InsertAfter at that place of `edits` adds; later edits may name it."""
+    """Return the id of the call that the `InsertAfter` at index `number` adds. Later edits may refer to it."""
     return f"{edits[number].call_id}_added{number}"
 
 
 def lay_out(edits: tuple[Edit, ...], option_calls: frozenset[str] = frozenset()) -> EditedCalls:
-    """Apply the edits in order; `option_calls` are the ids of the recorded `with_options`.
+    """Arrange the edits by call.
 
-    Raises CannotReplay for edits that contradict each other.
+    Args:
+        edits: The edits, in order.
+        option_calls: Ids of the recorded calls of `with_options`.
+
+    Raises:
+        CannotReplay: The edits contradict each other.
     """
     laid = EditedCalls()
     for number, edit in enumerate(edits):
@@ -71,7 +83,7 @@ def lay_out(edits: tuple[Edit, ...], option_calls: frozenset[str] = frozenset())
 
 def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, option_calls: frozenset[str]) -> None:
     if edit.call_id in laid.absent and not (isinstance(edit, SetArgument) and _find(laid, edit.call_id)):
-        raise CannotReplay(edit.call_id, "an earlier edit has taken it away")
+        raise CannotReplay(edit.call_id, "an earlier edit has removed it")
     match edit:
         case SetArgument():
             laid.arguments.setdefault(edit.call_id, {})[edit.name] = edit.value
@@ -88,7 +100,7 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
                 laid.numbers.setdefault(edit.call_id, []).append(number)
         case MoveAfter():
             if edit.call_id == edit.after_id:
-                raise CannotReplay(edit.call_id, "it cannot be moved behind itself")
+                raise CannotReplay(edit.call_id, "it cannot be moved after itself")
             laid.absent.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, [])
             _put_behind(laid, edit.after_id, Link(edit.call_id, edit, number))
@@ -110,13 +122,13 @@ def _put_behind(laid: EditedCalls, call_id: str, link: Link) -> None:
         links, index = place
         links.insert(index + 1, link)
     elif call_id in laid.absent:
-        raise CannotReplay(call_id, "an earlier edit has taken it away")
+        raise CannotReplay(call_id, "an earlier edit has removed it")
     else:
         laid.behind.setdefault(call_id, []).insert(0, link)
 
 
 def _find(laid: EditedCalls, link_id: str) -> tuple[list[Link], int] | None:
-    """Where the link of that id stands."""
+    """Return the list that contains the link with this id, and its index in the list."""
     for links in laid.behind.values():
         for index, link in enumerate(links):
             if link.id == link_id:
@@ -125,4 +137,4 @@ def _find(laid: EditedCalls, link_id: str) -> tuple[list[Link], int] | None:
 
 
 def _anchor(laid: EditedCalls, links: list[Link]) -> str:
-    return next(call_id for call_id, found in laid.behind.items() if found is links)
+    return next(call_id for call_id, followers in laid.behind.items() if followers is links)

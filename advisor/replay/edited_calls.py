@@ -1,7 +1,7 @@
-"""The recorded calls as they would have been recorded with the edits.
+"""Computes the calls that would have been recorded if the script had the edits.
 
-In: a finished `Replay`.  Out: `Call`s: changed ones under their own ids, new ones under `inserted_id`, removed ones gone. So the
-profile of an edited pipeline is read like any other, and what is found in it names the calls of the script.
+In: a finished `Replay`.  Out: `Call`s. Changed calls keep their ids, new calls have their `inserted_id`, and removed calls are
+missing. So the profile of an edited pipeline can be analyzed like any other, and findings refer to calls of the script.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from advisor.replay.replay import Replay
 
 
 def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
-    """All recorded calls, edited."""
+    """Return all recorded calls with the edits.
+
+    Args:
+        recorder: The recorder of the original calls.
+        work: The finished replay.
+    """
     calls = {call.id: call for call in recorder.calls()}
-    links = {link.id: (anchor, link) for anchor, found in work.laid.behind.items() for link in found}
+    links = {link.id: (anchor, link) for anchor, followers in work.laid.behind.items() for link in followers}
     for built in work.built:
         call = calls.get(built.id)
         if call is None:
@@ -68,7 +73,7 @@ def _with_arguments(call: Call, changed: dict[str, Value]) -> Call:
 
 
 def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
-    """Inside functions nothing is built by us: there the inputs follow from the edits."""
+    """Change the inputs of calls inside functions. The replay does not build these, so the inputs follow from the edits."""
     for anchor, found in work.laid.behind.items():
         call = calls.get(anchor)
         if call is None or call.nested_in is None or not found:

@@ -1,7 +1,7 @@
-"""The calls that a patched script has to make: those of the script as it is, with the edits that were proved.
+"""Computes the calls that the patched script is expected to make.
 
-In: the `CallGraph` of the script as it is, and the edits.  Out: another `CallGraph`; links stand where
-`advisor.replay.replay` puts them.
+In: the `CallGraph` of the original script, and the proved edits.  Out: another `CallGraph`, in which links are at the same places
+as in `advisor.replay.replay`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ _LITERALS = ("True", "False", "None")
 
 
 def edited_graph(graph: CallGraph, edits: Sequence[Edit]) -> CallGraph:
-    """The graph with the edits; those of calls that it does not hold (made later in the run) are left out.
+    """Return the graph with the edits.
 
-    Raises CannotReplay for edits that contradict each other.
+    Args:
+        graph: The graph of the original script.
+        edits: The edits. Those of calls that are not in the graph, because they were made later in the run, are ignored.
+
+    Raises:
+        CannotReplay: The edits contradict each other.
     """
     ids = {call.id for call in graph.calls}
     known = tuple(edit for edit in edits if _is_known(edit, ids))
@@ -40,7 +45,7 @@ class _Editing:
         self._calls = {call.id: call for call in graph.calls}
 
     def graph(self) -> CallGraph:
-        """All calls, each once, in the order of the script as it is; links behind their call."""
+        """Return all calls in the order of the original script; links follow their call."""
         calls: list[CallIdentity] = []
         for call in self._graph.calls:
             if call.id not in self._laid.absent:
@@ -53,12 +58,12 @@ class _Editing:
         return replace(self._graph, calls=tuple(calls), consumer=self._place(self._graph.consumer))
 
     def _place(self, call_id: str) -> str:
-        """Id of the call or link whose dataset stands where that call's did."""
+        """Return the id of the call or link whose dataset replaces that of a call."""
         links = self._laid.behind.get(call_id)
         return links[-1].id if links else self._before(call_id)
 
     def _before(self, call_id: str) -> str:
-        """The same without the links behind it."""
+        """Return the same as `_place`, ignoring the links that follow the call."""
         if call_id not in self._laid.absent:
             return call_id
         inputs = self._calls[call_id].inputs
@@ -91,14 +96,14 @@ class _Editing:
 
 def _named(edit: InsertAfter) -> dict[str, str]:
     names = POSITIONS.get(edit.method, ())
-    found = {}
+    arguments = {}
     for place, (name, value) in enumerate(edit.arguments):
-        found[name or (names[place] if place < len(names) else f"arg{place}")] = written(value)
-    return found
+        arguments[name or (names[place] if place < len(names) else f"arg{place}")] = written(value)
+    return arguments
 
 
 def written(value: Value) -> str:
-    """A value of an edit as `advisor.capture.instrument.code_identity` describes it."""
+    """Return the description of an edit's value in the format of `advisor.capture.instrument.code_identity`."""
     if not isinstance(value, Code):
         return repr(value)
     name = value.text.rpartition(".")[2]
@@ -108,6 +113,9 @@ def written(value: Value) -> str:
 
 
 def option_written(value: Value) -> str:
-    """The value of an option as `advisor.capture.instrument.value_summaries` does: enumerations by their bare name."""
+    """Return the description of an option in the format of `advisor.capture.instrument.value_summaries`.
+
+    Members of enumerations are described by their name only.
+    """
     is_name = isinstance(value, Code) and written(value) not in (_AUTOTUNE, *_LITERALS)
     return repr(value.text.rpartition(".")[2]) if is_name and isinstance(value, Code) else written(value)

@@ -1,10 +1,10 @@
-"""Calls made inside another one while that is made again: by its function as it is traced, or by itself.
+"""Replays the calls made inside another call: by its user function while that is traced, or by its implementation.
 
-In: the kept calls, the edits laid out, and the `Replay` that makes the outer calls.  Out: datasets with the edits, handed to
-the function as if TensorFlow had made them.
+In: the kept calls, the arranged edits, and the `Replay`, which replays the outer calls.  Out: datasets with the edits, returned
+to the function as if TensorFlow had made them.
 
-The recorder hands every wrapped call to `InnerCalls._make`, which knows it by its place in the order: a function that is traced
-again makes the same calls in the same order.
+The recorder passes all wrapped calls to `InnerCalls._make`, which identifies them by their order: a function that is traced again
+makes the same calls in the same order.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from advisor.replay.edited import CannotReplay, EditedCalls, Link
 
 
 class Outer(Protocol):
-    """What is needed of the `Replay`."""
+    """The interface of `Replay` that is used here."""
 
     def captured(self, value: Any) -> Any:  # noqa: ANN401
-        """What a function uses, rebuilt if it is a dataset that an edit concerns."""
+        """Return a value that a function uses; a dataset that an edit changes is rebuilt."""
         ...
 
     def changed(
         self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Arguments:
-        """The arguments with those of the edits."""
+        """Return the arguments with the changes of the edits."""
         ...
 
     def with_files(
@@ -46,25 +46,25 @@ class Outer(Protocol):
         kwargs: dict[str, Any],
         is_touched: bool,
     ) -> Arguments:
-        """The arguments with files of ours."""
+        """Return the arguments with paths that do not belong to the script."""
         ...
 
     def link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
-        """The dataset with a link behind it."""
+        """Return the dataset with a link applied to it."""
         ...
 
     def note(self, call_id: str) -> None:
-        """The edits of that call have been applied."""
+        """Note that the edits of the call have been applied."""
         ...
 
     def name(self, call_id: str) -> str:
-        """The call for people."""
+        """Return a name of the call for error messages."""
         ...
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A call under way whose inner calls are counted."""
+    """A call that has not returned, with the number of its inner calls so far."""
 
     id: str
     made: Any
@@ -73,16 +73,21 @@ class _Frame:
 
 
 class InnerCalls:
-    """Stands in for the recorder's wrapped calls within `inside`."""
+    """Handles the recorder's wrapped calls within `inside`."""
 
     def __init__(self, recorder: Recorder, kept: KeptCalls, laid: EditedCalls, outer: Outer) -> None:
         self._recorder, self._kept, self._laid = recorder, kept, laid
-        self._outer: Outer = weakref.proxy(outer)  # no cycle: a filled cache goes when the replay that holds it goes
+        self._outer: Outer = weakref.proxy(outer)  # without a reference cycle, filled caches are freed with the replay
         self._frames: list[_Frame] = []
 
     @contextlib.contextmanager
     def inside(self, call_id: str, made: Any) -> Iterator[None]:  # noqa: ANN401
-        """All wrapped calls in the block are made by that call. `made`: the object under construction, for constructors."""
+        """Treat all wrapped calls in the block as made by a call.
+
+        Args:
+            call_id: Id of the outer call.
+            made: The object under construction if the outer call is a constructor, else None.
+        """
         before = self._recorder.replacing
         self._recorder.replacing = self._make
         self._frames.append(_Frame(call_id, made))
@@ -102,7 +107,7 @@ class InnerCalls:
     ) -> Any:  # noqa: ANN401
         frame = self._frames[-1]
         if is_constructor and frame.made is args[0]:
-            return original(*args, **kwargs)  # a subclass' constructor calling its base's
+            return original(*args, **kwargs)  # a subclass constructor calls the base constructor
         known = self._kept.inner.get(frame.id, ())[frame.next : frame.next + 1]
         frame.next += 1
         call_id = known[0][0] if known and known[0][1] == method else None
@@ -127,11 +132,12 @@ class InnerCalls:
         links = self._laid.behind.get(call_id, ())
         if call_id in self._laid.absent:
             if is_constructor or not args or not is_dataset(args[0]):
-                raise CannotReplay(self._outer.name(call_id), "it is no link of a chain, so it cannot be taken out")
+                raise CannotReplay(self._outer.name(call_id), "it is not a transformation, so it cannot be removed")
             result = args[0]
         else:
             if is_constructor and links:
-                # The caller keeps the object under construction: the links are made from another, and it becomes the last.
+                # The caller keeps the object under construction, so the links are applied to another object, and the object
+                # under construction becomes a copy of the last one.
                 made = object.__new__(type(outside))
                 args = (made, *args[1:])
             if "name" in inspect.signature(original).parameters and kwargs.get("name") is None:

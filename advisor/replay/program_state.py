@@ -1,11 +1,10 @@
-"""The state of a program that trials of its dataset could change: noted before the trials, put back after them.
+"""Saves the state of the program that trials of a dataset could change, and restores it afterwards.
 
-In: a `tf.data.Dataset`.  Out: a block after which variables, `tf.random.Generator`s and mutable tables that the dataset's
-functions write hold what they held before, and random generators stand where they stood; `Trace.notes` names what cannot be put
-back.
+In: a `tf.data.Dataset`.  Out: a context manager that restores the variables, `tf.random.Generator`s and mutable tables that the
+dataset's functions write, and the random state. `Trace.notes` describes what cannot be restored.
 
-Every stateful op of the functions must be on a list of ops that are known to leave nothing behind, or whose effect is put back. A
-dataset with any other op (it writes files, fills a queue) is refused before anything runs.
+All stateful ops of the functions must be known either to have no side effects or to have effects that are restored. A dataset
+with any other op (e.g. one that writes files or fills a queue) is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ _READS = frozenset(
 """Ops that read a variable or a table."""
 _TABLE_WRITES = frozenset({"LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"})
 _VARIABLE_WRITES = ("Assign", "ResourceScatter", "ResourceStridedSlice", "Rng", "Stateful")
-"""Beginnings of the names of ops that write a variable. `Stateful...`: random numbers from a `tf.random.Generator`."""
+"""Prefixes of ops that write a variable. `Stateful...` ops draw random numbers from a `tf.random.Generator`."""
 _LEAVE_NOTHING = frozenset(
     {"Assert", "StatefulPartitionedCall", "If", "While", "Case", "RemoteCall", "XlaLaunch", "_Arg", "_Retval", "Timestamp",
      "OptionalGetValue",
      "OptionalFromValue", "OptionalNone", "DummyMemoryCache", "DummySeedGenerator", "ReduceDataset"}
 )  # fmt: skip
 _LEAVE_NOTHING_PREFIXES = ("Anonymous", "TensorArray", "Delete", "MakeIterator", "Ensure", "Stack")
-"""`Anonymous...`: tables, caches and iterators that the function makes for itself."""
+"""`Anonymous...` ops make tables, caches and iterators that only the function itself uses."""
 _PRINTS = frozenset({"Print", "PrintV2"})
 _KEEPS_STATE = {
     "_ShuffleDataset": "the order of a shuffle",
@@ -44,22 +43,26 @@ _KEEPS_STATE = {
     "CacheDataset": "the contents of a cache",
     "_SnapshotDataset": "a snapshot",
 }
-"""Datasets whose own state advances when they are read: a problem for those that are not made again but used as they are."""
+"""Classes of datasets with state that changes when they are read, which matters if they are used without being rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the trials leave behind."""
+    """The side effects of trials."""
 
     notes: tuple[str, ...] = ()
-    """One sentence for each thing that could not be put back."""
+    """One sentence for each side effect that cannot be undone."""
 
 
 @contextlib.contextmanager
 def program_state_kept(dataset: Any) -> Iterator[Trace]:  # noqa: ANN401
-    """Trials of `dataset` run in the block; its end, also by an exception, puts the program's state back.
+    """Restore the program's state at the end of the block, in which trials of the dataset run, even after an exception.
 
-    Raises AdvisorError, before anything runs, where a function has an effect that cannot be put back.
+    Args:
+        dataset: The dataset.
+
+    Raises:
+        AdvisorError: A function of the dataset has a side effect that cannot be undone. The block has not been entered.
     """
     functions = list(_functions_of(dataset))
     ops = {op for function in functions for op in function.ops}
@@ -69,12 +72,12 @@ def program_state_kept(dataset: Any) -> Iterator[Trace]:  # noqa: ANN401
     with random_state_kept(user_functions), _unwatched(), contextlib.ExitStack() as at_the_end:
         for restore in restores:
             at_the_end.callback(restore)
-        at_the_end.callback(gc.collect)  # first of all: it ends the iterators that still run
+        at_the_end.callback(gc.collect)  # runs first and destroys iterators that are still running
         yield Trace(tuple(_notes(ops)))
 
 
 def state_above(dataset: Any) -> list[str]:  # noqa: ANN401
-    """What changes when this very object is read: states of the datasets that feed it, and its own."""
+    """Return descriptions of the state that changes when this dataset object is read, including upstream datasets."""
     return list(
         dict.fromkeys(
             _KEEPS_STATE[kind] for node in _upstream(dataset) if (kind := type(node).__name__) in _KEEPS_STATE
@@ -87,15 +90,15 @@ def state_above(dataset: Any) -> list[str]:  # noqa: ANN401
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """One function of a transformation, as it was traced."""
+    """A traced function of a transformation."""
 
     name: str
     python: object
     graph: Any
     ops: frozenset[str]
-    """Op types, those of nested functions included."""
+    """Op types, including those of nested functions."""
     key_types: frozenset[tuple[int, int]]
-    """(key, value) types of the tables that it uses, as TensorFlow numbers types."""
+    """(key, value) types of the tables that it uses, as numbers of TensorFlow's `DataType` enum."""
     resources: tuple[Any, ...]
     """Captured resource handles."""
 
@@ -120,15 +123,15 @@ def _functions_of(dataset: Any) -> Iterator[_Function]:  # noqa: ANN401
 
 
 def _upstream(dataset: Any) -> list[Any]:  # noqa: ANN401
-    """The dataset and all that feed it, each once."""
-    found: dict[int, Any] = {}
-    waiting = [dataset]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in found:
-            found[id(node)] = node
-            waiting += node._inputs()
-    return list(found.values())
+    """Return the dataset and all its upstream datasets."""
+    nodes: dict[int, Any] = {}
+    pending = [dataset]
+    while pending:
+        node = pending.pop()
+        if id(node) not in nodes:
+            nodes[id(node)] = node
+            pending += node._inputs()
+    return list(nodes.values())
 
 
 def _refuse_effects(functions: list[_Function]) -> None:
@@ -136,13 +139,13 @@ def _refuse_effects(functions: list[_Function]) -> None:
         effects = sorted(op for op in function.ops if not _is_known(op))
         if effects:
             raise AdvisorError(
-                f"{effects[0]} in the function {function.name} may change something outside of the dataset that could not be put "
-                "back, so nothing was tried; give the part of the dataset before it."
+                f"{effects[0]} in the function {function.name} may have a side effect that cannot be undone, so no trial was "
+                "run; pass the part of the dataset before it."
             )
 
 
 def _is_known(op: str) -> bool:
-    """Whether it is known what the op leaves behind: nothing, or what is put back or reported."""
+    """Return whether the op has no side effects, or known ones that are undone or reported."""
     if (
         op in _READS
         or op in _TABLE_WRITES
@@ -165,17 +168,17 @@ def _is_known(op: str) -> bool:
 def _notes(ops: set[str]) -> Iterator[str]:
     if ops & set(PYTHON_OPS):
         yield (
-            "Python code of the pipeline ran during the trials; what it changes outside of the pipeline could not be put back."
+            "Python code of the pipeline ran during the trials; changes that it made outside of the pipeline could not be undone."
         )
     if ops & _PRINTS:
-        yield "The pipeline prints, so its messages also appeared during the trials."
+        yield "The pipeline prints messages, which also appeared during the trials."
 
 
 # -- variables and tables
 
 
 def _resources_of(function: _Function) -> Iterator[Callable[[], None]]:
-    """Puts back each variable and table that the function could write."""
+    """Yield functions that restore the variables and tables that the function could write."""
     writes_tables = bool(function.ops & _TABLE_WRITES)
     writes_variables = any(op.startswith(_VARIABLE_WRITES) for op in function.ops - _LEAVE_NOTHING)
     for handle in function.resources:
@@ -198,7 +201,7 @@ def _variable(handle: Any, dtype: int) -> Callable[[], None] | None:  # noqa: AN
 
 
 def _table(handle: Any, function: _Function) -> Callable[[], None] | None:  # noqa: ANN401
-    """Contents of a table; of the types that the function uses one is the table's own."""
+    """Return a function that restores a table. Its types are found by trying those of all tables that the function uses."""
     import tensorflow as tf
 
     for key_type, value_type in sorted(function.key_types):
@@ -208,14 +211,14 @@ def _table(handle: Any, function: _Function) -> Callable[[], None] | None:  # no
             continue
         return lambda: tf.raw_ops.LookupTableImportV2(table_handle=handle, keys=keys, values=values)
     raise AdvisorError(
-        f"The function {function.name} writes a table whose contents could not be read, so nothing was tried; give the part of "
-        "the dataset before it."
+        f"The function {function.name} writes a table whose contents cannot be read, so no trial was run; pass the part of the "
+        "dataset before it."
     )
 
 
 @contextlib.contextmanager
 def _unwatched() -> Iterator[None]:
-    """If `advisor.install()` is in place: the trials of this thread are none of the program's own calls and steps."""
+    """Do not record the calls and steps of the trials, if hooks were installed by `advisor.install()`."""
     in_process = sys.modules.get("advisor.capture.in_process")
     if in_process is None:
         yield

@@ -1,7 +1,6 @@
-"""The random state of the process, and of the generator objects that functions use: noted, and put back.
+"""Saves and restores the random state of the process and of the generator objects that functions use.
 
-In: nothing, and the functions of a pipeline.  Out: after the block Python's, NumPy's and TensorFlow's generators stand where they
-stood before.
+In: the functions of a pipeline.  Out: a context manager that restores the state of Python's, NumPy's and TensorFlow's generators.
 """
 
 from __future__ import annotations
@@ -16,16 +15,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 _DEPTH = 8
-"""How far functions are followed through the functions that they use; `from_generator` puts four of its own around the user's."""
+"""Maximum depth at which functions used by other functions are examined; `from_generator` adds four levels to the user's."""
 Restore = Callable[[], None]
 
 
 @contextlib.contextmanager
 def random_state_kept(functions: Iterable[object] = ()) -> Iterator[None]:
-    """The block may draw random numbers without a trace.
+    """Restore the random state at the end of the block.
 
-    Put back are the global generators of Python, NumPy and TensorFlow, and the generator objects that `functions` reach through
-    closures, globals, `functools.partial` and bound methods.
+    Args:
+        functions: Functions used in the block. Generator objects that they reach through closures, globals,
+            `functools.partial` and bound methods are restored, as well as the global generators of Python, NumPy and TensorFlow.
     """
     restores = [*_global_states(), *(_generator_state(generator) for generator in _generators_of(functions))]
     try:
@@ -49,7 +49,7 @@ def _global_states() -> Iterator[Restore]:
 
 
 def _eager_state(context: Any) -> Restore:  # noqa: ANN401
-    """The global seed, and the generator that hands out seeds of ops (private attributes of TensorFlow's context)."""
+    """Return a function that restores the global seed and the generator of op seeds (private attributes of TensorFlow)."""
     seed, generator = getattr(context, "_seed", None), getattr(context, "_rng", None)
     state = generator.getstate() if generator is not None else None
     had_generator = hasattr(context, "_rng")
@@ -67,7 +67,7 @@ def _eager_state(context: Any) -> Restore:  # noqa: ANN401
 
 
 def _global_generator(module: Any) -> Restore:  # noqa: ANN401
-    """`tf.random.get_global_generator()`, if the program has asked for it already."""
+    """Return a function that restores `tf.random.get_global_generator()`, if it has been created."""
     generator = getattr(module, "global_generator", None)
     state = None if generator is None else generator.state.numpy()
 
@@ -89,18 +89,18 @@ def _generator_state(generator: Any) -> Restore:  # noqa: ANN401
 
 
 def _generators_of(functions: Iterable[object]) -> list[Any]:
-    """Objects of `random.Random`, `numpy.random.Generator` and `numpy.random.RandomState`, each once."""
+    """Return the `random.Random`, `numpy.random.Generator` and `numpy.random.RandomState` objects that functions reach."""
     kinds: tuple[type, ...] = (random.Random,)
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         kinds += (numpy_random.Generator, numpy_random.RandomState)
-    found: dict[int, Any] = {}
+    generators: dict[int, Any] = {}
     seen: set[int] = set()
 
     def visit(value: object, depth: int) -> None:
         if isinstance(value, kinds):
             if not isinstance(value, random.SystemRandom):
-                found[id(value)] = value
+                generators[id(value)] = value
             return
         if depth and id(value) not in seen:
             seen.add(id(value))
@@ -109,11 +109,11 @@ def _generators_of(functions: Iterable[object]) -> list[Any]:
 
     for function in functions:
         visit(function, _DEPTH)
-    return list(found.values())
+    return list(generators.values())
 
 
 def _reached_from(value: object) -> Iterator[object]:
-    """What a function uses; the attributes of the object that a method is bound to."""
+    """Yield the objects that a function uses, and the attributes of the object to which a method is bound."""
     if isinstance(value, functools.partial):
         yield from (value.func, *value.args, *value.keywords.values())
     elif isinstance(value, types.MethodType):

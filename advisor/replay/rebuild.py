@@ -1,10 +1,11 @@
-"""A finished dataset object made again, call by call, under a recorder of our own: no import order is needed for that.
+"""Rebuilds an existing dataset object call by call under a recorder, even if the hooks were not installed when it was made.
 
 In: any `tf.data.Dataset`.  Out: an equal dataset whose calls are recorded and kept, so that it can be replayed with edits.
 
-A dataset object knows its input, its function and its arguments (attributes of TensorFlow's own classes, the same from 2.16 to
-2.21). Each is made again by the public call that makes its class. What has no plain public call, or hides an argument, becomes
-the source of what stands behind it: it is used as it is, and nothing above it can be changed. `Rebuilt.opaque` names those.
+A dataset object has its input, its function and its arguments as attributes (of TensorFlow's own classes, unchanged from 2.16 to
+2.21). It is rebuilt with the public method that makes its class. A dataset without such a method, or with an argument that cannot
+be read, is used as it is: it becomes the source of the rebuilt dataset, and its upstream datasets cannot be edited.
+`Rebuilt.opaque` lists these datasets.
 """
 
 from __future__ import annotations
@@ -33,30 +34,31 @@ _SOURCES = {
     "TextLineDatasetV2": "TextLineDataset",
     "FixedLengthRecordDatasetV2": "FixedLengthRecordDataset",
 }
-"""Classes of sources -> the call that makes them, so that rules know what they are."""
+"""Classes of sources -> the call that makes them, by which rules recognize them."""
 _DETERMINISM = {"default": None, "true": True, "false": False}
 _DEFAULT_GRAPH_SEED = 87654321
-"""What TensorFlow puts beside an op's own seed where no global seed is set (`random_seed.DEFAULT_GRAPH_SEED`)."""
+"""First of an op's two seeds if no global seed is set. Source: `random_seed.DEFAULT_GRAPH_SEED`."""
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class _Hidden(Exception):
-    """An argument of this object cannot be read off it."""
+    """An argument of a dataset cannot be determined from its attributes."""
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """The dataset made again, and what is known of how."""
+    """A rebuilt dataset."""
 
     dataset: Any
     call_id: str | None
-    """The call that makes it; None: nothing could be rebuilt."""
+    """Id of the call that makes the dataset; None: nothing could be rebuilt."""
     recorder: Recorder
+    """The recorder of the calls, closed."""
     opaque: list[str] = field(default_factory=list)
-    """Classes of the objects that are used as they are, sources of data apart."""
+    """Classes of the datasets that are used as they are, except sources."""
     advanced: list[str] = field(default_factory=list)
-    """States of datasets that change when those objects are read."""
+    """Descriptions of the state that changes when these datasets are read."""
 
 
 def rebuild(
@@ -65,7 +67,14 @@ def rebuild(
     known: Callable[[str], Call | None],
     warn: Callable[[str], None],
 ) -> Rebuilt:
-    """Make `dataset` again. `known`: calls recorded earlier, by id, for their lines; `place`: the line of all others."""
+    """Rebuild a dataset.
+
+    Args:
+        dataset: The dataset.
+        place: Source location of the calls that were not recorded earlier.
+        known: Returns the call with an id if it was recorded earlier; its source location is used.
+        warn: Called with the text of each warning.
+    """
     import tensorflow as tf
 
     finder = _Finder(place)
@@ -82,7 +91,7 @@ def rebuild(
 
 @contextmanager
 def _recorded_api(tf: Any, recorder: Recorder, warn: Callable[[str], None]) -> Iterator[None]:  # noqa: ANN401
-    """The public API recorded by `recorder` within the block, and afterwards as it was."""
+    """Record the calls of the public API within the block, and restore the original functions afterwards."""
     with PATCHING:
         patches = Patches()
         try:
@@ -94,7 +103,7 @@ def _recorded_api(tf: Any, recorder: Recorder, warn: Callable[[str], None]) -> I
 
 
 class _Finder(SiteFinder):
-    """Says of the call that is being made again where it stood first; calls inside functions are found as ever."""
+    """Returns the original source location of the call that is being rebuilt. Calls inside functions are located as usual."""
 
     def __init__(self, place: Site | None) -> None:
         super().__init__()
@@ -102,18 +111,18 @@ class _Finder(SiteFinder):
         self._next: Place | None = None
 
     def announce(self, known: Call | None, text: str) -> None:
-        """The next call is this one."""
+        """Set the source location and text of the next call."""
         site = known.site if known is not None else None
         if site is None and self._fallback is not None:
-            # One line for all: the column tells them apart, for nothing is written there.
+            # All these calls have the same line, so the column makes them distinct. The file is never edited there.
             self._count += 1
             line, column = self._fallback.line, self._fallback.column + self._count
             site = Site(self._fallback.file, line, column, line, column)
         self._next = Place(site, known.text if known is not None and known.text else text)
 
     def place(self, frame: FrameType | None, method: str = "") -> Place:
-        found, self._next = self._next, None
-        return found if found is not None else super().place(frame, method)
+        place, self._next = self._next, None
+        return place if place is not None else super().place(frame, method)
 
 
 class _Rebuilding:
@@ -122,7 +131,7 @@ class _Rebuilding:
         self._done: dict[int, Any] = {}
 
     def at(self, node: Any) -> Any:  # noqa: ANN401
-        """The dataset made again; each object once."""
+        """Return the rebuilt dataset; each object is rebuilt only once."""
         if id(node) not in self._done:
             self._done[id(node)] = self._make(node)
         return self._done[id(node)]
@@ -154,7 +163,7 @@ class _Rebuilding:
         return make()
 
     def _used_as_it_is(self, node: Any, kind: str) -> Any:  # noqa: ANN401
-        """A source: a new object over the old one, so that the user's own is left as it is."""
+        """Use a dataset as a source. It is wrapped in a new object, so that the user's object is not modified."""
         method = _SOURCES.get(kind)
         if method is None and _is_from_generator(node):
             method = "from_generator"
@@ -179,7 +188,7 @@ def _is_from_generator(node: Any) -> bool:  # noqa: ANN401
 
 
 def _function(node: Any, name: str = "_map_func") -> Callable[..., Any]:  # noqa: ANN401
-    """The user's own function. Those that TensorFlow made for itself stand for a call of which nothing else is known."""
+    """Return the user's function. Functions defined in TensorFlow belong to calls whose arguments are unknown."""
     function = getattr(node, name)._func
     if str(getattr(function, "__module__", "")).startswith("tensorflow."):
         raise _Hidden
@@ -216,7 +225,7 @@ def _parallel_batch(node: Any) -> Arguments:  # noqa: ANN401
 
 
 def _shuffle(node: Any) -> Arguments:  # noqa: ANN401
-    """The same pair of seeds comes out of the public argument only if the global seed is what it was then."""
+    """Return the arguments of a shuffle. They give the same pair of seeds only if the global seed has not changed."""
     from tensorflow.python.eager import context
 
     first, second = _number(node._seed), _number(node._seed2)
@@ -232,7 +241,7 @@ def _shuffle(node: Any) -> Arguments:  # noqa: ANN401
 def _cache(node: Any) -> Arguments:  # noqa: ANN401
     filename = bytes(node._filename.numpy()).decode()
     if filename:
-        raise _Hidden  # two datasets must not write one file
+        raise _Hidden  # two datasets must not write the same file
     return (), {}
 
 
@@ -267,5 +276,5 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Arguments]]] = {
     "_UniqueDataset": ("unique", lambda node: ((), {})),
     "CacheDataset": ("cache", _cache),
 }
-"""Class -> the public method and its arguments. A parallel interleave does not keep whether it is deterministic, and padded
-batches, scans and windows keep their arguments changed, so those are used as they are."""
+"""Class -> (public method, function that returns its arguments). Parallel interleaves do not keep the `deterministic` argument,
+and padded batches, scans and windows keep modified arguments, so they are used as they are."""

@@ -1,20 +1,20 @@
-"""A recorded dataset made again, with edits.
+"""Rebuilds a recorded dataset with edits.
 
-In: the calls kept by the recorder and the `Edit`s.  Out: a new `tf.data.Dataset`, built in the script's own process by
-calling TensorFlow as the script did; `CannotReplay` names what stands in the way.
+In: the calls kept by the recorder, and the `Edit`s.  Out: a new `tf.data.Dataset`, built in the script's process by the same
+calls of TensorFlow as in the script, or `CannotReplay` with the call that cannot be replayed.
 
-Functions are traced again, in which the script's lookup tables, variables and other objects are captured as before. Calls made
-by such a function (inside `interleave`) or by another call (`from_generator`) meet the edits while that happens
-(`advisor.replay.inner_calls`).
+User functions are traced again and capture the same lookup tables, variables and other objects as before. Calls made by such a
+function (inside `interleave`) or by the implementation of another call (`from_generator`) are edited in the process, by
+`advisor.replay.inner_calls`.
 
-Seeds. An unseeded op gets its seed from TensorFlow's eager state when it is made. `AS_RECORDED` puts that state back to what it
-was before the recorded call, so that a script with `tf.random.set_seed` gets its own numbers again, and one without stays
-random. `TWIN` gives a script without a seed one that depends on the call alone: two replays then draw the same numbers, so that
-they can be compared element by element. A function that already is a `tf.function` keeps the seeds of its own earlier trace.
+Seeds: an unseeded op gets its seed from TensorFlow's eager random state when it is made. `AS_RECORDED` restores the state before
+the recorded call, so that a script with `tf.random.set_seed` gets the same numbers, and a script without remains random. `TWIN`
+uses a seed that depends only on the call if the script sets none, so that two replays draw the same numbers and can be compared
+element by element. A function that already is a `tf.function` keeps the seeds of its earlier trace.
 
-A part that no edit touches is not built again but used as it is, if it holds no state that two users could disturb: no cache,
-no shuffle, nothing random, no function with side effects. File caches and snapshots go to a folder of ours, never to the
-script's, unless the script's own is complete.
+Datasets that no edit changes are reused instead of rebuilt if they hold no state that two users could disturb: no cache, no
+shuffle, no random numbers and no function with side effects. File caches and snapshots are written to a separate folder and never
+to the script's path; complete ones of the script are read.
 """
 
 from __future__ import annotations
@@ -40,34 +40,53 @@ from advisor.replay.upstream import Upstream
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """One dataset of a replay: a recorded call made again, or a link behind one."""
+    """A dataset of a replay, made by a replayed call or by a link."""
 
     id: str
     method: str
     input: Any
-    """The dataset it stands behind; None for sources and calls with several inputs."""
+    """Its input dataset; None for sources and calls with several inputs."""
     dataset: Any
     is_new: bool
-    """False: the recorded object itself."""
+    """False: the recorded object itself was reused."""
     is_inside: bool = False
-    """Made inside a function while that was traced: no dataset that could be iterated from outside."""
+    """Whether it was made while a function was traced, so that it cannot be iterated outside of the function."""
 
 
 def replay(
     recorder: Recorder, call_id: str, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
 ) -> Any:  # noqa: ANN401
-    """The dataset that `call_id` made, with the edits. Raises CannotReplay; see `Replay` for the arguments."""
+    """Return the dataset that a call made, with the edits.
+
+    Args:
+        recorder: See `Replay`.
+        call_id: Id of the call.
+        edits: See `Replay`.
+        seeding: See `Replay`.
+        files: See `Replay`.
+
+    Raises:
+        CannotReplay: The dataset cannot be rebuilt with these edits.
+    """
     return Replay(recorder, edits, seeding, files).dataset(call_id)
 
 
 class Replay:
-    """One rebuilding; every call is made at most once."""
+    """One replay of recorded calls. Each call is made at most once."""
 
     def __init__(
         self, recorder: Recorder, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
     ) -> None:
-        """`recorder` must have kept its calls and be closed. `files` is where file caches of the replay go; without it a
-        pipeline that writes one cannot be replayed.
+        """Prepares a replay without making any calls.
+
+        Args:
+            recorder: A closed recorder that has kept its calls.
+            edits: The edits, in order.
+            seeding: `AS_RECORDED`, `TWIN` or `OTHER`.
+            files: Folder for file caches and snapshots; None: pipelines that write them cannot be replayed.
+
+        Raises:
+            CannotReplay: The calls were not kept, or the edits contradict each other.
         """
         import tensorflow as tf
 
@@ -82,15 +101,16 @@ class Replay:
         self._done: dict[str, Any] = {}
         self._building: set[str] = set()
         self._seen: set[int] = set()
-        """Places of the edits that have been applied."""
+        """Indices of the edits that have been applied."""
         self._inner = InnerCalls(recorder, self._kept, self.laid, self)
         self.built: list[Built] = []
-        """In the order in which they were built, inputs first; of those inside functions only the links."""
+        """In the order in which they were built, inputs first; of the datasets inside functions only the links."""
 
     def dataset(self, call_id: str) -> Any:  # noqa: ANN401
-        """The dataset that stands where that call made its own, links behind it included.
+        """Return the dataset that replaces that of a call, including the links that follow the call.
 
-        Raises CannotReplay, also where an edit concerns a call that this dataset does not come from.
+        Raises:
+            CannotReplay: The dataset cannot be rebuilt, or an edit changes a call that is not upstream of it.
         """
         try:
             with self._tf.init_scope(), self._recorder.paused():
@@ -101,16 +121,16 @@ class Replay:
         if missing:
             call = self._edits[missing[0]].call_id
             raise CannotReplay(
-                self.name(call), "the dataset does not come from this call, or only through a function that holds it"
+                self.name(call), "it is not upstream of the dataset, or only through a function that captures it"
             )
         return dataset
 
     def output_id(self, call_id: str) -> str:
-        """Id of the call or link that now makes what stands in the place of that call's dataset."""
+        """Return the id of the call or link that makes the dataset which replaces that of a call."""
         return str(getattr(self._done.get(call_id), ID_ATTRIBUTE, call_id))
 
     def _has_twin(self, number: int) -> bool:
-        """Whether the same edit was applied to another dataset that the same text makes (a helper called twice)."""
+        """Return whether the same edit was applied to another dataset made by the same source line (a helper called twice)."""
         edit = self._edits[number]
         call = self._recorder.call(edit.call_id)
         for other in (self._edits[n] for n in self._seen):
@@ -149,7 +169,7 @@ class Replay:
             return self._input(kept)
         if kept.method in DATA_SOURCES or (not self._upstream.is_touched(kept.id) and self._upstream.is_free(kept.id)):
             if kept.id in self.laid.arguments:
-                raise CannotReplay(self.name(kept.id), "the data given to it is not kept")
+                raise CannotReplay(self.name(kept.id), "the data passed to it was not kept")
             self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
             return kept.dataset
         input_dataset = None
@@ -159,11 +179,11 @@ class Replay:
 
     def _input(self, kept: KeptCall) -> Any:  # noqa: ANN401
         if kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
-            raise CannotReplay(self.name(kept.id), "it is no link of a chain, so it cannot be taken out")
+            raise CannotReplay(self.name(kept.id), "it is not a transformation, so it cannot be removed")
         return self._swap(kept.args[0])
 
     def _call(self, kept: KeptCall, input_dataset: Any) -> Any:  # noqa: ANN401
-        """Make the call again, its datasets and edited arguments exchanged."""
+        """Replay a call with rebuilt datasets and edited arguments."""
         if input_dataset is None:
             args = kept.args[1:] if kept.is_constructor else kept.args
             args = tuple(self._swap(value) for value in args)
@@ -197,10 +217,10 @@ class Replay:
         except Exception as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
             text = lines[-1] if type(error).__name__ in lines[-1] else f"{type(error).__name__}: {lines[-1]}"
-            raise CannotReplay(name, text[:300].rstrip(".")) from error  # AutoGraph puts the error itself last
+            raise CannotReplay(name, text[:300].rstrip(".")) from error  # the last line, where AutoGraph puts the error
 
     def _swap(self, value: Any, depth: int = 4) -> Any:  # noqa: ANN401
-        """`value` with its recorded datasets replaced by rebuilt ones."""
+        """Return `value` with its recorded datasets replaced by rebuilt ones."""
         if is_dataset(value):
             call_id = getattr(value, ID_ATTRIBUTE, None)
             if call_id is not None:
@@ -217,13 +237,13 @@ class Replay:
         return value
 
     def captured(self, value: Any) -> Any:  # noqa: ANN401
-        """What a function uses; a dataset from outside is rebuilt if an edit concerns it."""
+        """Return a value that a function uses; a dataset from outside of the function is rebuilt if an edit changes it."""
         if not is_dataset(value):
             return value
         call_id = getattr(value, ID_ATTRIBUTE, None)
         kept = self._kept.calls.get(call_id) if isinstance(call_id, str) else None
         if kept is None or kept.dataset is not value or kept.id in self._building:
-            return value  # one of ours, or the one that is being built
+            return value  # a rebuilt dataset, or the one that is being built
         if kept.parent in self._kept.calls or not self._upstream.is_touched(kept.id):
             return value
         with self._tf.init_scope(), self._recorder.paused():
@@ -232,12 +252,12 @@ class Replay:
     # -- links
 
     def link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
-        """The dataset with that link behind it."""
+        """Return the dataset with a link applied to it."""
         edit = link.edit
         if isinstance(edit, MoveAfter):
             kept = self._kept.calls.get(link.id)
             if kept is None or kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
-                raise CannotReplay(self.name(link.id), "it is no link of a chain, so it cannot be moved")
+                raise CannotReplay(self.name(link.id), "it is not a transformation, so it cannot be moved")
             result = self._call(kept, dataset)
             self.note(link.id)
         elif isinstance(edit, SetOption):
@@ -256,7 +276,7 @@ class Replay:
     def _insert(self, link_id: str, edit: InsertAfter, dataset: Any) -> Any:  # noqa: ANN401
         method = getattr(type(dataset), edit.method, None)
         if method is None:
-            raise CannotReplay(f".{edit.method}()", "datasets have no such method")
+            raise CannotReplay(f".{edit.method}()", "datasets do not have this method")
         args = (dataset, *(value_of(value, self._tf) for name, value in edit.arguments if not name))
         kwargs = {name: value_of(value, self._tf) for name, value in edit.arguments if name}
         if "name" in inspect.signature(method).parameters:
@@ -277,7 +297,7 @@ class Replay:
     def changed(
         self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Arguments:
-        """The arguments with those of the SetArgument edits."""
+        """Return the arguments with the changes of the `SetArgument` edits."""
         edited = self.laid.arguments.get(call_id, {})
         changes = {name: value_of(value, self._tf) for name, value in edited.items()}
         return with_changes(self.name(call_id), function, args, kwargs, changes)
@@ -297,22 +317,22 @@ class Replay:
         kwargs: dict[str, Any],
         is_touched: bool,
     ) -> Arguments:
-        """The arguments with files of ours in place of the script's (`with_own_files`)."""
+        """Return the arguments with paths in the folder `files` instead of the script's; see `with_own_files`."""
         own = None if self._files is None else self._files / call_id
         return with_own_files(self.name(call_id), method, function, args, kwargs, own, is_touched)
 
-    # -- what is known of a call
+    # -- facts about calls
 
     def _note_built(self, call_id: str, method: str, input_dataset: Any, dataset: Any) -> None:  # noqa: ANN401
         is_inside = not self._tf.executing_eagerly()
         self.built.append(Built(call_id, method, input_dataset, dataset, is_new=True, is_inside=is_inside))
 
     def note(self, call_id: str) -> None:
-        """The edits of that call or link have been applied."""
+        """Note that the edits of a call or link have been applied."""
         self._seen.update(self.laid.numbers.get(call_id, ()))
 
     def name(self, call_id: str) -> str:
-        """The call for people."""
+        """Return a name of the call for error messages."""
         call = self._recorder.call(call_id)
         if call is None:
             return call_id

@@ -1,6 +1,6 @@
-"""The random numbers of a replay: TensorFlow's eager state as it was before a recorded call, or a twin's.
+"""Sets TensorFlow's eager random state for a replay.
 
-In: the kept seeds of a call.  Out: a context in which ops made get the seeds that they are to have.
+In: the kept seeds of a call.  Out: a context manager in which new ops get the seeds of the chosen kind.
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ from advisor.capture.instrument.replay_log import Seeds
 
 AS_RECORDED, TWIN, OTHER = "as recorded", "twin", "other"
 _TWIN_SEED, _OTHER_SEED = 20_177, 40_961
-"""Any two numbers do."""
+"""Arbitrary fixed seeds."""
 
 
 @contextlib.contextmanager
 def eager_seeds(seeding: str, seeds: Seeds, call_id: str) -> Iterator[None]:
-    """TensorFlow's eager random state as it was before that call (or the twin's), and back again."""
+    """Set TensorFlow's eager random state within the block.
+
+    Args:
+        seeding: `AS_RECORDED`: the state before the recorded call. `TWIN`: the same if the script sets a global seed, otherwise a
+            state that depends only on `call_id`. `OTHER`: a different state that depends only on `call_id`.
+        seeds: State before the recorded call.
+        call_id: Id of the call.
+    """
     try:
         from tensorflow.python.eager import context as eager
 
         context = eager.context()
-        before = context._seed, getattr(context, "_rng", None)  # there is none before the first `set_seed`
+        before = context._seed, getattr(context, "_rng", None)  # `_rng` does not exist before the first `set_seed`
     except (ImportError, AttributeError):
         yield
         return

@@ -1,6 +1,6 @@
-"""What a recorded call comes from: whether an edit concerns it, whether its dataset may be used by two pipelines.
+"""Determines whether an edit changes a recorded call or its upstream calls, and whether two pipelines may share its dataset.
 
-In: the recorder with its kept calls, and the ids that edits concern.  Out: answers, remembered.
+In: the recorder with its kept calls, and the ids of the edited calls.  Out: cached answers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,17 @@ _STATELESS = frozenset(
         "take", "take_while", "unbatch", "unique", "window", "with_options", "zip", *DATA_SOURCES,
     }
 )  # fmt: skip
-"""Methods whose dataset object may serve two pipelines at once, if their functions keep no state either."""
+"""Methods whose dataset object two pipelines may share, provided that its functions are stateless, too."""
 
 
 class Upstream:
-    """Questions about a call and all that it comes from."""
+    """Facts about a call and its upstream calls.
+
+    Args:
+        recorder: The recorder of the calls.
+        kept: Its kept calls.
+        targets: Ids of the edited calls.
+    """
 
     def __init__(self, recorder: Recorder, kept: KeptCalls, targets: Collection[str]) -> None:
         self._recorder, self._kept, self._targets = recorder, kept, targets
@@ -30,37 +36,37 @@ class Upstream:
         self._free: dict[str, bool] = {}
 
     def is_touched(self, call_id: str) -> bool:
-        """Whether an edit concerns that call or any that it comes from."""
-        return not self._all(call_id, self._untouched, lambda each: each not in self._targets)
+        """Return whether an edit changes the call or one upstream of it."""
+        return not self._all(call_id, self._untouched, lambda upstream_id: upstream_id not in self._targets)
 
     def is_free(self, call_id: str) -> bool:
-        """Whether neither that call nor any that it comes from keeps state between iterators."""
+        """Return whether neither the call nor any upstream call keeps state that iterators share."""
         return self._all(call_id, self._free, self._is_stateless)
 
     def _sources(self, call_id: str) -> set[str]:
-        """Ids of the calls that a call uses directly: its inputs, and what was made inside it."""
+        """Return the ids of the calls that a call uses directly: its inputs and the calls made inside it."""
         call = self._recorder.call(call_id)
-        found = set(call.inputs) if call is not None else set()
-        return found | {inner for inner, _ in self._kept.inner.get(call_id, ())}
+        inputs = set(call.inputs) if call is not None else set()
+        return inputs | {inner for inner, _ in self._kept.inner.get(call_id, ())}
 
     def _all(self, call_id: str, known: dict[str, bool], holds: Callable[[str], bool]) -> bool:
-        todo, seen = [call_id], {call_id}
+        pending, seen = [call_id], {call_id}
         result = True
-        while todo and result:
-            current = todo.pop()
+        while pending and result:
+            current = pending.pop()
             if current in known:
                 result = known[current]
                 continue
             result = holds(current)
-            for each in self._sources(current) - seen:
-                seen.add(each)
-                todo.append(each)
+            for source_id in self._sources(current) - seen:
+                seen.add(source_id)
+                pending.append(source_id)
         known[call_id] = result
         return result
 
     def _is_stateless(self, call_id: str) -> bool:
         call = self._recorder.call(call_id)
-        if call is None:  # began inside another and made nothing of its own
+        if call is None:  # it was made inside another call and did not make a dataset of its own
             return True
         if call.method == "from_generator" or call.made_by is not None:
             return call.method in _STATELESS

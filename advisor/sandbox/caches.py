@@ -1,10 +1,10 @@
-"""Data-set caches: what a run downloads and prepares there is kept for the next runs.
+"""Keeps datasets that a run downloads and prepares, so that the next runs can use them.
 
-In: the environment, and what a run wrote.  Out: the caches that stay real, and a layer with those that the run filled anew.
+In: the environment, and the files written by a run.  Out: caches to exclude from the private view, and a layer with new caches.
 
-The caches of tfds, Keras and Hugging Face that are there already stay real: their libraries add to them and change nothing. Data
-sets that a run prepares elsewhere (`data_dir=`, or a cache that did not exist) are handed to the next runs of the same program
-and thrown away at its end.
+Existing caches of tfds, Keras and Hugging Face are excluded from the private view, because these libraries only add files.
+Datasets that a run prepares elsewhere (`data_dir=`, or a cache that did not exist) are available to the next runs of the same
+program and removed at its end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from advisor.sandbox.mounts import is_below
 from advisor.sandbox.temporary import temporary_folder
 
 _INFO = "dataset_info.json"
-"""tfds and Hugging Face write it into each prepared data set, last of all."""
+"""The last file that tfds and Hugging Face write when they prepare a dataset."""
 _MAX_FOLDERS = 100_000
 _layers: dict[str, Path] = {}
 _stack: ExitStack | None = None
@@ -29,7 +29,7 @@ _owner = 0
 
 
 def cache_folders(environment: Mapping[str, str]) -> list[Path]:
-    """Where tfds, Keras and Hugging Face keep data sets, by their documented variables and defaults."""
+    """Return the cache folders of tfds, Keras and Hugging Face, according to their documented variables and defaults."""
     home = Path(environment.get("HOME") or Path("~").expanduser())
     cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
     keras = Path(environment.get("KERAS_HOME") or home / ".keras")
@@ -44,51 +44,56 @@ def cache_folders(environment: Mapping[str, str]) -> list[Path]:
 
 
 def real_caches(environment: Mapping[str, str], projects: tuple[str, ...]) -> list[str]:
-    """The caches that are there, but for those that hold the project itself."""
-    found = []
+    """Return the existing caches, except those that contain the project itself.
+
+    Args:
+        environment: Environment of the run.
+        projects: Folders of the project.
+    """
+    folders = []
     for folder in cache_folders(environment):
         path = os.path.realpath(folder)
         if Path(path).is_dir() and path != "/" and not any(is_below(project, path) for project in projects):
-            found.append(path)
-    return found
+            folders.append(path)
+    return folders
 
 
 def layers() -> dict[str, str]:
-    """Place -> the folder with the data sets that earlier runs of this program prepared there."""
+    """Return place -> folder with the datasets that earlier runs of this program prepared there."""
     return {place: str(path) for place, path in _layers.items()} if _owner == os.getpid() else {}
 
 
 def keep_filled(uppers: Mapping[str, str], environment: Mapping[str, str]) -> None:
-    """Move data sets that a run has prepared out of what is thrown away.
+    """Keep the datasets that a run has prepared, by moving them out of the folders that will be removed.
 
     Args:
-        uppers: Place -> the folder that received what was written there.
-        environment: Of the run.
+        uppers: Place -> folder with the files that were written there.
+        environment: Environment of the run.
     """
-    wanted = [os.path.realpath(folder) for folder in cache_folders(environment)]
+    cache_paths = [os.path.realpath(folder) for folder in cache_folders(environment)]
     for place, upper in uppers.items():
         if not upper:
             continue
-        for folder in _filled(place, Path(upper), wanted):
+        for folder in _filled(place, Path(upper), cache_paths):
             with contextlib.suppress(OSError):
                 _merge(Path(upper), folder.relative_to(upper), _layer(place))
 
 
-def _filled(place: str, upper: Path, wanted: list[str]) -> list[Path]:
-    """Folders below `upper` that hold prepared data sets or belong to a cache."""
-    found = []
-    for path in wanted:
+def _filled(place: str, upper: Path, cache_paths: list[str]) -> list[Path]:
+    """Return the folders in `upper` that are prepared datasets or caches."""
+    filled = []
+    for path in cache_paths:
         if is_below(path, place) and path != place:
             folder = upper / os.path.relpath(path, place)
             if folder.is_dir() and any(folder.iterdir()):
-                found.append(folder)
+                filled.append(folder)
     for number, (parent, folders, names) in enumerate(os.walk(upper)):
         if number > _MAX_FOLDERS:
             break
         if _INFO in names:
-            found.append(Path(parent))
+            filled.append(Path(parent))
             folders.clear()
-    return found
+    return filled
 
 
 def _layer(place: str) -> Path:
@@ -105,7 +110,7 @@ def _layer(place: str) -> Path:
 
 
 def _merge(upper: Path, inner: Path, layer: Path) -> None:
-    """Move `upper / inner` to the same path below `layer`; the folders above it keep their permissions."""
+    """Move `upper / inner` to the same path in `layer`, and create its parents with their original permissions."""
     for parent in [*reversed(inner.parents)][1:]:
         if not (layer / parent).is_dir():
             (layer / parent).mkdir()
@@ -116,7 +121,7 @@ def _merge(upper: Path, inner: Path, layer: Path) -> None:
 def _move(source: Path, target: Path) -> None:
     status = source.lstat()
     if stat.S_ISCHR(status.st_mode):
-        return  # overlayfs' mark for a file that was removed
+        return  # overlayfs marks removed files with a character device
     if stat.S_ISDIR(status.st_mode) and target.is_dir():
         for entry in list(source.iterdir()):
             _move(entry, target / entry.name)

@@ -1,7 +1,7 @@
-"""A process that outlives the tool by a moment: where the tool is killed, it ends the runs and removes the temporary folders.
+"""Entry point of the guard process, which ends the runs and removes the temporary folders if the advisor is killed.
 
-In: the tool's process id, the runs' marker and the folder for temporary files in `argv`.  Out: nothing. The tool ends it at its
-own regular end. It has a session of its own, so that Ctrl-C and Ctrl-\\ in the terminal do not reach it.
+In: the advisor's process id, the runs' marker and the folder for temporary files in `argv`.  Out: nothing. The advisor ends the
+guard when it exits normally. The guard has its own session, so that keyboard signals of the terminal do not reach it.
 """
 
 import sys

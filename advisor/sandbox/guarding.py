@@ -1,7 +1,7 @@
-"""No orphans: one guard process per program that runs scripts; both halves.
+"""Prevents orphan processes with a guard process; this file has both the parent's and the guard's code.
 
-In: nothing.  Out: `marker_of_next_run`, which starts the guard at first use. SIGKILL leaves a process no time to clean up, so
-another one has to do it.
+In: nothing.  Out: `marker_of_next_run`, which starts the guard on first use. A process that receives SIGKILL cannot clean up, so
+the guard does it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from advisor.sandbox.temporary import remove_stale_folders
 _GUARD = Path(__file__).with_name("guard.py")
 _POLL_S = 0.25
 _SETTLE_S = 1.0
-"""A run that was being started when the tool was killed shows its marker only after a moment."""
+"""Time to wait for further processes: the marker of a run that was just being started becomes visible with a delay."""
 _lock = threading.Lock()
 _guard: subprocess.Popen[bytes] | None = None
 _owner, _marker, _runs = 0, "", 0
 
 
 def marker_of_next_run() -> str:
-    """A new marker for the processes of one run, watched by the guard from now on."""
+    """Return a new marker for the processes of a run, and start the guard if it is not running."""
     global _guard, _owner, _marker, _runs
     with _lock:
-        if _owner != os.getpid():  # the first run, or a fork of a program that had some
+        if _owner != os.getpid():  # the first run of this process, which may be a fork of one that has a guard
             _owner, _marker, _runs = os.getpid(), uuid.uuid4().hex, 0
             _guard = _start(_marker)
             atexit.register(_dismiss, _owner)
@@ -43,7 +43,13 @@ def marker_of_next_run() -> str:
 
 
 def stand_guard(parent: int, marker: str, folder: str) -> None:
-    """Wait for the end of `parent`, then clean up; the guard's whole life."""
+    """Run the guard: wait until the parent has ended, then clean up.
+
+    Args:
+        parent: Process id of the parent.
+        marker: Marker of the runs' processes.
+        folder: Folder for temporary files.
+    """
     if os.getppid() == parent:
         _wait_for_end(parent)
     deadline = time.monotonic() + _SETTLE_S
@@ -67,7 +73,7 @@ def _start(marker: str) -> subprocess.Popen[bytes] | None:
             cwd="/",
         )
     except OSError:
-        return None  # the runs still die with their parent; folders are left to the next start
+        return None  # the runs still die with their parent, and the next start removes the folders
 
 
 def _dismiss(owner: int) -> None:

@@ -1,7 +1,9 @@
-"""What the launcher does, in order. In: a plan and a command.  Out: never returns; the command runs in this process.
+"""The steps of the launcher: it enters the private view of the disk and executes the command.
 
-The private view is tried in a forked process first: if the kernel refuses a step half-way, the run itself starts from an
-untouched view and is redirected instead.
+In: a plan and a command.  Out: nothing; the command replaces this process.
+
+The private view is first tried in a forked process. If the kernel refuses one of the steps, this process still has the original
+view, and the run is redirected instead.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ from advisor.sandbox.temporary import remove_tree
 from advisor.sandbox.working_copy import copy_folder
 
 REDIRECT = "TFDATA_ADVISOR_REDIRECT"
-"""Environment: the outcome, as JSON, of a run that the child has to redirect."""
+"""Environment variable with the redirection, as JSON, that the child must install."""
 WRITTEN = "TFDATA_ADVISOR_WRITTEN"
-"""Environment: the file in which the child lists what it was seen to write, where not everything is covered."""
+"""Environment variable with the path of the file in which the child lists the files it writes, if the view is incomplete."""
 
 
 def launch(plan_path: str, command: list[str]) -> NoReturn:
-    """Carry out the plan, then become the command."""
+    """Carry out the plan and replace this process by the command.
+
+    Args:
+        plan_path: Path of the plan, a JSON file written by `private_run`.
+        command: Absolute path of the program, and its arguments.
+    """
     plan: dict[str, Any] = json.loads(Path(plan_path).read_text("utf-8"))
     syscalls.die_with_parent(plan["parent"])
     environment = dict(os.environ)
@@ -40,12 +47,12 @@ def launch(plan_path: str, command: list[str]) -> NoReturn:
             environment[WRITTEN] = plan["written"]
         with os.fdopen(handle, "w") as file:
             json.dump(outcome.as_json(), file)
-        syscalls.die_with_parent(plan["parent"])  # new namespaces clear it
+        syscalls.die_with_parent(plan["parent"])  # again, because new namespaces clear it
     os.execve(command[0], command, environment)
 
 
 def _redirect(outcome: Outcome, folder: Path, environment: dict[str, str]) -> None:
-    """Have the child redirect what the view does not cover."""
+    """Set the environment variables that make the child redirect what the view does not cover."""
     is_redirected = outcome.kind == REDIRECTED
     covered = [
         path for path in (*outcome.uppers, *(() if is_redirected else outcome.copies)) if path not in outcome.real
@@ -60,10 +67,10 @@ def _redirect(outcome: Outcome, folder: Path, environment: dict[str, str]) -> No
 
 
 def _enter(view: View) -> Outcome:
-    why = _refusal(view)
-    if not why:
+    reason = _refusal(view)
+    if not reason:
         return enter(view)
-    outcome = Outcome(REDIRECTED, why)
+    outcome = Outcome(REDIRECTED, reason)
     for folder in view.projects:
         path = Path(view.folder) / f"copy-{len(outcome.copies)}"
         try:
@@ -83,7 +90,7 @@ def _enter(view: View) -> Outcome:
 
 
 def _refusal(view: View) -> str:
-    """Why the kernel refuses the view; empty if it allows it. Tried in a process of its own."""
+    """Try the view in a forked process; return why the kernel refuses it, or the empty string if it does not."""
     folder = Path(view.folder) / "trial"
     folder.mkdir()
     read_end, write_end = os.pipe()
@@ -94,16 +101,16 @@ def _refusal(view: View) -> str:
             syscalls.die_with_parent(own)
             enter(replace(view, folder=str(folder), is_trial=True))
         except BaseException as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            os.write(write_end, why.encode(errors="replace")[:2000])
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+            os.write(write_end, reason.encode(errors="replace")[:2000])
         finally:
             os._exit(0)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as pipe:
-        why = pipe.read().decode(errors="replace")
+        reason = pipe.read().decode(errors="replace")
     _, status = os.waitpid(child, 0)
     remove_tree(folder)
-    return why or ("" if status == 0 else f"status {status}")
+    return reason or ("" if status == 0 else f"status {status}")
 
 
 if __name__ == "__main__":

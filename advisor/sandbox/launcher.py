@@ -1,7 +1,8 @@
-"""Starts a run: dies with the parent, enters the private view of the disk, then executes the command in this very process.
+"""Entry point of the launcher, which enters the private view of the disk and executes the command in the same process.
 
-In: the path of a plan (JSON) in `argv[1]`, the command behind it.  Out: `outcome.json` in the plan's folder; the command's own
-exit code. Run by path and isolated (`-I -S`), so that no file of the user's folder can stand in for the standard library's.
+In: the path of a plan (JSON) in `argv[1]`, followed by the command.  Out: `outcome.json` in the plan's folder; the exit code of
+the command. The parent starts this file by its path and isolated (`-I -S`), so that no module in the user's folder can shadow a
+module of the standard library.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""What is mounted where, and which of it a run may write to.
+"""Lists the mounts of the system and the places to which a run may write.
 
-In: `/proc/self/mountinfo`.  Out: `Mount`s, and what to do with each in a private view.
+In: `/proc/self/mountinfo`.  Out: `Mount`s, and the places that a private view has to cover.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _PSEUDO = frozenset(
         "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
     )
 )  # fmt: skip
-"""File systems that hold no files of a user."""
+"""Types of file systems that do not hold files of users."""
 SYSTEM = ("/proc", "/sys", "/dev", "/run")
-"""Devices, sockets, state of the kernel: a run sees the real ones."""
+"""Folders with devices, sockets and kernel state, which the private view does not cover."""
 SHARED_MEMORY = "/dev/shm"
 _MAX_SOCKETS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo."""
+    """A mount, i.e. one line of mountinfo."""
 
     path: str
     kind: str
@@ -33,20 +33,26 @@ class Mount:
 
     @property
     def holds_files(self) -> bool:
-        """Whether files that a run writes there would stay."""
+        """Whether files that a run writes there would be permanent."""
         if self.kind in _PSEUDO or self.is_read_only or not Path(self.path).is_dir():
             return False
         if self.path == SHARED_MEMORY:
             return True
         is_system = any(is_below(self.path, folder) for folder in SYSTEM)
-        return not is_system or (is_below(self.path, "/run") and self.kind != "tmpfs")  # /run/media holds disks
+        return not is_system or (
+            is_below(self.path, "/run") and self.kind != "tmpfs"
+        )  # disks are mounted in /run/media
 
 
 def read_mounts(text: str | None = None) -> list[Mount]:
-    """All mounts that can be seen, parents first; of several at one path the last, which hides the others."""
+    """Return all visible mounts, parents first. If several are mounted at one path, the last one hides the others.
+
+    Args:
+        text: Content of a mountinfo file; None: that of this process.
+    """
     if text is None:
         text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    found: dict[str, Mount] = {}
+    mounts: dict[str, Mount] = {}
     for line in text.splitlines():
         words = line.split(" ")
         if "-" not in words:
@@ -54,24 +60,24 @@ def read_mounts(text: str | None = None) -> list[Mount]:
         rest = words[words.index("-") + 1 :]
         path = _unescaped(words[4])
         options = {*words[5].split(","), *rest[2].split(",")}
-        found.pop(path, None)
-        found[path] = Mount(path, rest[0], "ro" in options)
-    return sorted(found.values(), key=lambda mount: (mount.path.count("/") if mount.path != "/" else 0, mount.path))
+        mounts.pop(path, None)
+        mounts[path] = Mount(path, rest[0], "ro" in options)
+    return sorted(mounts.values(), key=lambda mount: (mount.path.count("/") if mount.path != "/" else 0, mount.path))
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or lies in it."""
+    """Return whether `path` is `folder` or inside it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def writable_places(near: list[str], mounts: list[Mount]) -> list[str]:
-    """Where an ordinary user may write: the folders that a private view of that user has to cover, parents first.
+    """Return the folders that the private view of an unprivileged user has to cover, parents first.
 
-    An ordinary user's overlay cannot copy up folders of other users. So each of them is a root of its own: the topmost folders
-    that the user may write to, among those near the script, at the top of the tree and at mount points.
+    The overlay of an unprivileged user cannot copy up folders of other users. Therefore there are several overlays, over the
+    topmost folders to which the user may write, among those near the script, at the top of the tree and at mount points.
 
     Args:
-        near: Folders that the run surely uses: the current one, the script's, the user's home, those named by arguments.
+        near: Folders that the run certainly uses: the current folder, the script's, the user's home, those given by arguments.
         mounts: All mounts.
     """
     tops = [mount.path for mount in mounts if mount.holds_files]
@@ -97,14 +103,14 @@ def writable_places(near: list[str], mounts: list[Mount]) -> list[str]:
 
 
 def sockets() -> list[str]:
-    """Paths of Unix sockets outside the system's folders: a socket cannot be reached through an overlay."""
+    """Return the paths of Unix sockets outside the system's folders, because sockets do not work through an overlay."""
     try:
         lines = Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape").splitlines()[1:]
     except OSError:
         return []
     paths = {line.split(maxsplit=7)[7] for line in lines if line.count(" ") >= 7 and "/" in line}
-    wanted = (path for path in paths if path.startswith("/") and not any(is_below(path, top) for top in SYSTEM))
-    return [path for path in wanted if Path(path).is_socket()][:_MAX_SOCKETS]
+    candidates = (path for path in paths if path.startswith("/") and not any(is_below(path, top) for top in SYSTEM))
+    return [path for path in candidates if Path(path).is_socket()][:_MAX_SOCKETS]
 
 
 def _folders_in(path: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""A private view of the disk: a mount namespace in which an overlay covers every place that a run may write to.
+"""Creates the private view of the disk: a mount namespace with overlays over all places to which a run may write.
 
-In: a `View`: what must stay real, which folders matter most.  Out: `Outcome`: what is covered, how, and what is not. After
-`enter` the calling process (and what it executes) reads through the page cache of the real files, and writes into a folder that
-is thrown away.
+In: a `View`: what to exclude, and which folders are important.  Out: `Outcome`: what is covered and how, and what is not covered.
+After `enter`, the calling process (and the program it executes) reads the real files through the page cache and writes to a
+folder that will be removed.
 
-With the right to mount (root) the whole tree is covered, through a new root folder. Without it a user namespace gives the right
-over the user's own folders; they are covered one by one.
+A process that may mount (root) covers the whole tree, through a new root folder. Otherwise a user namespace gives this right for
+the user's own folders, which are covered individually.
 """
 
 from __future__ import annotations
@@ -22,58 +22,60 @@ from advisor.sandbox.working_copy import copy_folder
 
 OVERLAID, COPIED, REDIRECTED, IN_PLACE = "overlaid", "copied", "redirected", "in place"
 REFUSE = "TFDATA_ADVISOR_REFUSE"
-"""For tests: `namespace` or `overlay` makes that step fail as where the kernel refuses it."""
+"""Environment variable for tests: `namespace` or `overlay` makes this step fail as if the kernel refused it."""
 _HANDLE = "/proc/self/fd/{}"
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a run needs of its view."""
+    """The requirements of a run for its view."""
 
     folder: str
-    """An empty folder for what is written; removed by whoever made it."""
+    """An empty folder for written files; removed by the caller."""
     cwd: str
+    """Current folder of the run."""
     keep: tuple[str, ...] = ()
-    """Folders and files that stay real: what is written there survives."""
+    """Folders and files that are not covered, so that writes to them are permanent."""
     near: tuple[str, ...] = ()
-    """Folders that the run surely uses."""
+    """Folders that the run certainly uses."""
     projects: tuple[str, ...] = ()
-    """Those of them that are copied where an overlay is refused."""
+    """Those of `near` that are copied if an overlay is refused."""
     layers: dict[str, str] = field(default_factory=dict)
-    """Place -> a folder with what earlier runs left there for the next ones."""
+    """Place -> folder with files that earlier runs left there for later ones."""
     is_trial: bool = False
-    """Only find out whether it can be made: no working copies."""
+    """Only determine whether the view can be created: no working copies."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of it; crosses to the parent as JSON."""
+    """How the view was created; sent to the parent as JSON."""
 
     kind: str = OVERLAID
     reason: str = ""
-    """Why the kernel refused; empty: it did not."""
+    """Why the kernel refused an operation; empty if it did not."""
     uppers: dict[str, str] = field(default_factory=dict)
-    """Place -> the folder that receives what is written there."""
+    """Place -> folder that receives the files written there; empty string if they are kept in memory."""
     copies: dict[str, str] = field(default_factory=dict)
     """Folder -> its working copy."""
     left_out: list[str] = field(default_factory=list)
-    """What is not in the copies (paths)."""
+    """Paths that are not in the working copies."""
     large: list[str] = field(default_factory=list)
-    """Those of them that the run may write to."""
+    """Those of `left_out` to which the run may write."""
     real: list[str] = field(default_factory=list)
-    """Places that stay writable as they are, though the run may write there."""
+    """Places to which the run may write and that could not be covered."""
     is_whole: bool = False
-    """Whether the whole tree is covered, not only the places where the run was expected to write."""
+    """Whether the whole tree is covered, not only the places to which the run was expected to write."""
 
     def as_json(self) -> dict[str, Any]:
-        """For `json.dumps`."""
+        """Return the fields for `json.dumps`."""
         return asdict(self)
 
 
 def enter(view: View) -> Outcome:
     """Move this process into its private view.
 
-    Raises OSError where the kernel allows no mount namespace; nothing is changed then.
+    Raises:
+        OSError: The kernel does not allow a mount namespace. Nothing has been changed.
     """
     return _Builder(view).build()
 
@@ -90,7 +92,7 @@ class _Builder:
         if os.environ.get(REFUSE) == "namespace":
             raise PermissionError(1, "Operation not permitted")
         is_privileged = _unshare()
-        syscalls.mount("none", "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)  # nothing of this reaches the system
+        syscalls.mount("none", "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)  # mounts do not propagate to the system
         self._options = "redirect_dir=on" if is_privileged else "userxattr"
         mounts = read_mounts()
         for path in (*self._view.keep, *sockets()):
@@ -103,7 +105,7 @@ class _Builder:
         return self._outcome
 
     def _cover_all(self, mounts: list[Mount]) -> bool:
-        """Every mount, below a new root; False if the root itself cannot be covered."""
+        """Cover all mounts, in a new root; return False if the root itself cannot be covered."""
         root = str(Path(self._view.folder) / "root")
         Path(root).mkdir()
         self._open("/")
@@ -131,7 +133,7 @@ class _Builder:
         return True
 
     def _cover_places(self, mounts: list[Mount]) -> None:
-        """The places that the user may write to, each where it is."""
+        """Cover each place to which the user may write, without a new root."""
         self._outcome.uppers.clear()
         places = writable_places([*self._view.near, *self._view.layers], mounts)
         inner = [mount.path for mount in mounts if any(is_below(mount.path, place) for place in places)]
@@ -159,7 +161,7 @@ class _Builder:
             self._outcome.real.append(place)
 
     def _overlay(self, place: str, target: str) -> None:
-        """Mount an overlay of `place` at `target`; on a file system that cannot take its upper folder, in memory."""
+        """Mount an overlay of `place` at `target`. If the file system cannot hold its upper folder, that is kept in memory."""
         if os.environ.get(REFUSE) == "overlay":
             raise OSError(22, "Invalid argument")
         try:
@@ -171,21 +173,21 @@ class _Builder:
 
     def _mount_overlay(self, place: str, target: str, folder: str) -> None:
         base = Path(folder) / f"place-{len(self._outcome.uppers)}"
-        names = [base / name for name in ("upper", "work")]
+        folders = [base / name for name in ("upper", "work")]
         handles: list[int] = []
         try:
-            for path in names:
+            for path in folders:
                 path.mkdir(parents=True)
                 handles.append(os.open(path, os.O_PATH))
-            names[0].chmod(Path(_HANDLE.format(self._handles[place])).stat().st_mode & 0o7777)
+            folders[0].chmod(Path(_HANDLE.format(self._handles[place])).stat().st_mode & 0o7777)
             lower = _HANDLE.format(self._handles[place])
             if folder == self._view.folder and not self._view.is_trial:
-                self._fill(place, names[0])
+                self._fill(place, folders[0])
             upper, work = (_HANDLE.format(handle) for handle in handles)
             options = f"lowerdir={lower},upperdir={upper},workdir={work},{self._options}"
             syscalls.mount("overlay", target, "overlay", 0, options)
             if folder == self._view.folder:
-                self._outcome.uppers[place] = str(names[0])
+                self._outcome.uppers[place] = str(folders[0])
             else:
                 self._outcome.uppers[place] = ""
         except OSError:
@@ -196,7 +198,10 @@ class _Builder:
                 os.close(handle)
 
     def _fill(self, place: str, upper: Path) -> None:
-        """What earlier runs left for this one. (It cannot be a lower layer: it lies inside another one.)"""
+        """Move the files that earlier runs left for this one into `upper`.
+
+        They cannot be an additional lower layer, because their folder is inside another layer.
+        """
         if place in self._view.layers:
             for path in list(Path(self._view.layers[place]).iterdir()):
                 path.rename(upper / path.name)
@@ -210,7 +215,7 @@ class _Builder:
         return self._memory
 
     def _copy(self, folder: str, target: str) -> None:
-        """A working copy of `folder`, mounted over it; what it leaves out is mounted into it."""
+        """Mount a working copy of `folder` over it, and mount the files that are not in the copy into the copy."""
         path = Path(self._view.folder) / f"copy-{len(self._outcome.copies)}"
         self._outcome.kind = COPIED
         if self._view.is_trial:
@@ -222,9 +227,9 @@ class _Builder:
             return
         left_out = [(name, self._open(f"{folder.rstrip('/')}/{name}")) for name in copy.left_out]
         for name, handle in left_out:
-            stand_in = path / name
+            mount_point = path / name
             source = Path(_HANDLE.format(handle))
-            stand_in.mkdir() if source.is_dir() else stand_in.touch()
+            mount_point.mkdir() if source.is_dir() else mount_point.touch()
         syscalls.mount(str(path), target, None, syscalls.MS_BIND)
         for name, handle in left_out:
             syscalls.mount(
@@ -244,17 +249,17 @@ class _Builder:
         syscalls.mount(_HANDLE.format(self._handles[path]), target, None, flags)
 
     def _open(self, path: str) -> int:
-        """A handle of what is at `path` now, before anything is mounted over it."""
+        """Open `path` before anything is mounted over it; return the file descriptor, or -1 if it cannot be opened."""
         if path not in self._handles:
             try:
                 self._handles[path] = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            except OSError:  # gone meanwhile, or in a folder that may not be searched
+            except OSError:  # removed in the meantime, or in a folder without search permission
                 return -1
         return self._handles[path]
 
 
 def _unshare() -> bool:
-    """Enter a new mount namespace; returns whether by the right to mount that the process has already."""
+    """Enter a new mount namespace; return whether this was possible without a user namespace."""
     try:
         syscalls.unshare(syscalls.CLONE_NEWNS)
         return True

@@ -1,8 +1,8 @@
-"""One run of the user's script that leaves no trace: what the parent does around it.
+"""Prepares and cleans up a run of the user's script without permanent effects; the parent's side.
 
-In: what is run, and which folders must survive.  Out: the command prefix and the variables to start it with; afterwards,
-sentences on what could not be protected. Leaving the block ends what is left of the run's processes and throws away what it
-wrote.
+In: what to run, and which folders to exclude.  Out: the command prefix and the environment variables to start it with; after the
+run, sentences on what could not be protected. At the end of the block, the remaining processes of the run are ended and the files
+it wrote are removed.
 """
 
 from __future__ import annotations
@@ -27,64 +27,65 @@ from advisor.sandbox.written import read_log
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _OUTCOME, _WRITTEN = "outcome.json", "written"
 _GRACE_S = 2.0
-"""Helpers of a script (a tracker's service, workers) may need a moment to see that it has ended."""
+"""Time for helper processes of a script (a tracker's service, workers) to end after it."""
 _MAX_NAMED = 5
 _seen: dict[str, None] = {}
-"""Folders outside the private view in which runs of this program were seen to write: covered from the next run on."""
+"""Folders outside the private view to which runs of this program have written; they are covered from the next run on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is run."""
+    """What to run."""
 
     script: Path | None
+    """None: a module."""
     args: tuple[str, ...] = ()
     keep: tuple[Path, ...] = ()
-    """Folders of ours that the run writes its results to."""
+    """Folders of the advisor to which the run writes its results."""
     is_in_place: bool = False
     """Let the run write to the real files."""
 
 
 class PrivateRun:
-    """How to start the run, and what is known of its view afterwards."""
+    """How to start a run, and facts about its view afterwards."""
 
     def __init__(
         self, command: tuple[str, ...], variables: dict[str, str], report: Path, keep: tuple[Path, ...]
     ) -> None:
         self.command = command
-        """To be put before the command."""
+        """Prefix of the command that starts the script."""
         self.variables = variables
-        """To be set over the environment."""
+        """Environment variables to add to the environment."""
         self._outcome, self._written, self._keep = report / _OUTCOME, report / _WRITTEN, keep
 
     def outcome(self) -> Outcome:
-        """How the run was protected; `in place` until it has been started."""
+        """Return how the run was protected; its kind is `in place` until the run has been started."""
         try:
             return Outcome(**json.loads(self._outcome.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return Outcome(IN_PLACE)
 
     def really_written(self) -> tuple[str, ...]:
-        """Paths that the run was seen to write and that were not protected."""
+        """Return the known paths to which the run wrote without protection."""
         outcome = self.outcome()
         if outcome.kind == IN_PLACE:
             return ()
-        own = [os.path.realpath(path) for path in (self._outcome.parents[1], *self._keep)]
+        own_folders = [os.path.realpath(path) for path in (self._outcome.parents[1], *self._keep)]
         return tuple(
             path
             for path in read_log(self._written)
-            if not any(is_below(path, folder) for folder in own)
+            if not any(is_below(path, folder) for folder in own_folders)
             and not self._is_covered(path, outcome)
             and os.path.lexists(path)
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What could not be protected, in sentences for people."""
+        """Return sentences for the user on what could not be protected."""
         return _sentences(self.outcome(), self.really_written())
 
     def _is_covered(self, path: str, outcome: Outcome) -> bool:
         if any(is_below(path, folder) for folder in SYSTEM):
-            return True  # devices and sockets; not what a run leaves behind
+            return True  # devices and sockets, not permanent files
         places = dict.fromkeys((*outcome.real, *outcome.large), False) | dict.fromkeys(
             (*outcome.uppers, *outcome.copies), True
         )
@@ -94,9 +95,13 @@ class PrivateRun:
 
 @contextmanager
 def private_run(target: Target) -> Iterator[PrivateRun]:
-    """A run of `target`; nothing is started here.
+    """Prepare a run and clean up after it. The caller starts the run inside the block.
 
-    Raises OSError where no temporary folder can be made.
+    Args:
+        target: What to run.
+
+    Raises:
+        OSError: No temporary folder can be created.
     """
     marker = marker_of_next_run()
     with temporary_folder("view") as folder:
@@ -140,7 +145,7 @@ def _view(target: Target, folder: Path, report: Path) -> dict[str, object]:
 
 
 def _projects(cwd: str, script: Path | None) -> tuple[str, ...]:
-    """The folders that are copied where no overlay can be had: the current one and the script's."""
+    """Return the folders that are copied if an overlay is not possible: the current one and the script's."""
     home = os.path.realpath(Path("~").expanduser())
     folders = [os.path.realpath(cwd)]
     if script is not None:
@@ -154,7 +159,7 @@ def _projects(cwd: str, script: Path | None) -> tuple[str, ...]:
 
 
 def _near(cwd: str, target: Target) -> list[str]:
-    """Folders that the run surely uses: see `mounts.writable_places`."""
+    """Return the folders that the run certainly uses; see `mounts.writable_places`."""
     words = [part for arg in target.args for part in (arg, arg.partition("=")[2]) if part.startswith(("/", "~"))]
     paths = [
         Path(cwd),
@@ -171,7 +176,7 @@ def _near(cwd: str, target: Target) -> list[str]:
 
 
 def _learn(run: PrivateRun) -> None:
-    """What the next runs of this program have of this one: data sets that it prepared, places where it wrote."""
+    """Keep what the next runs of this program need: datasets prepared by this run, and places to which it wrote."""
     outcome = run.outcome()
     if outcome.kind == OVERLAID:
         caches.keep_filled(outcome.uppers, os.environ)
@@ -185,25 +190,26 @@ def _sentences(outcome: Outcome, real: Sequence[str]) -> tuple[str, ...]:
     if outcome.kind == COPIED:
         used = f"used a copy of {copies}" if copies else "used the real files"
         sentences.append(
-            f"The kernel refused an overlay ({outcome.reason}), so each run {used} and its own TMPDIR; what it writes "
-            "elsewhere is real, except TensorFlow's checkpoints and summaries."
+            f"The kernel refused an overlay ({outcome.reason}), so each run {used} and its own TMPDIR; files that it writes "
+            "elsewhere are permanent, except TensorFlow's checkpoints and summaries."
             if outcome.real
             else f"The kernel refused an overlay of {copies} ({outcome.reason}), so each run used a copy of it."
         )
     elif outcome.kind == REDIRECTED:
         where = f"used a copy of {copies} and its own TMPDIR" if copies else "used its own TMPDIR"
         sentences.append(
-            f"This system refused a private view of the disk ({outcome.reason}), so each run {where}; what it writes elsewhere "
-            "is real, except TensorFlow's checkpoints and summaries."
+            f"This system refused a private view of the disk ({outcome.reason}), so each run {where}; files that it writes "
+            "elsewhere are permanent, except TensorFlow's checkpoints and summaries."
         )
     elif outcome.real:
         sentences.append(
-            f"The kernel refused an overlay of {_named(outcome.real)} ({outcome.reason}): what runs write there is real."
+            f"The kernel refused an overlay of {_named(outcome.real)} ({outcome.reason}), so files that runs write there are "
+            "permanent."
         )
     if outcome.large:
-        sentences.append(f"What runs write to {_named(outcome.large)} is real: it was too large to copy.")
+        sentences.append(f"Files that runs write to {_named(outcome.large)} are permanent: it was too large to copy.")
     if real:
-        sentences.append(f"Runs of the script really wrote {_named(real)}, which could not be protected.")
+        sentences.append(f"Runs of the script changed files that could not be protected: {_named(real)}.")
     return tuple(sentences)
 
 

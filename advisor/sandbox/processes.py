@@ -1,6 +1,6 @@
-"""Processes of a run, found by a variable in their environment, whoever their parent is by now.
+"""Finds and ends the processes of a run by an environment variable, independently of their parents.
 
-In: the variable's value.  Out: process ids; the processes end. Linux only: elsewhere nothing is found.
+In: the value of the variable.  Out: process ids. This works on Linux only; on other systems no processes are found.
 """
 
 from __future__ import annotations
@@ -12,33 +12,42 @@ import time
 from pathlib import Path
 
 MARKER = "TFDATA_ADVISOR_RUN"
-"""Environment of every process of a run: `<command>/<number of the run>`."""
+"""Environment variable of all processes of a run: `<command>/<number of the run>`."""
 
 
 def processes_of(marker: str) -> list[int]:
-    """Ids of living processes whose marker is, or begins with, this one."""
-    wanted = f"{MARKER}={marker}".encode()
-    found = []
+    """Return the ids of living processes with this marker.
+
+    Args:
+        marker: Marker of a run, or its first part, which selects all runs of a command.
+    """
+    variable = f"{MARKER}={marker}".encode()
+    pids = []
     with contextlib.suppress(OSError):
         for name in [path.name for path in Path("/proc").iterdir()]:
-            if name.isdigit() and int(name) != os.getpid() and _is_marked(name, wanted):
-                found.append(int(name))
-    return found
+            if name.isdigit() and int(name) != os.getpid() and _is_marked(name, variable):
+                pids.append(int(name))
+    return pids
 
 
 def end_processes(marker: str, grace_s: float) -> int:
-    """End what is left of a run: it has `grace_s` to end by itself, then SIGTERM and half a second, then SIGKILL.
+    """End the remaining processes of a run with SIGTERM and, half a second later, SIGKILL.
 
-    Returns the number of processes that had to be ended.
+    Args:
+        marker: As in `processes_of`.
+        grace_s: Time for the processes to end by themselves first.
+
+    Returns:
+        The number of processes that did not end by themselves.
     """
     left = _wait(marker, grace_s)
     count = len(left)
-    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
         if not left:
             break
         for pid in left:
             with contextlib.suppress(OSError):
-                os.kill(pid, number)
+                os.kill(pid, signal_number)
         left = _wait(marker, 0.5)
     return count
 
@@ -50,11 +59,12 @@ def _wait(marker: str, seconds: float) -> list[int]:
     return left
 
 
-def _is_marked(pid: str, wanted: bytes) -> bool:
+def _is_marked(pid: str, variable: bytes) -> bool:
     folder = Path("/proc") / pid
     try:
         if not any(
-            part == wanted or part.startswith(wanted + b"/") for part in (folder / "environ").read_bytes().split(b"\0")
+            part == variable or part.startswith(variable + b"/")
+            for part in (folder / "environ").read_bytes().split(b"\0")
         ):
             return False
         return b") Z " not in (folder / "stat").read_bytes()

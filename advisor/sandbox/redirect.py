@@ -1,10 +1,11 @@
-"""Redirection inside the script's process, where the kernel allows no private view of the disk.
+"""Redirects file access inside the script's process if the kernel does not allow a private view of the disk.
 
-In: the working copies that the launcher made.  Out: Python's file functions, SQLite, h5py and TensorFlow's file system,
-checkpoint and summary writers use the copy of a path that lies in a copied folder; TensorFlow's checkpoints and summaries
-elsewhere go to a folder that is thrown away. Relative paths need nothing: the run's working folder is the copy.
+In: the working copies made by the launcher.  Out: Python's file functions, SQLite, h5py and TensorFlow's file system,
+checkpoint and summary writers use the working copy for paths in a copied folder. TensorFlow's checkpoints and summaries elsewhere
+are written to a folder that is removed after the run. Relative paths need no redirection, because the run's current folder is
+the copy.
 
-What other native code writes to an absolute path is not redirected.
+Writes of other native code to absolute paths are not redirected.
 """
 
 from __future__ import annotations
@@ -31,17 +32,22 @@ _URI = "://"
 
 
 class Redirection:
-    """Where each path leads in this run."""
+    """The mapping from paths to redirected paths in a run."""
 
     def __init__(self, copies: dict[str, str], left_out: list[str], covered: list[str], elsewhere: str) -> None:
-        """`copies`: folder -> its copy; `left_out`: what is not in them; `covered`: folders whose files are thrown away in any
-        case; `elsewhere`: for checkpoints outside all of these.
+        """Create a mapping.
+
+        Args:
+            copies: Folder -> its working copy.
+            left_out: Paths in these folders that are not in the copies.
+            covered: Folders whose files are removed after the run anyway.
+            elsewhere: Folder for checkpoints and summaries outside of all these.
         """
         self._copies, self._left_out = copies, tuple(left_out)
         self._covered, self._elsewhere = tuple(covered), elsewhere
 
     def path(self, path: Any) -> Any:  # noqa: ANN401
-        """The path to use for `path`: another one only if it is absolute and lies in a copied folder."""
+        """Return the redirected path if `path` is absolute and in a copied folder; otherwise `path` itself."""
         text = _text(path)
         if text is None or not text.startswith("/"):
             return path
@@ -53,18 +59,18 @@ class Redirection:
         return path
 
     def written_path(self, path: Any) -> Any:  # noqa: ANN401
-        """The same for what TensorFlow writes: outside the copies below the folder that is thrown away."""
+        """Return the path to use for files that TensorFlow writes. Outside the copies it is in the folder `elsewhere`."""
         moved = self.path(path)
         text = _text(moved)
         is_local = text is not None and text.startswith("/") and _URI not in text
         if not is_local or text is None or moved is not path or self._is_ours(text):
             return moved
         target = self._elsewhere + text
-        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120  # this runs under the hooks
+        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120  # the hooks are active here
         return target.encode() if isinstance(path, bytes) else target
 
     def read_path(self, path: Any) -> Any:  # noqa: ANN401
-        """The same for what TensorFlow reads back: the redirected checkpoint, if this run wrote one."""
+        """Return the path to use for files that TensorFlow reads: the redirected checkpoint, if this run wrote one."""
         moved = self.path(path)
         text = _text(moved)
         if text is not None and text.startswith("/") and moved is path:
@@ -79,7 +85,7 @@ class Redirection:
 
 
 def redirect_if_told() -> Redirection | None:
-    """Install the hooks in Python's own modules, if the launcher asked for it."""
+    """Install the hooks in Python's modules if the launcher requested a redirection; return it."""
     text = os.environ.pop(REDIRECT, None)
     if text is None:
         return None
@@ -89,7 +95,7 @@ def redirect_if_told() -> Redirection | None:
 
 
 def install_in_tensorflow(redirection: Redirection) -> None:
-    """Install the hooks in TensorFlow; what a version lacks is left out."""
+    """Install the hooks in TensorFlow. Functions that this version does not have are skipped."""
     for name, hook in (
         ("tensorflow.python.lib.io._pywrap_file_io", _hook_file_system),
         ("tensorflow.python.ops.gen_summary_ops", _hook_summaries),
@@ -102,7 +108,7 @@ def install_in_tensorflow(redirection: Redirection) -> None:
 
 
 def install_in_h5py(module: ModuleType, redirection: Redirection) -> None:
-    """h5py opens files in native code."""
+    """Install the hook in h5py, which opens files in native code."""
     module.File.__init__ = _wrapped(module.File.__init__, redirection.path, (1,), ("name",))
 
 
@@ -127,7 +133,7 @@ def _install_in_python(redirection: Redirection) -> None:
 
 
 def _renewed(functions: set[Any]) -> set[Any]:
-    """`os.supports_*` name functions; the wrapped ones can what the original ones can."""
+    """Add the wrapped functions to a set of `os.supports_*`: they support the same features as the original ones."""
     wrapped = {getattr(os, function.__name__, function) for function in functions}
     return functions | wrapped
 
@@ -158,7 +164,7 @@ def _hook_checkpoints(module: ModuleType, redirection: Redirection) -> None:
 
 
 def _of_tensor(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same for paths that come as an eager string tensor."""
+    """Extend `change` to paths in eager string tensors."""
 
     def changed(path: Any) -> Any:  # noqa: ANN401
         if hasattr(path, "numpy") and getattr(path, "shape", None) == ():
@@ -169,7 +175,14 @@ def _of_tensor(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _wrapped(original: Any, change: Callable[[Any], Any], places: tuple[int, ...], names: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """`original` with its path arguments changed: those at `places`, and those with these names."""
+    """Wrap a function so that `change` is applied to its path arguments.
+
+    Args:
+        original: The function.
+        change: Returns the path to use for a path.
+        places: Positions of the path arguments.
+        names: Names of the path arguments.
+    """
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -186,7 +199,7 @@ def _wrapped(original: Any, change: Callable[[Any], Any], places: tuple[int, ...
 
 
 def _text(path: Any) -> str | None:  # noqa: ANN401
-    """The path as text; None for what is no path (a file descriptor)."""
+    """Return the path as text; None for other objects, such as file descriptors."""
     if isinstance(path, str):
         return path
     if isinstance(path, bytes):

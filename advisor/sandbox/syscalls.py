@@ -1,6 +1,6 @@
-"""The Linux system calls that Python 3.11 lacks: `unshare`, `mount`, `umount2`, `pivot_root`, `prctl`.
+"""Linux system calls that Python 3.11 does not have: `unshare`, `mount`, `umount2`, `pivot_root`, `prctl`.
 
-Every function raises OSError where the kernel refuses, and on other systems.
+All functions raise OSError if the kernel refuses the call, and on other systems.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MS_RDONLY, MS_BIND, MS_REC, MS_SLAVE = 1, 0x1000, 0x4000, 1 << 19
 MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "ppc64le": 203, "riscv64": 41, "s390x": 217}
-"""System call numbers: glibc has no wrapper."""
+"""System call numbers by machine, because glibc has no wrapper."""
 
 
 def unshare(flags: int) -> None:
@@ -27,13 +27,21 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    """Mount `source` at `target`; `kind` is the file system's type, None for a bind mount."""
+    """Mount a file system.
+
+    Args:
+        source: Device or, for a bind mount, path.
+        target: Mount point.
+        kind: Type of the file system; None for a bind mount.
+        flags: `MS_...` flags.
+        options: Options of the file system.
+    """
     words = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
     _call("mount", words[0], words[1], words[2], ctypes.c_ulong(flags), words[3])
 
 
 def unmount(target: str) -> None:
-    """Detach the mount at `target` from the tree; it ends with its last user."""
+    """Detach the mount at `target` from the tree. It is unmounted when it is no longer in use."""
     _call("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
 
 
@@ -49,7 +57,10 @@ def pivot_root(new_root: str) -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """SIGKILL for this process when the thread that started it ends; ends it now if `parent` is gone already."""
+    """Make the kernel send SIGKILL to this process when the thread that started it ends.
+
+    If the process `parent` has already ended, this process ends immediately.
+    """
     if sys.platform == "linux":
         _call("prctl", ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:

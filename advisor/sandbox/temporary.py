@@ -1,7 +1,8 @@
-"""Temporary folders that never outlive their use: removed at the end, or by the next start where a process was killed.
+"""Temporary folders that are removed after use or, if their process was killed, at the next start of the advisor.
 
-Each folder `advisor-<purpose>-<random>` has a lock file `.advisor-<purpose>-<random>.lock` beside it, made first and held with
-`flock` while the folder is in use. The kernel drops the lock when the process dies, also across containers that share a folder.
+Each folder `advisor-<purpose>-<random>` has a lock file `.advisor-<purpose>-<random>.lock` next to it, which is created first and
+locked with `flock` while the folder is in use. The kernel releases the lock when the process dies, even across containers that
+share the folder.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from typing import TextIO
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: nothing is taken for stale
+except ImportError:  # not a POSIX system: no folder counts as stale
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "advisor-"
 _cleaned_by = 0
-"""The process that has looked for stale folders."""
+"""Id of the process that has removed stale folders."""
 _LOCK_SUFFIX = ".lock"
 
 
 @contextlib.contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
-    """A new empty folder for this process; gone after the block.
+    """Create an empty folder and remove it at the end of the block.
 
     Args:
         purpose: One word that becomes part of the folder's name.
@@ -43,18 +44,24 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
 
 
 def remove_on_death(folder: Path, doomed: Path) -> None:
-    """Have `doomed`, a run folder, removed with `folder` if this process is killed before the run is recorded.
+    """Register a run folder for removal if this process is killed before the run is recorded.
 
-    `doomed` is spared if it holds a recording by then: the run can be analysed.
+    Args:
+        folder: A folder made by `temporary_folder`.
+        doomed: The run folder. It is removed with `folder`, unless it contains a recording, which can be analyzed.
     """
     with _lock_of(folder).open("a", encoding="utf-8") as file:
         file.write(f"{doomed.absolute()}\0")
 
 
 def remove_stale_folders(parent: Path | None = None) -> int:
-    """Remove what processes of this user that are dead left in `parent` (None: the system's folder for temporary files).
+    """Remove the temporary folders of dead processes of this user. Never raises.
 
-    Returns the number of folders removed. Never raises: what cannot be removed is left to the next start.
+    Args:
+        parent: Where to look for them; None: the system's folder for temporary files.
+
+    Returns:
+        The number of removed folders. Folders that cannot be removed are left to the next start.
     """
     if fcntl is None:
         return 0
@@ -69,7 +76,7 @@ def remove_stale_folders(parent: Path | None = None) -> int:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder of ours with all it holds, whatever its permissions; never follows a link or enters another file system.
+    """Remove a folder and its content regardless of permissions, without following links or entering other file systems.
 
     Never raises.
     """
@@ -90,14 +97,14 @@ def _make(purpose: str) -> tuple[Path, TextIO]:
             lock = os.fdopen(handle, "w")
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if _is_linked(lock, _lock_of(folder)):  # a start that cleans up may have taken it between the two calls
+            if _is_linked(lock, _lock_of(folder)):  # another process may have removed it as stale between the two calls
                 folder.mkdir(mode=0o700)
                 return folder, lock
             lock.close()
 
 
 def _remove_if_stale(lock_path: Path) -> bool:
-    """Remove the folder of this lock file if no process holds it."""
+    """Remove the folder of a lock file if no process holds the lock; return whether a folder was removed."""
     handle = os.open(lock_path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "r+", encoding="utf-8", errors="surrogateescape") as lock:
         status = os.fstat(lock.fileno())
@@ -143,7 +150,7 @@ def _remove(path: Path, device: int) -> None:
         path.unlink()
         return
     if status.st_mode & 0o700 != 0o700:
-        path.chmod(0o700)  # overlayfs leaves a folder that its owner may not open
+        path.chmod(0o700)  # overlayfs leaves a folder without permissions
     for entry in list(path.iterdir()):
         with contextlib.suppress(OSError):
             _remove(entry, device)

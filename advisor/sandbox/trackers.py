@@ -1,6 +1,6 @@
-"""Experiment trackers in trial runs: their documented offline modes, so that no run appears on a server.
+"""Turns on the documented offline modes of experiment trackers, so that trial runs do not appear on a server.
 
-In: the environment of the user.  Out: the variables that are set over it. A tracker that is switched off stays off.
+In: the environment of the user.  Out: environment variables to add to it. A tracker that the user has disabled stays disabled.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _OFFLINE = (
     ("SWANLAB_MODE", "offline", ("offline", "disabled", "local")),
     ("COMET_START_ONLINE", "0", ("0", "false", "False")),
 )
-"""Variable, its value for offline, and the values of the user's own that already keep a run off the server."""
+"""(variable, value for the offline mode, values with which runs do not appear on a server either)."""
 _FOLDERS = (("WANDB_DIR", "wandb"), ("COMET_OFFLINE_DIRECTORY", "comet"), ("NEPTUNE_DATA_DIRECTORY", "neptune"))
 
 TRACKER_FOLDERS = tuple(name for _, name in _FOLDERS)
 
 
 def offline_variables(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """What to set so that trackers write below `folder` and send nothing.
+    """Return the environment variables with which trackers write to `folder` and send nothing.
 
     Args:
         environment: The user's environment.
-        folder: Where the trackers may write; it need not exist.
+        folder: Folder to which the trackers may write; it does not have to exist.
     """
     changed = {name: value for name, value, quiet in _OFFLINE if environment.get(name) not in quiet}
     changed |= {name: str(folder / part) for name, part in _FOLDERS}

@@ -1,6 +1,6 @@
-"""A copy of a folder to run in, where the kernel refuses an overlay: bounded in size, without what no script writes to.
+"""Copies a folder for a run if the kernel refuses an overlay. The copy is limited in size and leaves out folders of tools.
 
-In: a folder.  Out: its copy, and the folders below it that were left out because they are large.
+In: a folder.  Out: its copy, and the files and folders that are not in the copy.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 MAX_BYTES = 1 << 30
 MAX_FILES = 20_000
-"""A copy is made for each run. So much takes seconds."""
+"""Maximum size of a copy. One is made for each run; a copy of this size takes seconds."""
 _MAX_COUNTED = 5
-"""Times `MAX_FILES`: a folder with more is not even measured to its end."""
+"""Counting the files of a folder stops at this multiple of `MAX_FILES`, and the folder is not copied."""
 _TOOLS = frozenset(
     {"node_modules", "__pycache__", ".git", ".hg", ".tox", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 )
@@ -24,21 +24,28 @@ _TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WorkingCopy:
-    """What was copied."""
+    """A copy of a folder."""
 
     path: Path
     left_out: tuple[str, ...]
-    """Large folders and files, and those of tools: relative paths. A run uses the real ones."""
+    """Relative paths of files and folders that are not in the copy because they are large or belong to tools."""
     large: tuple[str, ...]
-    """Those of them that a script might write to."""
+    """Those of `left_out` to which a script might write."""
 
 
 def copy_folder(folder: Path, target: Path, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> WorkingCopy:
-    """Copy `folder` to `target`, times and permissions included.
+    """Copy a folder, including modification times and permissions.
 
-    While it is larger than the limits, its largest folders and files (direct children) are left out.
+    If it exceeds the limits, its largest files and folders (direct children) are left out until it does not.
 
-    Raises OSError if something cannot be copied.
+    Args:
+        folder: The folder to copy.
+        target: The copy, which must not exist.
+        max_bytes: Maximum size of the copy.
+        max_files: Maximum number of files in the copy.
+
+    Raises:
+        OSError: The folder has far too many files, or something cannot be copied.
     """
     sizes: dict[str, tuple[int, int]] = {}
     tools: list[str] = []
@@ -69,7 +76,7 @@ def _is_of_tools(entry: os.DirEntry[str]) -> bool:
 
 
 def _size(path: Path, max_files: int) -> tuple[int, int]:
-    """Bytes and number of files; counting stops where there are too many."""
+    """Return (bytes, number of files) of a file or folder; counting stops when there are too many."""
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode):
         return (status.st_size if stat.S_ISREG(status.st_mode) else 0), 1

@@ -1,8 +1,9 @@
-"""What a run was seen to write, for runs whose view of the disk is not wholly private.
+"""Logs the files that a run writes, for runs without a complete private view of the disk.
 
-In: the environment that the launcher set.  Out: paths, one after the other as they are seen, in the file that it names.
+In: an environment variable set by the launcher with the path of the log.  Out: the paths of the files, in the log.
 
-Python's audit hooks see what Python code does; files that native code keeps open are seen at the end of the run.
+File operations of Python code are recorded by an audit hook. Of native code, only files that are still open at the end of the run
+are recorded.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _PATHS = {
     "os.mkdir": (0,), "os.remove": (0,), "os.rmdir": (0,), "os.rename": (0, 1), "os.link": (1,), "os.symlink": (1,),
     "os.truncate": (0,), "os.chmod": (0,), "os.utime": (0,), "shutil.copyfile": (1,), "sqlite3.connect": (0,),
 }  # fmt: skip
-"""Audit events that change files, and which of their arguments name them."""
+"""Audit events for changes of files, and the positions of the arguments with their paths."""
 _SYSTEM = ("/dev/", "/proc/", "/sys/")
 
 
 class WriteLog:
-    """Sees what this process changes on the disk, from its making on."""
+    """Logs the changes that this process makes to files, from the creation of this object on."""
 
     def __init__(self, path: Path) -> None:
         self._paths: set[str] = set()
@@ -34,7 +35,7 @@ class WriteLog:
         sys.addaudithook(self._see)
 
     def note_open_files(self) -> None:
-        """Add the files that are open for writing now, whoever opened them."""
+        """Add all files that are currently open for writing, including those opened by native code."""
         with contextlib.suppress(OSError):
             for name in [link.name for link in Path("/proc/self/fd").iterdir()]:
                 with contextlib.suppress(OSError, ValueError, IndexError):
@@ -70,7 +71,7 @@ class WriteLog:
 
 
 def watch_writes() -> WriteLog | None:
-    """Start to look, if the launcher asked for it."""
+    """Start to log if the launcher requested it; return the log."""
     path = os.environ.pop(WRITTEN, None)
     if path is None:
         return None
@@ -81,7 +82,7 @@ def watch_writes() -> WriteLog | None:
 
 
 def read_log(path: Path) -> tuple[str, ...]:
-    """The paths in a log."""
+    """Return the paths in a log; none if it does not exist."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -55,7 +55,9 @@ def test_a_full_disk_under_the_run_folder_is_one_sentence(disk, tmp_path, capfd,
     assert "Traceback" not in captured.err
     (line,) = captured.err.splitlines()
     assert line.startswith("error: ")
-    assert str(disk / "run") in line and "No space left on device; make room or choose another folder" in line
+    assert (
+        str(disk / "run") in line and "No space left on device; free some disk space or choose another folder" in line
+    )
     assert not (disk / "run").exists()
 
 

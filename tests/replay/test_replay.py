@@ -127,7 +127,7 @@ def test_a_dataset_that_a_function_only_holds_cannot_be_replayed_and_is_named(re
     outside = tf.data.Dataset.range(2).map(lambda x: x + 7)
     call = recorded.call("map")
     dataset = tf.data.Dataset.range(2).flat_map(lambda i: outside)
-    with pytest.raises(CannotReplay, match=r"map at line \d+ cannot be replayed: the dataset does not come from"):
+    with pytest.raises(CannotReplay, match=r"map at line \d+ cannot be replayed: it is not upstream of the dataset"):
         recorded.replay(dataset, InsertAfter(call.id, "cache"))
 
 
@@ -135,15 +135,15 @@ def test_a_dataset_that_a_function_only_holds_cannot_be_replayed_and_is_named(re
     ("edit", "reason"),
     [
         (lambda call: SetArgument(call, "colour", 1), "it takes no argument colour"),
-        (lambda call: InsertAfter(call, "polish"), "datasets have no such method"),
+        (lambda call: InsertAfter(call, "polish"), "datasets do not have this method"),
         (lambda call: InsertAfter(call, "batch", (("", -3),)), "batch"),
         (
             lambda call: InsertAfter(call, "prefetch", (("", Code("tf.data.FASTER")),)),
-            "it is no name that TensorFlow has",
+            "TensorFlow does not have this name",
         ),
         (lambda call: SetOption(call, "autotune.enabled", None), "it sets no options"),
-        (lambda call: InsertAfter("tfadv_999", "cache"), "does not come from this call"),
-        (lambda call: MoveAfter(call, call), "behind itself"),
+        (lambda call: InsertAfter("tfadv_999", "cache"), "it is not upstream of the dataset"),
+        (lambda call: MoveAfter(call, call), "after itself"),
     ],
 )
 def test_what_cannot_be_done_is_said(recorded: Recorded, edit: Callable[[str], Any], reason: str) -> None:

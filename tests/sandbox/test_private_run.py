@@ -113,7 +113,7 @@ def test_what_could_not_be_protected_is_named(
     folder = project(f"open({str(elsewhere)!r}, 'w').write('x'); open('inside.txt', 'w').write('x')")
     monkeypatch.setenv(REFUSE, refused)
     warnings = run(folder).warnings
-    assert warnings[-1] == f"Runs of the script really wrote {elsewhere}, which could not be protected."
+    assert warnings[-1] == f"Runs of the script changed files that could not be protected: {elsewhere}."
     assert not (folder / "inside.txt").exists()
 
 
@@ -184,7 +184,7 @@ def test_a_failure_that_the_view_may_have_caused_names_the_way_out(
     project: Callable[[str], Path], temporary: Path, home: Path
 ) -> None:
     folder = project("open('/not/there')")
-    with pytest.raises(ScriptFailed, match=r"\[Errno 2\].* --in-place runs it on the real files"):
+    with pytest.raises(ScriptFailed, match=r"\[Errno 2\].* run it on the real files with --in-place"):
         run(folder)
     with pytest.raises(ScriptFailed) as raised:
         run(folder, in_place=True)

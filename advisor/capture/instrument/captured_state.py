@@ -1,10 +1,10 @@
-"""Which variables, tables, datasets and Python objects a traced function reads from outside.
+"""Finds the variables, tables, datasets and Python objects outside a traced function that the function reads.
 
 In: the graph that TensorFlow traced of a function, and the function.  Out: `Captured`: each captured resource with the object
-that owns it and the name by which the script knows it.
+that owns it and its name in the script.
 
-A captured resource is a handle that says nothing about what it stands for: a look-up is the same op for a static and for a
-mutable table. So the Python object that owns the handle is looked for, and one that is not found is unknown.
+A captured resource is only a handle: a lookup is the same op for a static and for a mutable table, for example. Therefore the
+Python object that owns the handle determines the kind of the resource. If it cannot be found, the kind is unknown.
 """
 
 from __future__ import annotations
@@ -36,39 +36,45 @@ _MAX_NAMES = 500
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One resource or dataset that a function captures."""
+    """A resource or dataset that a function captures."""
 
     kind: str
     name: str
     owner: Any
-    """The Python object behind the handle; None: not found."""
+    """The Python object that owns the handle; None: not found."""
 
     @property
     def op_type(self) -> str:
-        """The type of the op that makes such a resource; `resource` where it is unknown."""
+        """Type of the op that makes such a resource; `resource` if the kind is unknown."""
         return _OP_TYPES.get(self.kind, "resource")
 
 
 def captured_by(graph: Any, function: object) -> list[Captured]:  # noqa: ANN401
-    """Every resource and dataset that the traced `graph` of `function` reads from outside, in order."""
+    """Return the resources and datasets that a function captures, in order.
+
+    Args:
+        graph: The `FuncGraph` traced from the function.
+        function: The Python function.
+    """
     handles = [
         _outermost(outside) for outside, _ in graph.captures if outside.dtype.name in ("resource", "variant")
     ]  # other captured tensors are constants
-    found = [_identified(handle, function) for handle in handles]
+    captured = [_identified(handle, function) for handle in handles]
     if getattr(graph, "deferred_external_captures", None):
-        found.append(Captured(state.UNKNOWN, "a value that is captured when the function is called", None))
-    return found
+        captured.append(Captured(state.UNKNOWN, "a value that is captured when the function is called", None))
+    return captured
 
 
 def named_objects(function: object) -> Iterator[tuple[str, Any]]:
-    """(name in the function's code, object) of everything that the function can reach: closure, globals, defaults, `self`, and
-    one level of attributes of those.
+    """Yield (name in the function's code, object) for the objects that the function can reach.
+
+    These are its closure, globals, defaults and `self`, the attributes of `self`, and the same for functions among them.
     """
     seen: set[int] = set()
-    waiting: list[object] = [function]
+    pending: list[object] = [function]
     count = 0
-    while waiting:
-        current = waiting.pop(0)
+    while pending:
+        current = pending.pop(0)
         if id(current) in seen or len(seen) > 50:
             continue
         seen.add(id(current))
@@ -78,27 +84,27 @@ def named_objects(function: object) -> Iterator[tuple[str, Any]]:
                 return
             yield name, value
             if _is_plain_function(value):
-                waiting.append(value)
+                pending.append(value)
 
 
 def constant_texts(graph: Any) -> list[str]:  # noqa: ANN401
-    """String constants of the graph, functions inside included: among them are names of files that it reads."""
+    """Return the string constants of a graph and its nested functions, which include the names of files that it reads."""
     from tensorflow.python.framework import tensor_util
 
     definition = graph.as_graph_def()
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for nodes in (definition.node, *(body.node_def for body in definition.library.function)):
         for node in nodes:
             proto = node.attr["value"].tensor if node.op == "Const" else None
             if proto is None or proto.dtype != 7 or not 0 < proto.ByteSize() <= _MAX_CONSTANT_BYTES:  # 7: DT_STRING
                 continue
             for text in tensor_util.MakeNdarray(proto).reshape(-1):
-                found[text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)] = None
-    return list(found)
+                texts[text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)] = None
+    return list(texts)
 
 
 def _outermost(tensor: Any) -> Any:  # noqa: ANN401
-    """The tensor that a placeholder of an enclosing `tf.function` stands for."""
+    """Return the tensor outside all enclosing `tf.function`s that a placeholder stands for."""
     for _ in range(10):
         graph = None if hasattr(tensor, "numpy") else getattr(tensor, "graph", None)
         outer = next((o for o, inner in getattr(graph, "captures", ()) if inner is tensor), None)
@@ -112,7 +118,7 @@ def _identified(handle: Any, function: object) -> Captured:  # noqa: ANN401
     kind, owner = _owner_of(handle)
     if owner is None and not hasattr(
         handle, "numpy"
-    ):  # TensorFlow 1 graphs: the op that makes the handle says what it is
+    ):  # TensorFlow 1 graphs: the kind follows from the op that makes the handle
         op_type = getattr(getattr(handle, "op", None), "type", "")
         if op_type in _STATIC_OPS:
             kind = state.STATIC_TABLE
@@ -122,7 +128,7 @@ def _identified(handle: Any, function: object) -> Captured:  # noqa: ANN401
 
 
 def _owner_of(handle: Any) -> tuple[str, Any]:  # noqa: ANN401
-    """(kind, object) of the object that owns the handle, by what the garbage collector knows of references to it."""
+    """Return (kind, object) of the object that owns the handle, found among the handle's referrers."""
     for referrer in gc.get_referrers(handle):
         if isinstance(referrer, dict):
             owners = [owner for owner in gc.get_referrers(referrer) if getattr(owner, "__dict__", None) is referrer]
@@ -136,23 +142,25 @@ def _owner_of(handle: Any) -> tuple[str, Any]:  # noqa: ANN401
 
 
 def _kind_of(owner: Any, handle: Any) -> str | None:  # noqa: ANN401
-    """What the owner is; None if the handle is not its own."""
+    """Return the kind of the owner; None if it does not own the handle."""
     cls = type(owner)
     try:
         names = {base.__name__ for base in cls.__mro__ if base.__module__.startswith("tensorflow.")}
     except AttributeError:
         return None
     if cls.__name__ == "_UnreadVariable":
-        return None  # what an assignment returns: it shares the handle and soon goes away
+        return None  # temporary result of an assignment, which shares the handle of the variable
     if "BaseResourceVariable" in names:
         return state.VARIABLE if owner.handle is handle else None
     if "LookupInterface" in names or "InitializableLookupTableBase" in names:
         if getattr(owner, "resource_handle", None) is not handle:
             return None
-        is_own = cls.__module__.startswith("tensorflow.")  # a class of the script may do anything
-        if is_own and cls.__name__ in _STATIC_TABLES:
+        is_tensorflow = cls.__module__.startswith(
+            "tensorflow."
+        )  # the behaviour of the script's own subclasses is unknown
+        if is_tensorflow and cls.__name__ in _STATIC_TABLES:
             return state.STATIC_TABLE
-        return state.MUTABLE_TABLE if is_own and cls.__name__ in _MUTABLE_TABLES else state.UNKNOWN
+        return state.MUTABLE_TABLE if is_tensorflow and cls.__name__ in _MUTABLE_TABLES else state.UNKNOWN
     if "QueueBase" in names:
         return state.QUEUE
     if "OwnedIterator" in names:
@@ -177,7 +185,7 @@ def _name_of(owner: Any, kind: str, function: object) -> str:  # noqa: ANN401
 
 
 def _references(current: object) -> Iterator[tuple[str, Any]]:
-    """(name, value) of what one callable refers to."""
+    """Yield (name, value) of the objects that a callable refers to."""
     while hasattr(current, "func"):  # functools.partial
         yield from (("an argument", value) for value in getattr(current, "args", ()))
         yield from dict(getattr(current, "keywords", {})).items()
@@ -209,12 +217,12 @@ def _references(current: object) -> Iterator[tuple[str, Any]]:
 
 
 def _global_names(code: types.CodeType) -> list[str]:
-    """Names that the code and the functions defined in it look up."""
-    found = dict.fromkeys(code.co_names)
+    """Return the names that the code and the functions defined in it look up."""
+    names = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= dict.fromkeys(_global_names(constant))
-    return list(found)
+            names |= dict.fromkeys(_global_names(constant))
+    return list(names)
 
 
 def _attributes(value: object) -> list[tuple[str, Any]]:

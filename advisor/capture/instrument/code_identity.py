@@ -1,7 +1,7 @@
-"""What a call was given, described so that two runs of the same text give the same description.
+"""Describes the arguments of a call so that two runs of the same script give the same description.
 
-In: the arguments of a recorded call, and the dataset that it made.  Out: strings. Line numbers, file names, memory
-addresses and TensorFlow's counters do not show in them.
+In: the arguments of a recorded call, and the dataset that it made.  Out: strings, which do not depend on line numbers, file
+names, memory addresses and TensorFlow's counters.
 """
 
 from __future__ import annotations
@@ -20,44 +20,54 @@ from typing import Any
 _DIGEST_BYTES = 8
 _DEPTH = 4
 _ITEMS = {4: 1000, 3: 50, 2: 10, 1: 5, 0: 5}
-"""Remaining depth -> items of a list that are described one by one; all are counted."""
+"""Remaining depth -> maximum number of items of a list that are described individually. The length is always included."""
 _LARGEST_BYTES = 1 << 20
-"""Of larger arrays only about this many leading bytes are digested."""
+"""Only about this many leading bytes of an array are included in the digest."""
 _FLAGS = 0xFFFF
-"""Of a code object's flags those that say what kind of function it is; above are those of `from __future__ import`."""
+"""Mask for the flags of a code object that describe the kind of function; higher bits are those of `from __future__ import`."""
 _UNSTABLE_ATTRIBUTES = frozenset(
     {"seed", "seed2", "shared_name", "container", "token", "metadata", "config_proto", "config", "executor_type"}
 )
-"""Attributes of graph nodes that differ between two traces of the same function, or that a call's place in a script decides."""
+"""Attributes of graph nodes that differ between two traces of the same function or depend on the position of the call."""
 
 
 def argument_identities(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """(parameter -> value, parameters whose value is not the default). Datasets are named by `CallIdentity.inputs`."""
+    """Describe the arguments of a call, except its input dataset and its name.
+
+    Returns:
+        (parameter -> description of its value, names of the parameters whose value is not the default). Datasets are
+        described as `<dataset>`; `CallIdentity.inputs` identifies them.
+    """
     signature = inspect.signature(function)
     binding = signature.bind(*args, **kwargs)
     binding.apply_defaults()
-    found: dict[str, str] = {}
-    given = []
+    identities: dict[str, str] = {}
+    non_default = []
     for name, value in binding.arguments.items():
         if name in ("self", "name", "input_dataset"):
             continue
         kind = signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
             others = {key: identity_of(item) for key, item in value.items() if key != "name"}
-            found |= others
-            given += list(others)
+            identities |= others
+            non_default += list(others)
             continue
-        found[name] = identity_of(value)
+        identities[name] = identity_of(value)
         default = signature.parameters[name].default
-        if found[name] != identity_of(None if default is inspect.Parameter.empty else default):
-            given.append(name)
-    return found, tuple(given)
+        if identities[name] != identity_of(None if default is inspect.Parameter.empty else default):
+            non_default.append(name)
+    return identities, tuple(non_default)
 
 
 def identity_of(value: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
-    """The description of any value."""
+    """Return the description of any value.
+
+    Args:
+        value: The value.
+        depth: Number of levels of containers that are described, 0 to 4; deeper values are described by their type.
+    """
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
@@ -91,7 +101,7 @@ def _item(value: Any, depth: int) -> str:  # noqa: ANN401
 
 
 def _array_identity(value: Any) -> str:  # noqa: ANN401
-    """Scalars as Python writes them, so that `8` and `tf.constant(8)` are one value; arrays by digest."""
+    """Describe scalars by their Python `repr`, so that `8` and `tf.constant(8)` are equal, and arrays by a digest."""
     import numpy as np
 
     dtype = getattr(value.dtype, "name", str(value.dtype))
@@ -101,7 +111,7 @@ def _array_identity(value: Any) -> str:  # noqa: ANN401
         return f"<{dtype} {value.shape}>"
     try:
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
-    except Exception:  # a resource, a symbolic tensor: it has no value
+    except Exception:  # resources and symbolic tensors have no value
         return f"<{dtype} {value.shape}>"
     if array.shape == () and array.dtype != object:
         return _short(repr(array.item()))
@@ -114,7 +124,12 @@ def _array_identity(value: Any) -> str:  # noqa: ANN401
 
 
 def function_identity(function: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
-    """A function by its code and the values that it reads from outside: `<function augment 1a2b...>`."""
+    """Describe a function by its code and the outside values it reads, e.g. `<function augment 1a2b...>`.
+
+    Args:
+        function: A function, method, partial or callable object.
+        depth: As in `identity_of`.
+    """
     if isinstance(function, functools.partial):
         given = [identity_of(item, depth - 1) for item in (*function.args, *function.keywords.items())] if depth else []
         return f"<partial {function_identity(function.func, depth)} {', '.join(given)}>"
@@ -133,8 +148,8 @@ def function_identity(function: Any, depth: int = _DEPTH) -> str:  # noqa: ANN40
 
 @functools.lru_cache(maxsize=4096)
 def code_identity(code: CodeType) -> str:
-    """Digest of a code object without its file and line numbers; nested code included."""
-    is_class = "__firstlineno__" in code.co_names  # Python 3.13 stores a class' line in its body
+    """Return a digest of a code object and its nested code, without file names and line numbers."""
+    is_class = "__firstlineno__" in code.co_names  # Python 3.13 stores the line number of a class in its body
     constants = [
         code_identity(value) if isinstance(value, CodeType) else _constant(value)
         for value in code.co_consts
@@ -147,7 +162,7 @@ def code_identity(code: CodeType) -> str:
 
 
 def _constant(value: Any) -> str:  # noqa: ANN401
-    """Sets have no order that two processes share."""
+    """Describe a constant of a code object. Items of sets are sorted, because their order differs between processes."""
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(map(repr, value)))}}}"
     if isinstance(value, tuple):
@@ -156,23 +171,23 @@ def _constant(value: Any) -> str:  # noqa: ANN401
 
 
 def _outside_values(function: FunctionType, depth: int) -> str:
-    """Defaults, closure, and the globals that the function names: what they are when the call is made, as tracing reads them."""
-    found = [
+    """Describe the current values of the function's defaults, closure and globals, which tracing reads too."""
+    values = [
         identity_of(value, depth) for value in (function.__defaults__, function.__kwdefaults__) if value is not None
     ]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         try:
-            found.append(f"{name}={_outside_value(cell.cell_contents, function.__code__, depth)}")
+            values.append(f"{name}={_outside_value(cell.cell_contents, function.__code__, depth)}")
         except ValueError:  # not bound yet
-            found.append(f"{name}=?")
+            values.append(f"{name}=?")
     for name in sorted(_names_of(function.__code__, ("LOAD_GLOBAL", "LOAD_NAME"))):
         if name in function.__globals__:
-            found.append(f"{name}={_outside_value(function.__globals__[name], function.__code__, depth)}")
-    return f" [{'; '.join(found)}]" if found else ""
+            values.append(f"{name}={_outside_value(function.__globals__[name], function.__code__, depth)}")
+    return f" [{'; '.join(values)}]" if values else ""
 
 
 def _outside_value(value: Any, code: CodeType, depth: int) -> str:  # noqa: ANN401
-    """A value from outside; of an object the plain attributes that the function names (`config.scale`)."""
+    """Describe a value from outside the function; an object by those simple attributes that the code uses (`config.scale`)."""
     if isinstance(value, ModuleType):
         return "<module>"
     if value is None or isinstance(value, (bool, int, float, str, bytes, tuple, list, dict, FunctionType)):
@@ -192,18 +207,27 @@ def _outside_value(value: Any, code: CodeType, depth: int) -> str:  # noqa: ANN4
 
 @functools.lru_cache(maxsize=4096)
 def _names_of(code: CodeType, operations: tuple[str, ...]) -> frozenset[str]:
-    """The names that these operations read in a code object, nested code included."""
-    found = {step.argval for step in dis.get_instructions(code) if step.opname in operations}
+    """Return the names that instructions with these opnames read in a code object and its nested code."""
+    names = {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname in operations}
     for value in code.co_consts:
         if isinstance(value, CodeType):
-            found |= _names_of(value, operations)
-    return frozenset(found)
+            names |= _names_of(value, operations)
+    return frozenset(names)
 
 
 def changed_code(before: bytes, after: bytes) -> dict[str, str]:
-    """Identities of the code that differs between two texts of one file: before -> after.
+    """Return the identities of the code that differs between two versions of a file. Nothing is executed.
 
-    Raises SyntaxError or ValueError for what cannot be compiled. Nothing is executed.
+    Args:
+        before: Content of the file before the change.
+        after: Content of the file after the change.
+
+    Returns:
+        Identity before the change -> identity after it, for each code object that is in both versions.
+
+    Raises:
+        SyntaxError: One of the versions cannot be compiled.
+        ValueError: One of the versions contains null bytes.
     """
     old, new = _code_by_place(before), _code_by_place(after)
     return {
@@ -214,28 +238,31 @@ def changed_code(before: bytes, after: bytes) -> dict[str, str]:
 
 
 def _code_by_place(text: bytes) -> dict[tuple[str, int], CodeType]:
-    """(qualified name, how many of that name come before) -> code."""
-    found: dict[tuple[str, int], CodeType] = {}
-    todo = [compile(text, "<text>", "exec", dont_inherit=True)]
-    while todo:
-        code = todo.pop(0)
-        number = itertools.count()
-        found[next((code.co_qualname, n) for n in number if (code.co_qualname, n) not in found)] = code
-        todo += [value for value in code.co_consts if isinstance(value, CodeType)]
-    return found
+    """Return the code objects by (qualified name, number of earlier code objects with this name)."""
+    code_by_place: dict[tuple[str, int], CodeType] = {}
+    pending = [compile(text, "<text>", "exec", dont_inherit=True)]
+    while pending:
+        code = pending.pop(0)
+        place = next(p for n in itertools.count() if (p := (code.co_qualname, n)) not in code_by_place)
+        code_by_place[place] = code
+        pending += [value for value in code.co_consts if isinstance(value, CodeType)]
+    return code_by_place
 
 
-# -- what TensorFlow traced
+# -- traced graphs
 
 
 def spec_identity(datasets: Iterable[Any]) -> str:
-    """Digest of the element specs of some datasets."""
+    """Return a digest of the element specs of the datasets; the empty string if there are none."""
     specs = [str(dataset.element_spec) for dataset in datasets]
     return _digest(repr(specs)) if specs else ""
 
 
 def traced_identity(dataset: Any) -> str:  # noqa: ANN401
-    """Digest of the graphs of a dataset's functions: ops, attributes, constants, captured values; not names and seeds."""
+    """Return a digest of the graphs of a dataset's functions; the empty string if it has none.
+
+    It covers ops, attributes, constants and captured values, but not names and seeds.
+    """
     wrappers: list[Any] = getattr(dataset, "_functions", list)()
     parts = []
     for wrapper in wrappers:
@@ -269,24 +296,24 @@ def _nodes_identity(nodes: Any, inputs: Iterable[str], library: Any, known: dict
 
 
 def _attribute(value: Any, library: Any, known: dict[str, str]) -> str:  # noqa: ANN401
-    """An attribute; functions by what is in them, for their names are numbered."""
+    """Describe an attribute of a node; functions by their bodies, because their names contain counters."""
     names = [value.func.name] if value.HasField("func") else [function.name for function in value.list.func]
     if not names:
         return _digest(value.SerializeToString(deterministic=True))
-    found = []
+    identities = []
     for name in names:
         if name not in known:
-            known[name] = ""  # it calls itself
+            known[name] = ""  # ends the recursion if the function calls itself
             body = library.get(name)
             if body is not None:
                 inputs = [argument.name for argument in body.signature.input_arg]
                 known[name] = _nodes_identity(body.node_def, inputs, library, known)
-        found.append(known[name])
-    return ",".join(found)
+        identities.append(known[name])
+    return ",".join(identities)
 
 
 def _short(text: str) -> str:
-    """Functions inside stay readable, because the digest of their code may be expected to change."""
+    """Replace the end of a long text by a digest, unless it contains functions: callers replace the digests of their code."""
     return text if len(text) <= 200 or "<function" in text else f"{text[:60]}... {_digest(text)}"
 
 

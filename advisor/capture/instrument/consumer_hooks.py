@@ -1,8 +1,8 @@
-"""Hooks on everything that takes elements out of a dataset.
+"""Hooks the functions that take elements from a dataset.
 
-In: the imported `tensorflow` module.  Out: steps told to the `Monitor`, consumers to `Tracks`.
+In: the imported `tensorflow` module.  Out: step boundaries for the `Monitor`, consumers in `Tracks`.
 
-Kept to a few microseconds per element: the hot path is an attribute look-up, two clock readings and a few integers.
+The overhead must stay at a few microseconds per element: an attribute lookup, two clock readings and some integer arithmetic.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _TRACK = "_tfadv_track"
 
 
 class StepFollower(Protocol):
-    """Who is told of steps: the `Monitor`, or what stands in for it between two watches of one process."""
+    """Receiver of step boundaries: the `Monitor`, or a forwarder that outlives it in `in_process`."""
 
     def call_began(self, call: LongCall) -> None:
-        """A thread may now be inside TensorFlow for long."""
+        """Note that a thread has entered a call into TensorFlow that may take long."""
 
     def call_ended(self, thread_id: int) -> None:
-        """That thread is back in Python."""
+        """Note that the thread has returned from TensorFlow."""
 
     def boundary(self, track: Track) -> int:
-        """A step of `track` ended and another begins; returns the instant at which it begins."""
+        """Note that a step of `track` has ended and another one begins; return the start of the new step in ns."""
 
 
 class Consumption:
-    """The hooks and what they share."""
+    """The hooks on consumers and their shared state."""
 
     def __init__(
         self,
@@ -51,16 +51,30 @@ class Consumption:
         warn: Callable[[str], None],
         substitute: Callable[[Any], Any] | None = None,
     ) -> None:
-        """`substitute` replaces a dataset at the point where it is consumed (the ceiling run)."""
+        """Create the hooks without installing them.
+
+        Args:
+            finder: Finds the source location of each consumer.
+            tracks: Receives the consumers.
+            monitor: Receives the step boundaries.
+            warn: Called with the text of each warning.
+            substitute: Returns a replacement for a dataset that is about to be consumed (the ceiling run); None: no
+                replacement.
+        """
         self._finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
         self.on_epoch: Callable[[str | None], None] = lambda call_id: None
-        """Told the call whose dataset is read from its beginning."""
+        """Called with the id of the call that made the dataset whenever an iteration over it begins."""
 
     def install(self, tensorflow: ModuleType, patches: Patches | None = None) -> None:
-        """Hook the imported TensorFlow; `patches` notes what was replaced."""
+        """Install the hooks in the imported TensorFlow.
+
+        Args:
+            tensorflow: The module.
+            patches: Records the replaced attributes, so that they can be restored.
+        """
         patches = Patches() if patches is None else patches
         from tensorflow.python.data.ops import iterator_ops
 
@@ -85,11 +99,11 @@ class Consumption:
 
             patches.set(Function, "__call__", self._function_hook(Function.__call__))
         except (ImportError, AttributeError) as error:
-            self._warn(f"Steps inside a tf.function cannot be seen ({error}).")
+            self._warn(f"Steps inside a tf.function cannot be recorded ({error}).")
         try:
             self._install_distributed(patches)
         except (ImportError, AttributeError) as error:
-            self._warn(f"Steps of distributed datasets cannot be seen ({error}).")
+            self._warn(f"Steps of distributed datasets cannot be recorded ({error}).")
 
     def _install_distributed(self, patches: Patches) -> None:
         from tensorflow.python.distribute import input_lib
@@ -105,7 +119,7 @@ class Consumption:
         patches.set(base, "get_next", self._next_hook(base.get_next))
 
     def _distribution_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """The ceiling run replaces what is distributed, for the iterators are made from clones of it."""
+        """Replace the dataset before it is distributed, because distributed iterators are made from clones of it."""
         substitute = self._substitute or (lambda dataset: dataset)
         signature = inspect.signature(original)
 
@@ -114,35 +128,40 @@ class Consumption:
             bound = signature.bind(distributed, *args, **kwargs)
             if bound.arguments.get("dataset") is not None:
                 bound.arguments["dataset"] = substitute(bound.arguments["dataset"])
-            make = bound.arguments.get("dataset_fn")
-            if make is not None:
-                bound.arguments["dataset_fn"] = lambda context: substitute(make(context))
+            make_dataset = bound.arguments.get("dataset_fn")
+            if make_dataset is not None:
+                bound.arguments["dataset_fn"] = lambda context: substitute(make_dataset(context))
             original(*bound.args, **bound.kwargs)
 
         return __init__
 
     @contextlib.contextmanager
     def unwatched(self) -> Iterator[None]:
-        """What this thread consumes meanwhile is none of the script's."""
+        """Do not record what this thread consumes inside the block, because the advisor consumes it and not the script."""
         before, self._local.depth = self._local.__dict__.get("depth", 0), 1
         try:
             yield
         finally:
             self._local.depth = before
 
-    # -- contexts: what a library call means for the iterators made inside it
+    # -- contexts: library calls, to which the iterators made inside them are attributed
 
     def enter(self, kind: str, frame: FrameType | None) -> None:
-        """From here on, iterators made in this thread belong to that kind of consumer at that place."""
+        """Enter a context: iterators made in this thread are attributed to one consumer until `leave`.
+
+        Args:
+            kind: Kind of the consumer, e.g. `keras.fit`.
+            frame: Frame whose source location the consumer has.
+        """
         place = self._finder.place(frame, kind.rsplit(".", 1)[-1])
         self._contexts().append((kind, place.site, place.library))
 
     def leave(self) -> None:
-        """The end of what `enter` began."""
+        """Leave the innermost context."""
         self._contexts().pop()
 
     def current_track(self) -> Track | None:
-        """The consumer of the innermost context."""
+        """Return the consumer of the innermost context; None outside of contexts."""
         contexts = self._contexts()
         return self._tracks.at(*contexts[-1]) if contexts else None
 
@@ -303,8 +322,11 @@ class Consumption:
         return __call__
 
     def _argument_call_id(self, traced: Any) -> str | None:  # noqa: ANN401
-        """A dataset given to a tf.function is another object inside it; the one outside has the same element spec."""
-        while traced._inputs():  # AutoGraph put a scan between
+        """Return the id of the call that made a dataset which was passed to a tf.function.
+
+        Inside the function it is a different object, so it is matched to the arguments by its element spec.
+        """
+        while traced._inputs():  # AutoGraph adds a scan
             traced = traced._inputs()[0]
         arguments = self._local.__dict__.get("arguments")
         for value in _flat(arguments) if arguments else []:
@@ -314,7 +336,7 @@ class Consumption:
 
     @contextlib.contextmanager
     def _inside(self, track: Track) -> Iterator[None]:
-        """Tell the watchdog that this thread may now be in TensorFlow for long."""
+        """Register a call into TensorFlow that may take long, for the watchdog."""
         self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
         try:
             yield
@@ -322,7 +344,7 @@ class Consumption:
             self._monitor.call_ended(threading.get_ident())
 
     def _traced(self, track: Track | None) -> None:
-        """Elements are taken inside the function that is being traced: its calls are the steps."""
+        """Mark the function that is being traced as one that takes elements: each call of it is a step."""
         function = self._local.__dict__.get("function")
         if function is None or self._contexts() or function.__dict__.get(_TRACK) is not None:
             return
@@ -338,18 +360,18 @@ class Consumption:
 
 
 def _undistributed(dataset: Any) -> Any:  # noqa: ANN401
-    """The dataset that was distributed (for one made from a function: the first worker's)."""
-    made = getattr(dataset, "_datasets", None)
-    return getattr(dataset, "_original_dataset", made[0] if made else dataset)
+    """Return the dataset that was distributed. For a dataset made from a function it is that of the first worker."""
+    worker_datasets = getattr(dataset, "_datasets", None)
+    return getattr(dataset, "_original_dataset", worker_datasets[0] if worker_datasets else dataset)
 
 
 def _track_of(value: Any) -> Track | None:  # noqa: ANN401
-    found = getattr(value, "__dict__", {}).get(_TRACK)
-    return found if isinstance(found, Track) else None
+    track = getattr(value, "__dict__", {}).get(_TRACK)
+    return track if isinstance(track, Track) else None
 
 
 def _flat(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[Any]:
-    found: list[Any] = []
+    values: list[Any] = []
     for value in (*arguments[0], *arguments[1].values()):
-        found += value if isinstance(value, (list, tuple)) else [value]
-    return found
+        values += value if isinstance(value, (list, tuple)) else [value]
+    return values

@@ -1,6 +1,6 @@
-"""The steps of each place that takes elements out of datasets, as Python sees them.
+"""Records the steps of each consumer, i.e. of each place in the code that takes elements from datasets.
 
-In: instants from the hooks.  Out: `Consumer` and `StepSeries` of each place.
+In: timestamps from the hooks.  Out: a `Consumer` and a `StepSeries` for each consumer.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from advisor.model.recording import Consumer, Site, StepSeries
 
 MAX_STEPS = 50_000
-"""The last so many steps of a consumer are kept at least (1.2 MB), twice as many at most."""
+"""At least this many of a consumer's latest steps are kept (1.2 MB), at most twice as many."""
 MAX_RELEASES = 1000
-"""So many ends of iterators are kept, the first ones."""
+"""Maximum number of recorded iterator destructions per consumer; later ones are dropped."""
 
 TRAINING_KINDS = frozenset({"keras.fit"})
 SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
 
 
 class Track:
-    """One consumer: a kind and a place."""
+    """The steps of one consumer, identified by its kind and its source location."""
 
     __slots__ = (
         "batch_end_ns",
@@ -62,35 +62,36 @@ class Track:
         self.iterator: weakref.ref[Any] | None = None
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.releases: list[tuple[int, int]] = []
-        """(when TensorFlow had let go of an iterator, how long that took)."""
+        """(time at which TensorFlow had destroyed an iterator, how long that took), ns."""
         self.released_at = 0
-        """`count` at the last of them."""
+        """`count` at the last destruction of an iterator."""
         self.count = 0
-        """Steps ended."""
+        """Number of completed steps."""
         self.epochs = 0
-        """Epochs over the whole dataset that ended (Keras)."""
+        """Number of completed epochs over the whole dataset (Keras)."""
         self.epoch_count = 0
-        """`count` at the end of the last of them."""
+        """`count` at the end of the last completed epoch."""
         self.dropped = 0
-        """Oldest steps that are no longer kept."""
+        """Number of oldest steps that are no longer kept."""
         self.open_since_ns = 0
-        """Beginning of the step under way; 0: none."""
+        """Start of the current step; 0: there is none."""
         self.first_ns = 0
+        """Start of the first step."""
         self.fetch_ns = 0
-        """Time inside `next` of the step under way."""
+        """Time spent inside `next` in the current step."""
         self.batch_end_ns = 0
-        """When the batch of the step under way was over (Keras), for the last step of an epoch."""
+        """End of the current step's batch (Keras), used for the last step of an epoch."""
         self.takes_all = False
-        """Its epochs end with the dataset, not after a number of steps (Keras)."""
+        """Whether its epochs end with the dataset and not after a given number of steps (Keras)."""
         self.saw_tape = False
-        """A gradient tape was opened during its steps: this loop trains."""
+        """Whether a gradient tape was opened during its steps, i.e. this loop trains."""
         self.is_traced = False
-        """Its elements are taken inside a tf.function: Python does not see the wait."""
+        """Whether its elements are taken inside a tf.function, so that the wait is not visible in Python."""
         self.is_loop = False
-        """The whole loop runs inside a tf.function (or `reduce`): Python does not see the steps."""
+        """Whether the whole loop runs inside a tf.function (or `reduce`), so that the steps are not visible in Python."""
 
     def restart(self) -> None:
-        """Forget all steps: another watch of the same process begins."""
+        """Remove all steps, for another watch of the same process."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
         self.epochs = self.epoch_count = self.released_at = 0
@@ -98,7 +99,7 @@ class Track:
         self.is_loop = False
 
     def begin(self, now_ns: int) -> None:
-        """A step begins (and ends the one before)."""
+        """Begin a step, and end the current one if there is one."""
         if self.open_since_ns:
             self.end(now_ns)
         if not self.first_ns:
@@ -108,7 +109,7 @@ class Track:
         self.fetch_ns = 0
 
     def end(self, now_ns: int) -> None:
-        """The step under way ends."""
+        """End the current step."""
         start = self.open_since_ns
         if not start:
             return
@@ -123,7 +124,11 @@ class Track:
             self.dropped += MAX_STEPS
 
     def end_epoch(self, is_whole: bool = False) -> None:
-        """Keras: no further batch follows now; the last step ended with its batch. `is_whole`: the dataset has no more."""
+        """End an epoch (Keras): the last step ends with its batch.
+
+        Args:
+            is_whole: The epoch ended because the dataset has no more elements.
+        """
         if self.batch_end_ns:
             self.end(self.batch_end_ns)
         self.forget()
@@ -132,7 +137,14 @@ class Track:
             self.epoch_count = self.count
 
     def released(self, now_ns: int, took_ns: int) -> None:
-        """TensorFlow has let go of one of its iterators. (Keras makes two for an epoch: together they are one pause.)"""
+        """Record that TensorFlow has destroyed an iterator.
+
+        Iterators destroyed during the same step are added up: Keras makes two per epoch, which cause one pause.
+
+        Args:
+            now_ns: Time of the end of the destruction.
+            took_ns: Its duration.
+        """
         if self.releases and self.released_at == self.count:
             self.releases[-1] = (now_ns, self.releases[-1][1] + took_ns)
         elif len(self.releases) < MAX_RELEASES:
@@ -140,27 +152,27 @@ class Track:
             self.released_at = self.count
 
     def forget(self) -> None:
-        """The step under way was none: the dataset had no more elements."""
+        """Discard the current step, because the dataset had no more elements."""
         self.open_since_ns = 0
 
     def durations(self, first: int) -> list[int]:
-        """Times of the steps from that one on, as far as they are kept, ns."""
+        """Return the durations in ns of the kept steps from index `first` on."""
         index = max(0, first - self.dropped)
         return [end - start for start, end in zip(self.starts[index:], self.ends[index:], strict=True)]
 
     @property
     def total_ns(self) -> int:
-        """Time of all steps kept."""
+        """Total duration of the kept steps."""
         return sum(self.ends) - sum(self.starts)
 
     @property
     def is_training(self) -> bool:
-        """It surely trains: Keras' `fit`, or a loop that opens gradient tapes."""
+        """Whether the consumer is known to train: Keras' `fit`, or a loop that opens gradient tapes."""
         return self.kind in TRAINING_KINDS or self.saw_tape
 
     @property
     def rank(self) -> int:
-        """How likely this is the training loop; the window follows the highest."""
+        """How likely this is the training loop, 1 to 3. The window follows the consumer with the highest rank."""
         if self.is_training:
             return 3
         if self.kind in SIDE_KINDS or self.library is not None:
@@ -169,14 +181,18 @@ class Track:
 
     @property
     def has_work(self) -> bool:
-        """The loop's body costs something beside waiting: it is no mere counting of elements."""
+        """Whether the loop body does more than take elements: more than 5 % of the time is spent outside `next`."""
         if self.is_traced or self.kind.startswith("keras."):
             return True
         total = sum(self.ends[-200:]) - sum(self.starts[-200:])
         return total > 0 and 1 - sum(self.waits[-200:]) / total > 0.05
 
     def consumer(self, is_main: bool) -> Consumer:
-        """As recorded."""
+        """Return the consumer in the form that is written to the recording.
+
+        Args:
+            is_main: The window followed this consumer.
+        """
         return Consumer(
             self.id,
             self.call_id,
@@ -190,7 +206,7 @@ class Track:
         )
 
     def series(self) -> StepSeries:
-        """As recorded."""
+        """Return the steps in the form that is written to the recording."""
         if self.is_loop:
             return StepSeries(self.id)
         has_waits = any(self.waits)
@@ -204,43 +220,48 @@ class Tracks:
     def __init__(self) -> None:
         self._tracks: list[Track] = []
         self._at: dict[tuple[str, Site | None, str | None], list[tuple[threading.Thread, Track]]] = {}
-        """Place -> (the thread that reads there, its consumer)."""
+        """Kind, source location and library -> (thread that takes elements there, its consumer)."""
         self._lock = threading.Lock()
 
     def at(self, kind: str, site: Site | None, library: str | None) -> Track:
-        """The consumer of that kind at that place, new or known.
+        """Return the consumer of this kind at this place in the current thread; create it if necessary.
 
-        Threads that read at one place at the same time are consumers of their own, for a step of one does not end where another
-        begins. The consumer of a thread that has ended goes to the next one at its place: a thread per epoch is one consumer.
+        Threads that run at one place concurrently are separate consumers, because their steps overlap. When a thread has ended,
+        the next thread at its place continues its consumer, so that a loop with one thread per epoch is a single consumer.
+
+        Args:
+            kind: Kind of the consumer, e.g. `for`, `next` or `keras.fit`.
+            site: Source location; None if unknown.
+            library: Package through which the user's code consumes the dataset, if any.
         """
         key, thread = (kind, site, library), threading.current_thread()
         with self._lock:
-            known = self._at.setdefault(key, [])
-            for owner, track in known:
+            owned_tracks = self._at.setdefault(key, [])
+            for owner, track in owned_tracks:
                 if owner is thread:
                     return track
-            for number, (owner, track) in enumerate(known):
+            for number, (owner, track) in enumerate(owned_tracks):
                 if not owner.is_alive():
-                    known[number] = (thread, track)
+                    owned_tracks[number] = (thread, track)
                     return track
             track = Track(f"c{len(self._tracks)}", kind, site, library)
-            known.append((thread, track))
+            owned_tracks.append((thread, track))
             self._tracks.append(track)
             return track
 
     def after_fork(self) -> None:
-        """In a forked child: another thread may have held the lock while the process forked."""
+        """Replace the lock in a forked process: another thread may have held it during the fork."""
         self._lock = threading.Lock()
 
     def all(self) -> list[Track]:
-        """In the order in which they first appeared."""
+        """Return all consumers in the order in which they first appeared."""
         with self._lock:
             return list(self._tracks)
 
 
 @dataclass(slots=True)
 class LongCall:
-    """A thread's call of a tf.function (or `reduce`) that takes elements."""
+    """A call of a tf.function (or of `reduce`) that takes elements and may run for long."""
 
     track: Track
     thread_id: int

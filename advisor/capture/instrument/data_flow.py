@@ -1,9 +1,9 @@
-"""How data flows through a traced function: which ops feed which, what depends on random numbers, what passes through.
+"""Analyzes the data flow in a traced function: connected ops, dependence on random numbers, components passed through.
 
-In: the graph that TensorFlow traced of a function given to a transformation.  Out: `Dataflow`.
+In: the graph that TensorFlow traced of the function of a transformation.  Out: `Dataflow`.
 
-Components are numbered as `tf.nest.flatten` numbers those of the element. A function that is called inside (`If`, `While`,
-`PartitionedCall`) counts as one op that does what its body does.
+Components of an element are numbered in the order of `tf.nest.flatten`. An op that calls a nested function (`If`, `While`,
+`PartitionedCall`) counts as a single op with the effects of the function's body.
 """
 
 from __future__ import annotations
@@ -16,35 +16,41 @@ from advisor.model.catalog import ELEMENTWISE_OPS
 from advisor.model.recording import Site
 
 PLUMBING = frozenset({"Placeholder", "_Arg", "_Retval", "NoOp", "Const", "Identity", "IdentityN"})
-"""Ops that do nothing with the data."""
+"""Ops that do not compute anything."""
 
 _MAX_FLOW = 200
-"""Pairs of op types kept: a whole model inside a function would swell the recording."""
+"""Maximum number of recorded pairs of op types, so that a model inside a function does not inflate the recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataflow:
-    """What the graph of one function shows."""
+    """Data flow in the graph of a function."""
 
     is_elementwise: bool
-    """One call on a batch of elements gives the batch of what it gives for each."""
+    """Whether calling the function on a batch of elements gives the same result as batching its results for single elements."""
     flow: tuple[tuple[str, str], ...]
-    """Distinct (op type, type of an op that takes its result), plumbing left out."""
+    """Distinct pairs (op type, type of an op that consumes its output), without PLUMBING."""
     fixed_ops: dict[str, int]
-    """Op type -> number of ops that depend on no random number; empty where none is drawn."""
+    """Op type -> number of ops that do not depend on random numbers; empty if the function draws none."""
     random_site: Site | None
-    """The user's line that first draws a random number."""
+    """First line of the user's function that draws a random number."""
     unchanged: tuple[tuple[int, int], ...]
-    """(component of the result, component of the element) that is the same tensor."""
+    """Pairs (component of the result, component of the element) that are the same tensor."""
     used_inputs: tuple[int, ...]
     """Components of the element that the function reads."""
 
 
 def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dataflow:  # noqa: ANN401
-    """The flow of a `FuncGraph`. `random_ops`: types of ops that draw numbers; `site`: where the function stands."""
+    """Return the data flow of a function.
+
+    Args:
+        graph: The traced `FuncGraph`.
+        random_ops: Types of ops that draw random numbers.
+        site: Where the function is defined; None if unknown.
+    """
     operations = list(graph.get_operations())
     bodies = {body.signature.name: body.node_def for body in graph.as_graph_def().library.function}
-    # captured tensors are inputs too, behind the element's components
+    # captured tensors follow the components of the element in the inputs
     count = len(graph.inputs) - len(getattr(graph, "captures", ()))
     components = {tensor.op.name: number for number, tensor in enumerate(graph.inputs[:count])}
     random = _depends_on(operations, lambda op: _calls_any(op.node_def, bodies, frozenset(random_ops)))
@@ -69,7 +75,7 @@ def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dat
 
 
 def _origin(tensor: Any) -> Any:  # noqa: ANN401
-    """The op that a tensor really comes from."""
+    """Return the op that computes a tensor, skipping `Identity` ops."""
     op, seen = tensor.op, 0
     while op.type == "Identity" and len(op.inputs) == 1 and seen < 100:
         op, seen = op.inputs[0].op, seen + 1
@@ -81,27 +87,32 @@ def _inputs(op: Any) -> list[str]:  # noqa: ANN401
 
 
 def _depends_on(operations: Iterable[Any], is_start: Callable[[Any], bool]) -> set[str]:
-    """Names of the ops for which `is_start` holds, and of all that take their results (graphs list ops in order)."""
-    found: set[str] = set()
+    """Return the names of the ops for which `is_start` holds and of all ops downstream of them.
+
+    Args:
+        operations: Ops in topological order, as graphs list them.
+        is_start: The condition.
+    """
+    names: set[str] = set()
     for op in operations:
-        if is_start(op) or any(tensor.op.name in found for tensor in op.inputs):
-            found.add(op.name)
-    return found
+        if is_start(op) or any(tensor.op.name in names for tensor in op.inputs):
+            names.add(op.name)
+    return names
 
 
 def _calls_any(node: Any, bodies: Mapping[str, Any], wanted: frozenset[str]) -> bool:  # noqa: ANN401
-    """Whether the node is of a wanted type, or calls a function (at any depth) that holds one."""
-    waiting, seen = [node], set()
-    while waiting:
-        each = waiting.pop()
-        if each.op in wanted:
+    """Return whether the node has one of the types, or calls a function (at any depth) that contains such a node."""
+    pending, seen = [node], set()
+    while pending:
+        current = pending.pop()
+        if current.op in wanted:
             return True
-        for attribute in each.attr.values():
+        for attribute in current.attr.values():
             names = [attribute.func.name, *(function.name for function in attribute.list.func)]
             for name in names:
                 if name in bodies and name not in seen:
                     seen.add(name)
-                    waiting += bodies[name]
+                    pending += bodies[name]
     return False
 
 
@@ -117,10 +128,10 @@ def _flow(operations: Iterable[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _is_elementwise(graph: Any, operations: Iterable[Any], components: Mapping[str, int]) -> bool:  # noqa: ANN401
-    """Whether every op works element by element and no broadcasting depends on the number of dimensions.
+    """Return whether all ops are elementwise and no broadcasting depends on the number of dimensions.
 
-    All tensors that stem from the element must have one known rank, so that one more dimension in front is one more for all;
-    constants may have no more dimensions than that. What leaves the function must stem from the element.
+    All tensors that depend on the element must have the same known rank, so that an additional leading dimension affects all of
+    them alike. Constants must not have a higher rank. All results must depend on the element.
     """
     ranks: set[int | None] = set()
     varying = set(components)
@@ -141,7 +152,7 @@ def _is_elementwise(graph: Any, operations: Iterable[Any], components: Mapping[s
 
 
 def _first_line(drawing: Iterable[Any], site: Site | None) -> Site | None:
-    """The first line of the user's function that one of these ops was made in."""
+    """Return the first line of the user's function in which one of the ops was made."""
     if site is None:
         return None
     lines = []

@@ -1,6 +1,6 @@
-"""Which functions of TensorFlow are the public tf.data API, and how each is put under the recorder.
+"""Wraps the functions of the public tf.data API that make datasets, so that the recorder sees their calls.
 
-In: the imported `tensorflow` module and a `Recorder`.  Out: the same module, its dataset makers recorded.
+In: the imported `tensorflow` module and a `Recorder`.  Out: the same module with wrapped functions.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ from advisor.model import catalog
 def record_dataset_api(
     tensorflow: ModuleType, recorder: Recorder, warn: Callable[[str], None], patches: Patches | None = None
 ) -> None:
-    """Replace the public makers of datasets by recorded ones; what a TensorFlow version lacks is passed over.
+    """Wrap the public functions that make datasets. Functions that this TensorFlow version does not have are skipped.
 
-    `patches` notes what was replaced, so that it can be put back (None: it never will be).
+    Args:
+        tensorflow: The imported module.
+        recorder: Records the calls.
+        warn: Called with the text of each warning.
+        patches: Records the replaced attributes, so that they can be restored; None if they never will be.
     """
     patches = Patches() if patches is None else patches
     data = tensorflow.data
@@ -49,7 +53,7 @@ def _dataset_bases(cls: type) -> list[type]:
 
 
 def _record_constructors(modules: list[Any], names: tuple[str, ...], recorder: Recorder, patches: Patches) -> None:
-    """Wrap `__init__` in place: the class stays the same object, so isinstance and subclasses are untouched."""
+    """Wrap `__init__` in place: the class object stays the same, so `isinstance` and subclasses still work."""
     done: set[type] = set()
     for module in modules:
         for name in names:
@@ -67,7 +71,10 @@ def _record_functions(module: Any, names: tuple[str, ...], recorder: Recorder, p
 
 
 def _record_source_maps(recorder: Recorder, warn: Callable[[str], None], patches: Patches) -> None:
-    """Learn where AutoGraph's generated files came from (private API; without it their calls belong to the caller's line)."""
+    """Record the source maps of the files that AutoGraph generates.
+
+    This uses a private API. If it does not exist, calls in generated files are attributed to the line of the caller.
+    """
     try:
         from tensorflow.python.autograph.pyct import loader
 

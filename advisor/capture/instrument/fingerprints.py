@@ -1,7 +1,7 @@
-"""Short digests of what the script keeps outside a pipeline, so that two instants can be compared.
+"""Computes digests of the state that a pipeline reads, to detect changes of it.
 
-In: a variable, a table, a Python object or a file.  Out: bytes, or None where it cannot be compared. Nothing is changed: no
-gradient tape notices that a variable is read, and no code of the script's own objects runs.
+In: a variable, a table, a Python object or a file.  Out: bytes, or None if it cannot be compared. There are no side effects:
+gradient tapes do not record that a variable is read, and no methods of the script's own objects are called.
 """
 
 from __future__ import annotations
@@ -14,32 +14,38 @@ from typing import Any
 from advisor.model import state
 
 MAX_BYTES = 16 << 20
-"""A variable or table of more bytes is not compared: that would take longer than a few milliseconds."""
+"""Larger variables and tables are not compared, because that would take more than a few milliseconds."""
 MAX_ENTRIES = 100_000
 _MAX_ITEMS = 20_000
 _SAMPLED_BYTES = 1 << 20
 
 
 def fingerprint(owner: Any, kind: str) -> bytes | None:  # noqa: ANN401
-    """A digest of what a resource holds now; None: it cannot be read, or is too large."""
+    """Return a digest of the current content of a resource; None if it cannot be read or is too large.
+
+    Args:
+        owner: The Python object that owns the resource.
+        kind: Its kind, one of the constants of `advisor.model.state`.
+    """
     try:
         if kind == state.VARIABLE:
             return _of_variable(owner)
         if kind == state.MUTABLE_TABLE:
             return _of_table(owner)
-    except Exception:  # whatever the script's object does: it is not compared then
+    except Exception:  # objects that cannot be read are not compared
         return None
     return None
 
 
 def python_fingerprint(value: object) -> bytes | None:
-    """A digest of a list, dict, set, array or scalar, by content; None for objects of other types and for very large ones."""
+    """Return a digest of the content of a list, dict, set, array or scalar; None for other types and for large objects."""
     digest = hashlib.blake2b(digest_size=16)
-    left = [_MAX_ITEMS]
+    remaining_items = _MAX_ITEMS
 
     def visit(item: object, depth: int) -> bool:
-        left[0] -= 1
-        if left[0] < 0 or depth > 6:
+        nonlocal remaining_items
+        remaining_items -= 1
+        if remaining_items < 0 or depth > 6:
             return False
         kind = type(item)
         if item is None or kind in (bool, int, float, complex, str, bytes, bytearray):
@@ -57,19 +63,19 @@ def python_fingerprint(value: object) -> bytes | None:
             return all(visit(part, depth + 1) for pair in list(item.items()) for part in pair)  # type: ignore[attr-defined]
         if kind.__module__ == "numpy" and hasattr(item, "dtype"):
             return _visit_array(item, digest)
-        if depth:  # something of the script's own: which one it is counts, not what it holds
+        if depth:  # an object of the script: compared by its identity, not by its content
             digest.update(f"{kind.__name__}@{id(item)}".encode())
             return True
         return False
 
     try:
         return digest.digest() if visit(value, 0) else None
-    except Exception:  # changed by another thread while it was read
+    except Exception:  # another thread changed the object while it was read
         return None
 
 
 def file_fingerprint(path: str) -> tuple[int, int, int] | None:
-    """(modification time in ns, bytes, inode) of a file; None: it is not there."""
+    """Return (modification time in ns, size in bytes, inode) of a file; None if it does not exist."""
     try:
         status = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
@@ -83,7 +89,7 @@ def _of_variable(variable: Any) -> bytes | None:  # noqa: ANN401
     count = variable.shape.num_elements()
     if count is None or count * (variable.dtype.size or 1) > MAX_BYTES:
         return None
-    # `raw_ops` on the handle: reading the variable object would make gradient tapes watch it
+    # `raw_ops` on the handle, because gradient tapes would watch a variable that is read in the usual way
     return _digest([tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)])
 
 
@@ -94,7 +100,7 @@ def _of_table(table: Any) -> bytes | None:  # noqa: ANN401
     if keys.nbytes + values.nbytes > MAX_BYTES:
         return None
     rows = sorted((repr(key), repr(value)) for key, value in zip(keys.tolist(), values.tolist(), strict=True))
-    return hashlib.blake2b(repr(rows).encode(), digest_size=16).digest()  # tables have no order
+    return hashlib.blake2b(repr(rows).encode(), digest_size=16).digest()  # sorted, because tables have no order
 
 
 def _digest(tensors: list[Any]) -> bytes:
@@ -112,7 +118,7 @@ def _visit_array(array: Any, digest: Any) -> bool:  # noqa: ANN401
         return False
     if array.nbytes <= MAX_BYTES:
         digest.update(array.tobytes())
-    else:  # too large to read at the beginning of every epoch: every n-th element stands for it
+    else:  # too large to read at the start of each epoch: only every n-th element is compared
         step = max(1, array.nbytes // _SAMPLED_BYTES)
         digest.update(array.reshape(-1)[::step].tobytes() if array.flags.c_contiguous else repr(array.sum()).encode())
     return True

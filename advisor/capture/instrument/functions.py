@@ -1,7 +1,7 @@
-"""What TensorFlow's traced graph says of a function given to a transformation.
+"""Collects facts about the user function of a transformation from the graph that TensorFlow traced.
 
-In: a dataset that a transformation made.  Out: `FunctionFacts`: its ops, which of them draw random numbers, run Python or
-keep state; nested functions included.
+In: a dataset made by a transformation.  Out: `FunctionFacts`: the ops of the function and its nested functions, and which of
+them draw random numbers, run Python or keep state.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RANDOM_OPS = frozenset(
         "RandomDatasetV2",
     }
 )
-"""Ops that draw other numbers at each run. Source: the stateful ops of `random_ops.cc`, `stateful_random_ops.cc`,
+"""Ops that draw different numbers in each run. Source: the stateful ops of `random_ops.cc`, `stateful_random_ops.cc`,
 `candidate_sampling_ops.cc` and `image_ops.cc` of TF 2.21."""
 
 _STATELESS_RANDOM = (
@@ -62,16 +62,16 @@ _STATELESS_RANDOM = (
     "StatelessShuffle",
     "StatelessSample",
 )
-"""Prefixes of ops that compute numbers from a seed: random only where the seed is kept in a variable that is counted up
-(Keras' `SeedGenerator`); from a constant or from the element itself they give the same numbers every time."""
+"""Prefixes of ops that compute numbers from a seed. They are random only if the seed is a variable that changes (Keras'
+`SeedGenerator`). If it is a constant or depends on the element only, they give the same numbers each time."""
 
 _ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
 _CALLS = CALLING_OPS | {"SymbolicGradient", "RemoteCall"}
-"""Ops that only call other functions: what counts is what is in those."""
+"""Ops that only call other functions, whose ops are examined instead."""
 
 _NEVER_STATEFUL = frozenset({"Assert"})
-"""tf.data does not let these stop a rewrite. Source: `function_utils.cc`, `IsNodeStateful(..., skip_assert)`."""
+"""Ops that do not prevent tf.data's graph rewrites. Source: `function_utils.cc`, `IsNodeStateful(..., skip_assert)`."""
 
 
 def function_facts(
@@ -80,9 +80,13 @@ def function_facts(
     site: Site | None,
     resource_id: Callable[[Captured], str] = lambda captured: "",
 ) -> FunctionFacts | None:
-    """Facts of all functions of `dataset`, `function` being what the user passed; None where it has none.
+    """Return the facts of all functions of a dataset; None if it has no function.
 
-    `resource_id` gives the id by which the state watch knows a captured resource.
+    Args:
+        dataset: Dataset made by a transformation.
+        function: The callable that the user passed to the transformation.
+        site: Where the callable is defined.
+        resource_id: Returns the id of a captured resource in the `StateWatch`.
     """
     wrappers: list[Any] = getattr(dataset, "_functions", list)()
     if not wrappers:
@@ -108,8 +112,10 @@ def function_facts(
         random_ops=tuple(sorted(random_ops)),
         python_ops=tuple(sorted(op for op in ops if op in PYTHON_OPS)),
         ops={op: count for op, count in sorted(ops.items()) if op not in PLUMBING},
-        captured=tuple(dict.fromkeys(each.op_type for each in captured if each.kind != DATASET)),
-        resources=tuple(dict.fromkeys(CapturedResource(each.kind, each.name, resource_id(each)) for each in captured)),
+        captured=tuple(dict.fromkeys(capture.op_type for capture in captured if capture.kind != DATASET)),
+        resources=tuple(
+            dict.fromkeys(CapturedResource(capture.kind, capture.name, resource_id(capture)) for capture in captured)
+        ),
         stateful_ops=tuple(sorted(op for op in ops if _may_have_state(op))),
         is_seeded=is_seeded,
         is_elementwise=None if flow is None else flow.is_elementwise,
@@ -122,7 +128,7 @@ def function_facts(
 
 
 def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> Dataflow | None:
-    """The flow of a transformation's only function; None for several, or where the graph cannot be walked."""
+    """Return the data flow if there is exactly one function; None otherwise or if the graph cannot be analyzed."""
     if len(wrappers) != 1:
         return None
     try:
@@ -131,12 +137,12 @@ def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> D
         AttributeError,
         TypeError,
         ValueError,
-    ):  # reads private parts of the graph: without them the facts are missing
+    ):  # `dataflow_of` uses private attributes of the graph, which may not exist
         return None
 
 
 def function_name(function: object) -> str:
-    """`augment`, `<lambda>`, `Model.preprocess`, or the type of a callable object."""
+    """Return the name of a function, e.g. `augment`, `<lambda>` or `Model.preprocess`, or the type of a callable object."""
     while hasattr(function, "func"):  # functools.partial
         function = function.func
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
@@ -144,7 +150,12 @@ def function_name(function: object) -> str:
 
 
 def function_site(function: object, is_user_file: Any) -> Site | None:  # noqa: ANN401
-    """Where the user's function is defined; None for a library's or a C function."""
+    """Return where a function is defined; None for functions of libraries and C functions.
+
+    Args:
+        function: A function, partial, `tf.function` or callable object.
+        is_user_file: Returns whether a file belongs to the user's code.
+    """
     while hasattr(function, "func"):
         function = function.func
     function = getattr(function, "python_function", function)
@@ -156,7 +167,7 @@ def function_site(function: object, is_user_file: Any) -> Site | None:  # noqa: 
 
 
 def _is_seeded(node: Any) -> bool:  # noqa: ANN401
-    """Whether a random op draws the same numbers at every run. Unseeded ones have both seeds at 0."""
+    """Return whether a random op draws the same numbers in each run. Unseeded ops have two zero seeds."""
     if node.op not in RANDOM_OPS:
         return False
     if node.op.startswith("Rng"):
@@ -167,14 +178,14 @@ def _is_seeded(node: Any) -> bool:  # noqa: ANN401
 def _is_stateful(op: str) -> bool:
     if op in _CALLS or op in _NEVER_STATEFUL or op.rstrip("V0123456789").endswith("Dataset"):
         return False
-    from tensorflow.python.framework import op_def_registry  # private, so its absence is borne by the caller
+    from tensorflow.python.framework import op_def_registry  # private API; the caller handles an ImportError
 
     definition = op_def_registry.get(op)
     return bool(definition is not None and definition.is_stateful)
 
 
 def _may_have_state(op: str) -> bool:
-    """Whether the op is stateful, unknown to TensorFlow's registry, or judged by what it belongs to."""
+    """Return whether the op is stateful or not in TensorFlow's registry, or makes a seed or a dataset."""
     from tensorflow.python.framework import op_def_registry
 
     if op in CALLING_OPS:

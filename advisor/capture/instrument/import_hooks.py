@@ -1,7 +1,7 @@
-"""Do something right after a package has been imported, and nothing if it never is.
+"""Runs a function immediately after a package has been imported.
 
-In: package names and what to do.  Out: an import hook, so that a script without TensorFlow never loads it, and one that
-sets environment variables first still does so in time.
+In: package names and functions.  Out: an import hook. So the advisor does not import TensorFlow for a script that does not use
+it, and a script can set environment variables before it imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -15,26 +15,34 @@ from typing import Any
 
 
 class AfterImport:
-    """A meta path finder that finds nothing itself: it lets the others find, and runs an action after the module ran."""
+    """A meta path finder that delegates to the other finders and runs an action after the module has been executed.
+
+    Args:
+        actions: Package name -> function that is called once with the imported module.
+    """
 
     def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
         self._actions = dict(actions)
 
     def install(self) -> None:
-        """Watch from now on; packages that are there already get their action at once."""
+        """Install the hook. The actions of packages that are already imported run immediately."""
         for name in list(self._actions):
             if name in sys.modules:
                 self._actions.pop(name)(sys.modules[name])
         sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
-        """Watch no longer, also for a package that is being imported at this moment."""
+        """Remove the hook. The action of a package whose import is in progress does not run either."""
         self._actions.clear()
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Part of Python's import protocol. Also asked by those who only want to know: nothing is done until it runs."""
+        """Return the module spec found by the other finders, with the action added to its loader.
+
+        Part of Python's import protocol. It is also called without a subsequent import, so the action runs only when the
+        module is executed.
+        """
         if name not in self._actions:
             return None
         for finder in sys.meta_path:
@@ -46,7 +54,7 @@ class AfterImport:
         return None
 
     def _extend(self, name: str, loader: Any) -> None:  # noqa: ANN401
-        """Make this one loader object run the action after the module; its type stays what it is."""
+        """Make this loader instance run the action after it has executed the module; its type is not changed."""
         original = getattr(loader, "exec_module", None)
         if original is None:
             return

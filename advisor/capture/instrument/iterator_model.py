@@ -1,6 +1,6 @@
-"""tf.data's own model of the running iterators, as the difference between two instants.
+"""Reads tf.data's own performance model of the running iterators, as the difference between two points in time.
 
-In: the tracks' iterators.  Out: `IteratorModel`s. The API is private: without it there are none.
+In: the iterators of the consumers.  Out: `IteratorModel`s. The API is private; if TensorFlow does not have it, there are none.
 """
 
 from __future__ import annotations
@@ -12,24 +12,33 @@ from advisor.model.recording import IteratorModel, ModelNode
 
 
 def model_nodes(tracks: Tracks) -> dict[str, tuple[int, Any]]:
-    """consumer id -> (identity of its iterator, its model proto), of those that have a running iterator with a model."""
-    found = {}
+    """Return the models of all running iterators.
+
+    Returns:
+        Consumer id -> (identity of its iterator, its model proto). Consumers without a model are left out.
+    """
+    models = {}
     for track in tracks.all():
         iterator = track.iterator() if track.iterator is not None else None
         proto = None if iterator is None else _proto(iterator)
         if proto is not None:
-            found[track.id] = (id(iterator), proto)
-    return found
+            models[track.id] = (id(iterator), proto)
+    return models
 
 
 def model_deltas(tracks: Tracks, start: dict[str, tuple[int, Any]]) -> tuple[IteratorModel, ...]:
-    """The models now, minus those at the start where the iterator is still the same one."""
+    """Return the current models minus those at the start.
+
+    Args:
+        tracks: The consumers.
+        start: Result of an earlier call of `model_nodes`. The model of an iterator that did not exist then is returned as it is.
+    """
     models = []
     for consumer_id, (identity, proto) in model_nodes(tracks).items():
-        before = start.get(consumer_id)
-        is_delta = before is not None and before[0] == identity
-        old = {} if before is None or not is_delta else dict(before[1].nodes)
-        nodes = tuple(_node(key, node, old.get(key)) for key, node in sorted(proto.nodes.items()))
+        earlier = start.get(consumer_id)
+        is_delta = earlier is not None and earlier[0] == identity
+        earlier_nodes = {} if earlier is None or not is_delta else dict(earlier[1].nodes)
+        nodes = tuple(_node(key, node, earlier_nodes.get(key)) for key, node in sorted(proto.nodes.items()))
         models.append(IteratorModel(consumer_id, int(proto.output), nodes, is_delta))
     return tuple(models)
 
@@ -39,22 +48,22 @@ def _proto(iterator: Any) -> Any:  # noqa: ANN401
         from tensorflow.python.data.experimental.ops.iterator_model_ops import get_model_proto
 
         return get_model_proto(iterator)
-    except Exception:  # private, absent in some versions, refused with autotune off or for device iterators
+    except Exception:  # private, missing in some versions, fails without autotuning and for device iterators
         return None
 
 
-def _node(key: int, node: Any, old: Any) -> ModelNode:  # noqa: ANN401
-    def grown(field: str) -> int:
-        return int(getattr(node, field)) - (int(getattr(old, field)) if old is not None else 0)
+def _node(key: int, node: Any, earlier: Any) -> ModelNode:  # noqa: ANN401
+    def increase(field: str) -> int:
+        return int(getattr(node, field)) - (int(getattr(earlier, field)) if earlier is not None else 0)
 
     return ModelNode(
         id=int(key),
         name=str(node.name),
         inputs=tuple(int(i) for i in node.inputs),
-        num_elements=grown("num_elements"),
-        bytes_produced=grown("bytes_produced"),
-        bytes_consumed=grown("bytes_consumed"),
-        processing_time_ns=grown("processing_time"),
+        num_elements=increase("num_elements"),
+        bytes_produced=increase("bytes_produced"),
+        bytes_consumed=increase("bytes_consumed"),
+        processing_time_ns=increase("processing_time"),
         buffered_elements=int(node.buffered_elements),
         buffered_bytes=int(node.buffered_bytes),
         ratio=float(node.ratio),

@@ -1,10 +1,11 @@
-"""How long TensorFlow takes to let go of an iterator, which a training waits for at the end of each epoch.
+"""Measures how long TensorFlow takes to destroy an iterator; a training loop waits for this at the end of each epoch.
 
-In: an iterator and what is to be told.  Out: one call with the time that it took, when the iterator goes away.
+In: an iterator and a callback.  Out: one call of it with the duration, when the iterator has been destroyed.
 
-An iterator of Python's side holds that of C++ in one of its attributes. Two things happen around the moment at which that is
-destroyed, both Python's own: references are told first, and then the attributes go, in the order in which they came. So a weak
-reference reads the first clock, and an attribute that came last the second. The iterator's class is left as it is.
+The Python iterator holds the C++ iterator in an attribute. When the Python object is destroyed, CPython first calls the
+callbacks of weak references, then deletes the attributes in the order in which they were set. So the callback of a weak
+reference reads the start time, and the destructor of an attribute that was set last reads the end time. The class of the
+iterator is not changed.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ _ATTRIBUTE = "_tfadv_release"
 
 
 class _Release:
-    """Lives as long as the iterator, whose last attribute it is."""
+    """The last attribute of an iterator; it is destroyed after the C++ iterator."""
 
-    __slots__ = ("_began_ns", "_reference", "_tell")
+    __slots__ = ("_began_ns", "_on_released", "_reference")
 
-    def __init__(self, iterator: Any, tell: Callable[[int, int], None]) -> None:  # noqa: ANN401
+    def __init__(self, iterator: Any, on_released: Callable[[int, int], None]) -> None:  # noqa: ANN401
         self._began_ns = 0
-        self._tell = tell
+        self._on_released = on_released
         self._reference = weakref.ref(iterator, self._begin)
 
     def _begin(self, _reference: object) -> None:
         self._began_ns = time.time_ns()
 
     def __del__(self) -> None:
-        if self._began_ns:  # else found by the garbage collector, in whatever order
+        if self._began_ns:  # otherwise the garbage collector destroyed the objects, in arbitrary order
             now = time.time_ns()
-            self._tell(now, now - self._began_ns)
+            self._on_released(now, now - self._began_ns)
 
 
-def watch_release(iterator: Any, tell: Callable[[int, int], None]) -> None:  # noqa: ANN401
-    """Call `tell(now_ns, took_ns)` once the iterator is gone."""
-    iterator.__dict__[_ATTRIBUTE] = _Release(iterator, tell)
+def watch_release(iterator: Any, on_released: Callable[[int, int], None]) -> None:  # noqa: ANN401
+    """Call `on_released(now_ns, took_ns)` after the iterator has been destroyed."""
+    iterator.__dict__[_ATTRIBUTE] = _Release(iterator, on_released)

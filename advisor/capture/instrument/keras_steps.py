@@ -1,6 +1,6 @@
-"""Steps of Keras' own loops: one step is one call of the train, test or predict function.
+"""Hooks the training, evaluation and prediction loops of Keras. A step is one call of the train, test or predict function.
 
-In: the imported `keras` or `tf_keras` module.  Out: steps told to the `Monitor`; facts of the model for the recording.
+In: the imported `keras` or `tf_keras` module.  Out: step boundaries for the `Monitor`; facts about the model.
 """
 
 from __future__ import annotations
@@ -22,19 +22,24 @@ _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
 
 
 class KerasSteps:
-    """Hooks on `Model.fit`, `evaluate`, `predict` and on the list of callbacks, which every one of them calls."""
+    """Hooks on `Model.fit`, `evaluate` and `predict` and on the `CallbackList`, which all of them call."""
 
     def __init__(self, consumption: Consumption, monitor: StepFollower, warn: Callable[[str], None]) -> None:
         self.facts: dict[str, Scalar] = {}
         self._consumption, self._monitor, self._warn = consumption, monitor, warn
 
     def install(self, keras: ModuleType, patches: Patches | None = None) -> None:
-        """Hook one Keras; what this version lacks is passed over. `patches` notes what was replaced."""
+        """Install the hooks. Methods that this version of Keras does not have are skipped.
+
+        Args:
+            keras: The imported `keras` or `tf_keras` module.
+            patches: Records the replaced attributes, so that they can be restored.
+        """
         patches = Patches() if patches is None else patches
         try:
             model, callbacks = keras.Model, keras.callbacks.CallbackList
         except AttributeError as error:
-            self._warn(f"Steps of {keras.__name__} cannot be seen ({error}).")
+            self._warn(f"Steps of {keras.__name__} cannot be recorded ({error}).")
             return
         for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
             if name in callbacks.__dict__:
@@ -53,7 +58,7 @@ class KerasSteps:
 
         @functools.wraps(original)
         def loop(model: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            self._end_epoch()  # `fit` validates before it tells its callbacks that the epoch is over
+            self._end_epoch()  # `fit` calls `evaluate` for validation before it calls `on_epoch_end`
             self._consumption.enter(kind, sys._getframe(1))
             try:
                 self._note_length(steps_parameter, original, model, args, kwargs)
@@ -90,7 +95,7 @@ class KerasSteps:
             track.end_epoch()
 
     def _finish_epoch(self, callbacks: Any) -> None:  # noqa: ANN401
-        """Keras says that an epoch is over. A callback may have stopped it in its middle."""
+        """Handle Keras' `on_epoch_end`. A callback may have stopped the epoch early."""
         track = self._consumption.current_track()
         if track is not None:
             was_stopped = bool(getattr(getattr(callbacks, "model", None), "stop_training", False))
@@ -104,9 +109,9 @@ class KerasSteps:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Whether an epoch ends with the dataset, or after a number of steps that the script gives."""
+        """Determine whether an epoch ends with the dataset or after a number of steps given by the script."""
         track = self._consumption.current_track()
-        with contextlib.suppress(TypeError, ValueError):  # the script's own mistake: Keras says so
+        with contextlib.suppress(TypeError, ValueError):  # wrong arguments in the script: Keras raises the error
             bound = inspect.signature(loop).bind(model, *args, **kwargs).arguments
             if track is not None:
                 track.takes_all = bound.get(parameter) is None
@@ -126,5 +131,5 @@ class KerasSteps:
                 "epochs": kwargs.get("epochs", args[3] if len(args) > 3 and kind == "keras.fit" else None),
                 "optimizer": type(getattr(model, "optimizer", None)).__name__,
             }
-        except Exception as error:  # facts are welcome, not needed
+        except Exception as error:  # the facts are optional
             self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")

@@ -1,4 +1,4 @@
-"""Replaced attributes that can be put back: each change of a class or module is written down with what was there before.
+"""Replaces attributes of classes and modules and can restore the original ones.
 
 In: an owner, a name and the new value.  Out: after `restore`, the identical original objects.
 """
@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 PATCHING = threading.RLock()
-"""Held while attributes are replaced or put back, so that two threads cannot restore each other's wrappers."""
+"""Held while attributes are replaced or restored, so that two threads cannot restore each other's wrappers."""
 _MISSING = object()
 
 
@@ -18,7 +18,7 @@ class Patches:
 
     def __init__(self) -> None:
         self._made: list[tuple[Any, str, Any, Any]] = []
-        """(owner, name, what was in its `__dict__`, what is there now), in order."""
+        """(owner, name, previous value in its `__dict__`, new value), in order."""
 
     def set(self, owner: Any, name: str, value: Any) -> None:  # noqa: ANN401
         """Replace `owner.name`, a class or module attribute."""
@@ -27,13 +27,13 @@ class Patches:
         self._made.append((owner, name, before, vars(owner).get(name, value)))
 
     def restore(self) -> None:
-        """Put back what was there, newest first.
+        """Restore the original attributes, newest first.
 
-        An attribute that somebody else has replaced since then is left alone: putting ours back would undo their change.
+        An attribute that other code has replaced in the meantime is left alone: restoring it would undo that replacement.
         """
         while self._made:
-            owner, name, before, ours = self._made.pop()
-            if vars(owner).get(name, _MISSING) is not ours:
+            owner, name, before, replacement = self._made.pop()
+            if vars(owner).get(name, _MISSING) is not replacement:
                 continue
             if before is _MISSING:
                 delattr(owner, name)

@@ -1,9 +1,9 @@
-"""The recorder: every public tf.data call that makes a dataset becomes a `Call`.
+"""Records each public tf.data call that makes a dataset as a `Call`.
 
-In: calls of the wrapped functions.  Out: `Recorder.calls()`; each dataset carries its call's id, and each transformation
-carries the id into the profile as its `name=`.
+In: calls of the wrapped functions.  Out: `Recorder.calls()`. Each dataset has the id of its call as an attribute, and each
+transformation has it as its `name=`, so that it appears in the profile.
 
-Nothing here may break or change the script: whatever fails inside the recorder becomes one warning.
+The recorder must not break the script or change its behaviour: an error inside the recorder becomes a warning.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from advisor.model.recording import Call, FunctionFacts
 from advisor.model.state import DATASET
 
 MAX_CALLS = 20_000
-"""A script that makes new datasets in a loop is recorded up to here (some 10 MB); what comes after is only counted."""
+"""Maximum number of recorded calls (about 10 MB), for scripts that make datasets in a loop; further calls are only counted."""
 ID_PREFIX = "tfadv_"
 ID_ATTRIBUTE = "_tfadv_call_id"
-"""Attribute of a dataset object that holds the id of the call which made it."""
+"""Attribute of a dataset object that holds the id of the call that made it."""
 _FUNCTION_PARAMETERS = (
     "map_func",
     "predicate",
@@ -46,14 +46,14 @@ _FUNCTION_PARAMETERS = (
     "class_func",
 )
 _READERS = ("RecordDataset", "RecordDatasetV2", "LineDataset", "CSVDatasetV2")
-"""Ends of the types of ops that read files of records."""
+"""Suffixes of the types of ops that read files of records."""
 _TRACING_FILE = "structured_function.py"
-"""A frame of this file between two calls says that the inner one was made by the outer one's function."""
+"""A frame of this file between two calls means that the user function of the outer call made the inner one."""
 
 
 @dataclasses.dataclass(slots=True)
 class _Pending:
-    """A call under way."""
+    """A call that has not returned yet."""
 
     id: str
     method: str
@@ -72,22 +72,28 @@ class _Pending:
 
 
 Replacing = Callable[[Callable[..., Any], str, tuple[Any, ...], dict[str, Any], bool], Any]
-"""(original, method, args, kwargs, is_constructor) -> what the call is to give."""
+"""(original, method, args, kwargs, is_constructor) -> the result of the call."""
 
 
 class Recorder:
-    """Collects calls; thread-safe; silent when closed."""
+    """Collects the calls of a run. Thread-safe."""
 
     def __init__(self, finder: SiteFinder, warn: Callable[[str], None], kept: KeptCalls | None = None) -> None:
-        """`kept` gets what it takes to make each call again (a proof); without it nothing is held on to."""
+        """Create an open recorder.
+
+        Args:
+            finder: Finds the source location of each call.
+            warn: Called with the text of each warning.
+            kept: Receives what is needed to replay each call; None: no objects of the script are kept alive.
+        """
         self.finder = finder
         self.is_open = True
-        """False: no thread's calls are recorded. See `paused` for one thread."""
+        """False: no calls are recorded in any thread. See `paused` for a single thread."""
         self.kept = kept
         self.data_files = DataFiles()
         self.state = StateWatch(self.calls, warn)
         self.only_thread: int | None = None
-        """Record the calls of this thread alone (`threading.get_ident()`); None: those of every thread."""
+        """Record only the calls of this thread (`threading.get_ident()`); None: of all threads."""
         self.dropped = 0
         self._warn = warn
         self._calls: dict[str, Call] = {}
@@ -97,11 +103,12 @@ class Recorder:
 
     @property
     def replacing(self) -> Replacing | None:
-        """Takes the place of every wrapped function while a replay traces the script's functions again, in the thread of the
-        replay: other threads build their own datasets meanwhile.
+        """Function that is called instead of each wrapped function in the current thread; None: no replacement.
+
+        A replay sets it while it traces the script's functions again. Other threads may make datasets at the same time.
         """
-        value: Replacing | None = self._local.__dict__.get("replacing")
-        return value
+        replacing: Replacing | None = self._local.__dict__.get("replacing")
+        return replacing
 
     @replacing.setter
     def replacing(self, value: Replacing | None) -> None:
@@ -109,7 +116,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Calls of this thread in the block go straight to TensorFlow: neither recorded nor replaced."""
+        """Pass calls of this thread inside the block to TensorFlow, neither recorded nor replaced."""
         depth = self._local.__dict__.get("paused", 0)
         before = self.replacing
         self._local.paused, self.replacing = depth + 1, None
@@ -124,16 +131,22 @@ class Recorder:
         return self.only_thread is None or self.only_thread == threading.get_ident()
 
     def calls(self) -> tuple[Call, ...]:
-        """All calls so far, in the order in which they ended."""
+        """Return all calls so far, in the order in which they returned."""
         with self._lock:
             return tuple(self._calls.values())
 
     def call(self, call_id: str | None) -> Call | None:
-        """The call of that id, if it was kept."""
+        """Return the call with this id, if it was recorded."""
         return None if call_id is None else self._calls.get(call_id)
 
     def wrap(self, original: Callable[..., Any], method: str, is_constructor: bool = False) -> Callable[..., Any]:
-        """`original`, recorded: same signature, same result, same errors."""
+        """Wrap a function so that its calls are recorded, with the same signature, results and errors.
+
+        Args:
+            original: A function or method that makes a dataset.
+            method: Name under which its calls are recorded.
+            is_constructor: The dataset is the first argument and not the result.
+        """
         try:
             signature = inspect.signature(original)
         except (TypeError, ValueError):
@@ -173,7 +186,7 @@ class Recorder:
             return None
         try:
             return self._prepare(method, signature, args, kwargs, is_constructor)
-        except Exception as error:  # the script goes on whatever happens here
+        except Exception as error:  # an error of the recorder must not stop the script
             self._warn(f"A call of {method} could not be recorded ({type(error).__name__}: {error}).")
             return None
 
@@ -187,7 +200,7 @@ class Recorder:
     ) -> _Pending | None:
         stack: list[_Pending] = self._local.__dict__.setdefault("stack", [])
         if is_constructor and stack and stack[-1].bound.get("self") is args[0]:
-            return None  # a subclass' constructor calling its base's: one dataset, one call
+            return None  # a subclass constructor calls the base constructor: one dataset, one call
         if len(self._calls) >= MAX_CALLS:
             with self._lock:
                 self.dropped += 1
@@ -195,7 +208,7 @@ class Recorder:
         try:
             binding = signature.bind(*args, **kwargs)
         except TypeError:
-            return None  # the script's own mistake: TensorFlow says so
+            return None  # wrong arguments in the script: TensorFlow raises the error
         explicit = tuple(name for name in binding.arguments if name != "self")
         binding.apply_defaults()
         bound = dict(binding.arguments)
@@ -210,7 +223,7 @@ class Recorder:
         if name is None and takes_name and not _is_positional(signature, args, "name"):
             kwargs["name"] = call_id
         made_by, nested_in = self._relation(stack, frame)
-        is_users = isinstance(name, str) and not name.startswith(ID_PREFIX)
+        is_user_name = isinstance(name, str) and not name.startswith(ID_PREFIX)
         inputs, unrecorded = _origins(bound)
         seeds = NO_SEEDS if self.kept is None else self.kept.begin(call_id, method, made_by or nested_in)
         return _Pending(
@@ -222,7 +235,7 @@ class Recorder:
             explicit=explicit,
             inputs=inputs,
             unrecorded=unrecorded,
-            user_name=name if is_users else None,
+            user_name=name if is_user_name else None,
             made_by=made_by,
             nested_in=nested_in,
             frame=frame,
@@ -232,7 +245,11 @@ class Recorder:
 
     @staticmethod
     def _relation(stack: list[_Pending], frame: FrameType | None) -> tuple[str | None, str | None]:
-        """(the call that made this one itself, the call whose function made it)."""
+        """Return the enclosing calls of a call.
+
+        Returns:
+            (id of the call whose implementation makes this one, id of the call whose user function makes this one).
+        """
         if not stack:
             return None, None
         outer = stack[-1]
@@ -253,9 +270,9 @@ class Recorder:
             return
         has_id = getattr(dataset, ID_ATTRIBUTE, None) is not None
         if has_id and any(dataset is value for value in pending.bound.values()):
-            return  # it gave back what it was given
+            return  # the call returned one of its arguments
         if has_id and pending.method == "apply":
-            return  # made by public calls inside, which are recorded themselves
+            return  # the dataset was made by public calls inside, which are recorded
         function = next(
             (pending.bound[name] for name in _FUNCTION_PARAMETERS if callable(pending.bound.get(name))), None
         )
@@ -264,7 +281,7 @@ class Recorder:
             site = function_site(function, self.finder.is_user_file)
             facts = function_facts(dataset, function, site, self._resource_id)
         except Exception as error:
-            self._warn(f"The function of {pending.method} could not be looked into ({type(error).__name__}: {error}).")
+            self._warn(f"The function of {pending.method} could not be inspected ({type(error).__name__}: {error}).")
         spec, element_bytes, cardinality = element_facts(dataset)
         call = Call(
             id=pending.id,
@@ -292,10 +309,13 @@ class Recorder:
         try:
             self.state.note_call(call, function, _files_of(pending.bound, dataset, facts))
         except Exception as error:
-            self._warn(f"What {pending.method} reads could not be watched ({type(error).__name__}: {error}).")
+            self._warn(f"The state that {pending.method} reads could not be tracked ({type(error).__name__}: {error}).")
 
     def _resource_id(self, captured: Captured) -> str:
-        """The id of what a function captures: of a dataset, that of its call, if recorded calls alone made it."""
+        """Return the id of an object that a function captures.
+
+        For a dataset it is the id of its call, or the empty string if calls that were not recorded took part in making it.
+        """
         if captured.kind != DATASET:
             return self.state.resource_id(captured)
         call_id, unrecorded = _origin(captured.owner)
@@ -328,17 +348,17 @@ class Recorder:
 
 
 def call_id_of(dataset: Any) -> str | None:  # noqa: ANN401
-    """Id of the call that made `dataset`, or of the nearest recorded one it was made from."""
+    """Return the id of the call that made `dataset`, or of the nearest recorded call upstream; None if there is none."""
     return _origin(dataset)[0]
 
 
 def _origin(dataset: Any) -> tuple[str | None, list[str]]:  # noqa: ANN401
-    """(id of the nearest recorded call, classes of the datasets before it that no recorded call made)."""
+    """Return (id of the nearest recorded call, classes of the datasets downstream of it that no recorded call made)."""
     unrecorded: list[str] = []
     while dataset is not None and len(unrecorded) < 100:
-        found = getattr(dataset, ID_ATTRIBUTE, None)
-        if isinstance(found, str):
-            return found, unrecorded
+        call_id = getattr(dataset, ID_ATTRIBUTE, None)
+        if isinstance(call_id, str):
+            return call_id, unrecorded
         unrecorded.append(type(dataset).__name__)
         try:
             inputs = dataset._inputs()
@@ -349,8 +369,8 @@ def _origin(dataset: Any) -> tuple[str | None, list[str]]:  # noqa: ANN401
 
 
 def _origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(ids of the calls that made the datasets among the arguments, classes of datasets that no recorded call made)."""
-    found: list[str] = []
+    """Return (ids of the calls that made the datasets in the arguments, classes of datasets that no recorded call made)."""
+    call_ids: list[str] = []
     unrecorded: dict[str, None] = {}
     seen: list[Any] = []
 
@@ -360,7 +380,7 @@ def _origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 seen.append(value)
                 call_id, classes = _origin(value)
                 unrecorded.update(dict.fromkeys(classes))
-                found.extend([] if call_id is None else [call_id])
+                call_ids.extend([] if call_id is None else [call_id])
         elif depth and isinstance(value, (list, tuple)):
             for item in value[:1000]:
                 visit(item, depth - 1)
@@ -370,11 +390,11 @@ def _origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     for value in bound.values():
         visit(value, 3)
-    return tuple(found), tuple(unrecorded)
+    return tuple(call_ids), tuple(unrecorded)
 
 
 def _files_of(bound: dict[str, Any], dataset: Any, facts: FunctionFacts | None) -> list[str]:  # noqa: ANN401
-    """Names of files among a call's arguments and among the constants of functions that read files."""
+    """Return the file names in a call's arguments and in the constants of user functions that read files."""
     names = file_names(bound)
     if facts is not None and (FILE_READING_OPS & facts.ops.keys() or any(op.endswith(_READERS) for op in facts.ops)):
         for wrapper in getattr(dataset, "_functions", list)():
@@ -383,7 +403,7 @@ def _files_of(bound: dict[str, Any], dataset: Any, facts: FunctionFacts | None) 
 
 
 def _is_positional(signature: inspect.Signature, args: tuple[Any, ...], name: str) -> bool:
-    """Whether the caller gave that parameter by position."""
+    """Return whether the caller passed the parameter by position."""
     positional = [
         p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]

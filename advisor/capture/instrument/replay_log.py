@@ -1,7 +1,6 @@
-"""What it takes to make a recorded call again: kept only where a proof is wanted, for it holds on to the script's objects.
+"""Keeps what is needed to replay recorded calls. It keeps objects of the script alive, so it is used only for proofs.
 
-In: each call of the recorder, as it begins and as it ends.  Out: `KeptCalls`, from which `advisor.replay.replay` rebuilds a
-dataset. An ordinary run keeps nothing.
+In: the start and the end of each recorded call.  Out: `KeptCalls`, from which `advisor.replay.replay` rebuilds a dataset.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from typing import Any
 from advisor.capture.instrument.code_identity import argument_identities
 
 DATA_SOURCES = frozenset({"from_tensor_slices", "from_tensors", "from_sparse_tensor_slices", "from_list"})
-"""Their arguments are the data: the dataset already holds a copy, so theirs are not kept and the dataset itself is used."""
+"""Methods whose arguments are the data. The dataset has a copy, so the arguments are not kept and the dataset is reused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """TensorFlow's eager random state: what an unseeded `shuffle` or a function traced at that moment is seeded from."""
+    """TensorFlow's eager random state, from which unseeded `shuffle`s and random ops of traced functions get their seeds."""
 
     global_seed: Any
-    """`tf.random.set_seed`; None: never called, every run draws other numbers."""
+    """Seed set by `tf.random.set_seed`; None: not called, so random numbers differ in each run."""
     generator_state: Any
-    """State of the generator that hands out op seeds; None without a global seed, when it is not asked."""
+    """State of the generator of op seeds; None without a global seed, because the generator is not used then."""
 
 
 NO_SEEDS = Seeds(None, None)
@@ -33,21 +32,22 @@ NO_SEEDS = Seeds(None, None)
 
 @dataclass(frozen=True, slots=True)
 class KeptCall:
-    """One call that made a dataset, as it was made."""
+    """A call that made a dataset, with its function and arguments."""
 
     id: str
     method: str
     original: Callable[..., Any]
-    """The function beneath the recorder's wrapper."""
+    """The function without the recorder's wrapper."""
     args: tuple[Any, ...]
-    """With `self` first for methods and constructors; empty for DATA_SOURCES."""
+    """Positional arguments, with `self` first for methods and constructors; empty for DATA_SOURCES."""
     kwargs: dict[str, Any]
     is_constructor: bool
     dataset: Any
-    """What it made."""
+    """The dataset that the call made."""
     parent: str | None
-    """The call inside which it was made: by that call itself, or by its function while it was traced."""
+    """Id of the enclosing call, whose implementation or user function (while it was traced) made this call."""
     seeds: Seeds
+    """Random state at the start of the call."""
 
 
 @dataclass(slots=True)
@@ -56,32 +56,32 @@ class KeptCalls:
 
     calls: dict[str, KeptCall] = field(default_factory=dict)
     identities: dict[str, tuple[dict[str, str], tuple[str, ...]]] = field(default_factory=dict)
-    """Call id -> `argument_identities`, as they were when the call was made; absent: its arguments cannot be described."""
+    """Call id -> `argument_identities` at the time of the call; missing if its arguments cannot be described."""
     inner: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """Call id -> (id, method) of every call begun inside it, in order, those included that made nothing new."""
+    """Call id -> (id, method) of all calls made inside it, in order, including those that made no new dataset."""
     _last: Seeds = NO_SEEDS
 
     def begin(self, call_id: str, method: str, parent: str | None) -> Seeds:
-        """A call begins; returns the seeds it begins with."""
+        """Record the start of a call and return the random state at that time."""
         if parent is not None:
             self.inner.setdefault(parent, []).append((call_id, method))
         seeds = current_seeds()
-        last = self._last  # one object for all calls between two draws: a state is 625 numbers
+        last = self._last  # calls with equal states share one object, because a state has 625 numbers
         if seeds == last:
             return last
         self._last = seeds
-        return seeds  # not `_last`: another thread may have set it since
+        return seeds  # not `_last`: another thread may have set it in the meantime
 
     def end(self, call: KeptCall) -> None:
-        """The call made a dataset of its own."""
+        """Record a call that made a new dataset."""
         self.calls[call.id] = call
         if call.method not in DATA_SOURCES:
-            with contextlib.suppress(Exception):  # the script goes on whatever its objects do when they are looked at
+            with contextlib.suppress(Exception):  # objects of the script that cannot be inspected must not stop it
                 self.identities[call.id] = argument_identities(call.original, call.args, call.kwargs)
 
 
 def current_seeds() -> Seeds:
-    """TensorFlow's, now (private attributes; without them every call counts as unseeded)."""
+    """Return TensorFlow's current random state, or NO_SEEDS if the private attributes that hold it do not exist."""
     try:
         context = sys.modules["tensorflow.python.eager.context"].context()
         if context._seed is None:

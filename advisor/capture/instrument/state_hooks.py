@@ -1,7 +1,7 @@
-"""Tells a `StateWatch` when the script assigns variables, changes tables or opens files for writing.
+"""Notifies a `StateWatch` when the script assigns variables, changes tables or opens files for writing.
 
-In: the imported `tensorflow` module.  Out: calls of `StateWatch.assigned` and `opened_for_writing`. The wrapped
-methods cost one look-up in a dictionary, the audit hook one comparison of strings.
+In: the imported `tensorflow` module.  Out: calls of `StateWatch.assigned` and `opened_for_writing`. The overhead is a
+dictionary lookup per call of a wrapped method and a string comparison per audit event.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ _NOT_THE_SCRIPTS = ("__pycache__", "__autograph_generated_file")
 
 
 def watch_writes(watch: StateWatch, finder: SiteFinder) -> None:
-    """Follow what Python itself opens, renames, truncates and removes.
+    """Watch the files that Python opens for writing, renames, truncates and removes.
 
-    An audit hook cannot be taken off; that of a closed watch does nothing.
+    This uses an audit hook. Audit hooks cannot be removed, so it ignores all events after the watch was closed.
+
+    Args:
+        watch: Is notified.
+        finder: Finds the line of the script.
     """
 
-    def see(event: str, args: tuple[Any, ...]) -> None:
+    def on_audit_event(event: str, args: tuple[Any, ...]) -> None:
         if event not in ("open", "os.rename", "os.remove", "os.truncate") or not watch.is_open:
             return
         if event == "open" and not _is_writing(args[1], args[2]):
@@ -42,20 +46,27 @@ def watch_writes(watch: StateWatch, finder: SiteFinder) -> None:
                 if not any(part in name for part in _NOT_THE_SCRIPTS):
                     watch.opened_for_writing(name, lambda: _place(finder, frame))
 
-    sys.addaudithook(see)
+    sys.addaudithook(on_audit_event)
 
 
 def watch_tensorflow(
     tensorflow: ModuleType, watch: StateWatch, finder: SiteFinder, warn: Callable[[str], None]
 ) -> None:
-    """Wrap TensorFlow's own ways to assign variables, to change tables and to write files."""
+    """Wrap the functions of TensorFlow that assign variables, change tables or write files.
+
+    Args:
+        tensorflow: The imported module.
+        watch: Is notified.
+        finder: Finds the line of the script.
+        warn: Called with the text of each warning.
+    """
     try:
         from tensorflow.python.lib.io import file_io, tf_record
         from tensorflow.python.ops import lookup_ops, resource_variable_ops
 
         for variable in (resource_variable_ops.BaseResourceVariable, resource_variable_ops.ResourceVariable):
             names = [*_ASSIGNING, *(name for name in vars(variable) if name.startswith(_SCATTERING))]
-            _wrap(variable, names, "was assigned", watch, finder)  # some are defined anew in the subclass
+            _wrap(variable, names, "was assigned", watch, finder)  # the subclass overrides some of them
         for table in (lookup_ops.MutableHashTable, lookup_ops.DenseHashTable):
             _wrap(table, _TABLE_METHODS, "was changed", watch, finder)
         _wrap_writer(file_io.FileIO, "__init__", watch, finder, lambda mode: any(letter in mode for letter in "wa+"))
@@ -63,7 +74,7 @@ def watch_tensorflow(
         _wrap_function(tensorflow.io, "write_file", watch, finder)
     except (ImportError, AttributeError) as error:
         warn(
-            f"Assignments to variables and tables cannot be followed ({error}); they are compared from epoch to epoch."
+            f"Assignments to variables and tables cannot be recorded ({error}); they are compared from epoch to epoch."
         )
 
 
@@ -99,7 +110,8 @@ def _wrap_writer(
     @functools.wraps(original)
     def opened(writer: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if is_writing(str(kwargs.get("mode", args[1] if len(args) > 1 else ""))):
-            _tell(watch, finder, kwargs.get("name", kwargs.get("path", args[0] if args else None)), sys._getframe(1))
+            path = kwargs.get("name", kwargs.get("path", args[0] if args else None))
+            _notify(watch, finder, path, sys._getframe(1))
         return original(writer, *args, **kwargs)
 
     setattr(cls, name, opened)
@@ -110,25 +122,25 @@ def _wrap_function(module: Any, name: str, watch: StateWatch, finder: SiteFinder
 
     @functools.wraps(original)
     def written(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        _tell(watch, finder, kwargs.get("filename", args[0] if args else None), sys._getframe(1))
+        _notify(watch, finder, kwargs.get("filename", args[0] if args else None), sys._getframe(1))
         return original(*args, **kwargs)
 
     setattr(module, name, written)
 
 
-def _tell(watch: StateWatch, finder: SiteFinder, path: Any, frame: FrameType) -> None:  # noqa: ANN401
-    """`path`: text, a path, or an eager tensor; what a tensor of a graph will hold is not known."""
+def _notify(watch: StateWatch, finder: SiteFinder, path: Any, frame: FrameType) -> None:  # noqa: ANN401
+    """Notify the watch that a file is opened for writing. A path in a graph tensor is unknown and ignored."""
     try:
         value = path.numpy() if hasattr(path, "numpy") else path
         if isinstance(value, (str, bytes, os.PathLike)):
             watch.opened_for_writing(os.fsdecode(value), lambda: _place(finder, frame))
-    except Exception:  # whatever the script passes, TensorFlow judges it
+    except Exception:  # wrong arguments in the script: TensorFlow raises the error
         return
 
 
 def _place(finder: SiteFinder, frame: FrameType) -> Place:
     try:
         site = finder.place(frame).site
-    except Exception:  # a line is welcome, not needed
+    except Exception:  # the line is optional
         return "", 0
     return ("", 0) if site is None else (site.file, site.line)

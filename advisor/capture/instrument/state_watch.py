@@ -1,10 +1,10 @@
-"""Watches what pipelines read beside their inputs: variables, tables, Python objects and files that the script may change.
+"""Detects changes of the state that pipelines read: variables, tables, Python objects and files that the script may change.
 
-In: recorded calls with what their functions capture; the beginning of each epoch.  Out: `ObservedState`s for the recording.
+In: recorded calls and what their functions capture; the start of each epoch.  Out: `ObservedState`s for the recording.
 
-At the beginning of each epoch of a pipeline everything that it reads is compared with what it was in the epoch before, and
-once more when the recording is written. Assignments and files opened for writing are seen when they happen (`state_hooks`).
-Only what happens after the first epoch has begun is a change: filling a table before training is no reason against a cache.
+At the start of each epoch of a pipeline, and when the recording is written, all state that the pipeline reads is compared with
+the previous epoch. Assignments and files opened for writing are reported as they happen by `state_hooks`. Only changes after
+the start of the first epoch count: a table that is filled before training does not rule out a cache.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ from advisor.model.recording import Call
 from advisor.model.state import ObservedState, StateChange
 
 MAX_FILES = 500
-"""Files of one call that are compared, spread evenly over its names (a `stat` each: some milliseconds for all)."""
+"""Maximum number of files per call that are compared, spread evenly over all of its files. Each needs a `stat`, which takes
+some milliseconds in total."""
 MAX_SHARE = 0.02
-"""Comparing may take this share of the run's time; a comparison beyond it is left out, and its epoch is not counted."""
+"""Maximum share of the run's time that comparisons may take. Beyond it a comparison is skipped, and its epoch is not counted."""
 MAX_PYTHON_OBJECTS = 50
 
 Place = tuple[str, int]
-"""File and line of the script; ("", 0): unknown."""
+"""File and line of the script; ("", 0) if unknown."""
 
 
 @dataclass(slots=True)
 class _Item:
-    """One thing that is watched."""
+    """A variable, table, Python object or set of files that is watched."""
 
     id: str
     kind: str
     name: str
     read: Callable[[], object | None]
-    """What it holds now, in a form that can be compared; None: cannot be told."""
+    """Returns its current content in a comparable form; None if it cannot be compared."""
     call_ids: list[str] = field(default_factory=list)
     epochs: int = 0
     before: object | None = None
@@ -66,23 +67,28 @@ class _Item:
         self.epochs += begins_epoch
 
     def changed(self, how: str, place: Place, name: str = "") -> None:
-        """Keep the first change; one whose line is known is worth more than one that a comparison found."""
+        """Record the first change. A change with a known line replaces one without, which a comparison found."""
         if self.epochs and (self.change is None or (not self.change.file and place[0])):
             self.change = StateChange(how, self.epochs, *place)
             self.name = name or self.name
 
     def _what_changed(self, now: object) -> str:
-        """Of several files, the first one that is not what it was."""
+        """Return the first file that has changed; for other kinds the empty string."""
         if isinstance(now, dict) and isinstance(self.before, dict):
             return next((path for path in now if now[path] != self.before.get(path)), self.name)
         return ""
 
 
 class StateWatch:
-    """One per run; used from the script's threads. Never raises."""
+    """The watched state of a run. Thread-safe; errors become warnings."""
 
     def __init__(self, calls: Callable[[], tuple[Call, ...]], warn: Callable[[str], None]) -> None:
-        """`calls` gives the calls recorded so far."""
+        """Create a watch without any state.
+
+        Args:
+            calls: Returns the calls recorded so far.
+            warn: Called with the text of each warning.
+        """
         self.is_open = True
         self._calls, self._warn = calls, warn
         self._items: dict[str, _Item] = {}
@@ -99,7 +105,7 @@ class StateWatch:
     # -- what is watched
 
     def resource_id(self, captured: Captured) -> str:
-        """The id of a captured resource, which is watched from now on; empty: it cannot be."""
+        """Start to watch a captured resource and return its id; the empty string if it cannot be watched."""
         if captured.owner is None or captured.kind not in state.OBSERVABLE_KINDS:
             return ""
         with self._lock:
@@ -112,7 +118,13 @@ class StateWatch:
             return item.id
 
     def note_call(self, call: Call, function: object, files: Iterable[str]) -> None:
-        """A call was recorded; `function`: the script's, if it runs in Python; `files`: names among its arguments."""
+        """Start to watch the state that a recorded call reads.
+
+        Args:
+            call: The call.
+            function: The user function passed to the call, if any. Its Python objects are watched if it runs in Python.
+            files: Names of files that the call reads.
+        """
         with self._lock:
             for resource in call.function.resources if call.function is not None else ():
                 if resource.id in self._items:
@@ -143,13 +155,13 @@ class StateWatch:
         item.paths = dict.fromkeys(paths)
         for path in paths:
             self._by_path.setdefault(path, []).append(item)
-            found = file_fingerprint(path)
-            if path in self._written or (found is not None and found[0] >= self._began_ns):
+            current = file_fingerprint(path)
+            if path in self._written or (current is not None and current[0] >= self._began_ns):
                 item.is_written_before, item.name = True, path
         self._belongs(item, call_id)
 
     def _note_python(self, call_id: str, function: object) -> None:
-        """Names that a generator or `py_function` reads: rebinding one is a change as much as filling a list is."""
+        """Watch the names that a generator or `py_function` reads. Both rebinding a name and modifying its object are changes."""
         try:
             is_method = inspect.ismethod(function)
             reference: weakref.ref[Any] = weakref.WeakMethod(function) if is_method else weakref.ref(function)
@@ -166,24 +178,35 @@ class StateWatch:
     # -- what happens
 
     def epoch(self, call_id: str | None) -> None:
-        """An epoch over the dataset that this call made begins."""
+        """Compare the state at the start of an epoch over the dataset that the call made."""
         if not self.is_open or call_id is None or not self._items:
             return
         try:
             with self._lock:
                 self._thread = threading.get_ident()
                 self._compare(self._items_behind(call_id), begins_epoch=True)
-        except Exception as error:  # the script goes on whatever happens here
+        except Exception as error:  # an error of the watch must not stop the script
             self._warn(f"State that the pipeline reads could not be compared ({type(error).__name__}: {error}).")
 
     def assigned(self, owner: object, how: str, place: Callable[[], Place]) -> None:
-        """The script called a method of a variable or table that changes it."""
+        """Record that the script changed a variable or table.
+
+        Args:
+            owner: The variable or table.
+            how: Description of the change, e.g. `was assigned`.
+            place: Returns the line of the script.
+        """
         known = self._by_owner.get(id(owner))
         if self.is_open and known is not None and known[0]() is owner and known[1].epochs:
             known[1].changed(how, place())
 
     def opened_for_writing(self, path: str, place: Callable[[], Place]) -> None:
-        """The script opens, renames or removes a file."""
+        """Record that the script opens a file for writing, renames or removes it.
+
+        Args:
+            path: The file.
+            place: Returns the line of the script.
+        """
         if not self.is_open:
             return
         real = os.path.realpath(path)
@@ -198,9 +221,9 @@ class StateWatch:
     # -- the result
 
     def observed(self) -> tuple[ObservedState, ...]:
-        """Everything that was watched, compared once more."""
+        """Compare all state once more and return it."""
         with self._lock:
-            if self._thread == threading.get_ident():  # other threads must not wait for TensorFlow here
+            if self._thread == threading.get_ident():  # another thread must not block in TensorFlow here
                 try:
                     self._compare(list(self._items.values()), begins_epoch=False)
                 except Exception as error:
@@ -240,7 +263,7 @@ class StateWatch:
         start = time.monotonic()
         with (
             tensorflow.init_scope() if tensorflow is not None else contextlib.nullcontext()
-        ):  # unseen by gradient tapes
+        ):  # so that gradient tapes do not record the reads
             for item in items:
                 item.compare(begins_epoch)
         self._checks += 1

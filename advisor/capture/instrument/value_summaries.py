@@ -1,6 +1,6 @@
-"""Values of the script, boiled down to scalars and short descriptions that fit in a recording.
+"""Serialises values of the script as scalars and short descriptions for the recording.
 
-In: bound arguments, options and datasets.  Out: plain strings, numbers and booleans.
+In: bound arguments, options and datasets.  Out: strings, numbers and booleans.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ _SPEC_LIMIT = 500
 
 
 def describe_arguments(bound: dict[str, Any]) -> dict[str, Scalar]:
-    """Bound arguments by parameter name; `*args` become `arg0`, `arg1`..., `**kwargs` their own names."""
-    found: dict[str, Scalar] = {}
+    """Return the descriptions of bound arguments by parameter name.
+
+    Items of `*args` are named `arg0`, `arg1`..., items of `**kwargs` have their own names.
+    """
+    descriptions: dict[str, Scalar] = {}
     for name, value in bound.items():
         if name == "self":
             continue
         if name == "args" and isinstance(value, tuple):
-            found |= {f"arg{i}": describe(item) for i, item in enumerate(value[:8])}
+            descriptions |= {f"arg{i}": describe(item) for i, item in enumerate(value[:8])}
         elif name == "kwargs" and isinstance(value, dict):
-            found |= {str(key): describe(item) for key, item in value.items()}
+            descriptions |= {str(key): describe(item) for key, item in value.items()}
         else:
-            found[name] = describe(value)
-    if isinstance(found.get("name"), str) and str(found["name"]).startswith("tfadv_"):
-        found["name"] = None
-    return found
+            descriptions[name] = describe(value)
+    if isinstance(descriptions.get("name"), str) and str(descriptions["name"]).startswith("tfadv_"):
+        descriptions["name"] = None
+    return descriptions
 
 
 def describe(value: Any) -> Scalar:  # noqa: ANN401
-    """A scalar as it is, anything else in a few words: `<function augment>`, `<tensor float32 (600, 28, 28)>`."""
+    """Return scalars unchanged, other values as text, e.g. `<function augment>` or `<tensor float32 (600, 28, 28)>`."""
     if isinstance(value, enum.Enum):
         return value.name
     if value is None or isinstance(value, (bool, int, float)):
@@ -69,24 +72,29 @@ def _describe_array(value: Any) -> Scalar:  # noqa: ANN401
 
 
 def describe_options(options: Any) -> dict[str, Scalar]:  # noqa: ANN401
-    """The fields of a `tf.data.Options` that the user set: dotted name -> value."""
-    found: dict[str, Scalar] = {}
+    """Return the fields of a `tf.data.Options` that differ from their defaults: dotted name -> value."""
+    descriptions: dict[str, Scalar] = {}
 
     def visit(group: Any, prefix: str) -> None:  # noqa: ANN401
-        untouched = type(group)()  # reading a field stores its default, so what is there is not what was set
+        defaults = type(group)()  # compared with it, because reading a field stores its default in `_options`
         for name, value in sorted(getattr(group, "_options", {}).items()):
             if hasattr(value, "_options"):
                 visit(value, f"{prefix}{name}.")
-            elif value is not None and value != getattr(untouched, name, None):
-                found[prefix + name] = describe(value)
+            elif value is not None and value != getattr(defaults, name, None):
+                descriptions[prefix + name] = describe(value)
 
     if options is not None:
         visit(options, "")
-    return found
+    return descriptions
 
 
 def element_facts(dataset: Any) -> tuple[str, int | None, int | None]:  # noqa: ANN401
-    """(element spec as text, bytes of an element where its spec fixes them, cardinality where it can be asked cheaply)."""
+    """Return facts about the elements of a dataset.
+
+    Returns:
+        (element spec as text, size of an element in bytes or None if the spec does not determine it, cardinality or None if it
+        is not available in eager mode).
+    """
     import tensorflow as tf
 
     spec = dataset.element_spec
@@ -95,7 +103,7 @@ def element_facts(dataset: Any) -> tuple[str, int | None, int | None]:  # noqa: 
     if tf.executing_eagerly():
         try:
             cardinality = int(dataset.cardinality())
-        except Exception:  # asked for information only
+        except Exception:  # the cardinality is optional
             cardinality = None
     return text if len(text) <= _SPEC_LIMIT else text[: _SPEC_LIMIT - 1] + "…", _element_bytes(spec), cardinality
 

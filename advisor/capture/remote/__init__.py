@@ -1,1 +1,1 @@
-"""Sampling of running jobs over gRPC."""
+"""Collects profiles of running jobs over gRPC."""

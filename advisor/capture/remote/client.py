@@ -1,14 +1,13 @@
-"""TensorFlow's profiler server, asked over gRPC: `tf.profiler.experimental.server.start(port)` in a job answers here.
+"""gRPC client for TensorFlow's profiler server, which a job starts with `tf.profiler.experimental.server.start(port)`.
 
-In: an address and what to collect.  Out: the bytes of an XSpace, or what went wrong as a `grpc.RpcError`.
+In: an address and what to collect.  Out: the bytes of an XSpace, or a `grpc.RpcError`.
 
-The service is asked directly, not through `tf.profiler.experimental.client.trace`: this needs no TensorFlow where the
-command runs (grpcio is enough and loads in a tenth of a second), tells why a call failed, can be cancelled, hands on the
-tracer levels (TF 2.21's client drops them: "expects an i value"), and lets the server send the profile instead of writing it
-to a disk that both machines must see. JAX's `start_server` and TensorFlow
-Serving offer the same service.
+The client does not use `tf.profiler.experimental.client.trace`, for these reasons: it needs grpcio, which loads in a tenth of a
+second, but not TensorFlow; it reports why a call failed; a call can be cancelled; the tracer levels are transmitted (the client
+of TF 2.21 drops them: "expects an i value"); and the server sends the profile instead of writing it to a disk that both machines
+can access. JAX's `start_server` and TensorFlow Serving offer the same service.
 
-Messages and numbers: `tsl/profiler/protobuf/profiler_service.proto` and `profiler_options.proto`, as TF 2.21 has them.
+Source of messages and field numbers: `tsl/profiler/protobuf/profiler_service.proto` and `profiler_options.proto` of TF 2.21.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from typing import Any
 _METHOD = "/tensorflow.ProfilerService/Profile"
 _PACKAGE = "tfdata_advisor.profiler_service"
 _OPTIONS_VERSION = 1
-"""`ProfileOptions.version` from which a level of 0 means off; at 0 the server takes its own defaults."""
+"""`ProfileOptions.version`. From version 1 on a level of 0 means off; with version 0 the server uses its own defaults."""
 _CONNECT_MS = 5_000
-"""gRPC's own limit for one attempt to connect is 20 s: too long to wait for a firewall that answers nothing."""
+"""Limit for one attempt to connect. gRPC's default of 20 s is too long if a firewall drops the packets."""
 _FIELDS = {
     "Options": (
         ("include_dataset_ops", 1, "bool"),
@@ -41,50 +40,55 @@ _FIELDS = {
         ("host_name", 7, "string"),
         ("emit_xspace", 9, "bool"),
     ),
-    "Response": (("empty_trace", 7, "bool"), ("xspace", 8, "bytes")),  # an XSpace, kept as it came
+    "Response": (("empty_trace", 7, "bool"), ("xspace", 8, "bytes")),  # a serialized XSpace, not decoded here
 }
 """The fields that are used: (name, number, type)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracerLevels:
-    """How much is traced. Fields as in `tf.profiler.experimental.ProfilerOptions`."""
+    """How much is traced. The fields correspond to `tf.profiler.experimental.ProfilerOptions`."""
 
     host: int = 2
-    """1: the most important events, tf.data's iterators not among them; 2: all that the analysis needs; 3: everything."""
+    """1: the most important events, without tf.data's iterators; 2: everything that the analysis needs; 3: all events."""
     python: int = 0
-    """1: Python calls too; slows the job down much."""
+    """1: trace Python calls, which slows the job down considerably."""
     device: int = 1
     """0: no device activity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One collection, the same for every worker."""
+    """A request for a profile, the same for each worker."""
 
     duration_ms: int
     levels: TracerLevels
     session: str
-    """Name of the run's folder: `2026_01_31_12_00_00`."""
+    """Name of the run's folder, e.g. `2026_01_31_12_00_00`."""
     repository: str
-    """Absolute `plugins/profile` folder, where servers that cannot send the profile write it (see `Answer.xspace`)."""
+    """Absolute path of the `plugins/profile` folder. Servers that cannot send the profile write to it (see `Answer.xspace`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server gave."""
+    """The response of a server."""
 
     is_empty: bool
-    """No event was collected."""
+    """Whether no events were collected."""
     xspace: bytes
-    """Empty from servers older than `emit_xspace`, which write `<repository>/<session>/<host>_<port>.xplane.pb` themselves."""
+    """The profile. It is empty if the server is too old to support `emit_xspace`; such a server writes
+    `<repository>/<session>/<host>_<port>.xplane.pb` itself."""
 
 
 class Worker:
     """A connection to one profiler server."""
 
     def __init__(self, address: str) -> None:
-        """`address`: `host:port`. Nothing is sent yet."""
+        """Create a connection without sending anything.
+
+        Args:
+            address: `host:port`.
+        """
         import grpc
 
         self.address = address
@@ -99,7 +103,15 @@ class Worker:
         )
 
     def ask(self, wish: Wish, timeout_s: float) -> Any:  # noqa: ANN401  grpc has no types
-        """Begin a collection. Returns a `grpc.Future` of a response for `read_answer`; cancelling it ends the session there."""
+        """Start to collect a profile.
+
+        Args:
+            wish: What to collect.
+            timeout_s: Time limit for the whole call.
+
+        Returns:
+            A `grpc.Future` of a response for `read_answer`. Cancelling it ends the profiler session in the job.
+        """
         options = _message("Options")(
             version=_OPTIONS_VERSION,
             include_dataset_ops=True,
@@ -120,17 +132,17 @@ class Worker:
         return self._profile.future(request, timeout=timeout_s)
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Close the connection."""
         self._channel.close()
 
 
 def read_answer(response: Any) -> Answer:  # noqa: ANN401
-    """The response of a finished call."""
+    """Convert the response of a finished call."""
     return Answer(bool(response.empty_trace), bytes(response.xspace))
 
 
 @cache
-def _message(name: str) -> Any:  # noqa: ANN401  protobuf's classes exist at run time only
+def _message(name: str) -> Any:  # noqa: ANN401  protobuf's classes are created at run time
     from google.protobuf import message_factory
 
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))

@@ -1,8 +1,8 @@
-"""Why a profiler server gave no profile, in one sentence that says what to do.
+"""Explains why no profile could be collected from a profiler server, and what to do about it.
 
 In: an address and gRPC's error.  Out: a `Refusal`.
 
-The texts that are looked for are those of gRPC 1.85 and of TensorFlow 2.21's profiler; one that is not known is shown as it is.
+It recognizes the error messages of gRPC 1.85 and of TensorFlow 2.21's profiler. Other messages are shown unchanged.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from pathlib import Path
 from typing import Any
 
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
-"""The variables that gRPC heeds, in its order."""
+"""Environment variables with which gRPC chooses a proxy, in order of precedence."""
 _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No profile from one worker."""
+    """Why there is no profile of a worker."""
 
     sentence: str
     is_final: bool = False
-    """Another attempt would end the same way."""
+    """Whether another attempt would fail, too."""
 
 
 def explain_failure(address: str, error: Any, limit_s: float) -> Refusal:  # noqa: ANN401  grpc has no types
-    """What gRPC's error means to somebody who wants a profile. `limit_s`: how long was waited at most."""
+    """Explain an error of gRPC.
+
+    Args:
+        address: `host:port` of the server.
+        error: The `grpc.RpcError`.
+        limit_s: Time limit of the call.
+    """
     code, details = error.code().name, " ".join((error.details() or "").split())
     port = address.rpartition(":")[2]
     if code == "UNAVAILABLE":
@@ -36,33 +42,44 @@ def explain_failure(address: str, error: Any, limit_s: float) -> Refusal:  # noq
         return _no_profiler(address)
     if code == "DEADLINE_EXCEEDED":
         return Refusal(
-            f"The job at {address} had not handed over its profile after {limit_s:g} s: collect less, with a shorter "
-            "--duration and without Python's calls.",
+            f"The job at {address} did not send its profile within {limit_s:g} s; collect less, with a shorter --duration "
+            "and without tracing Python calls.",
             is_final=True,
         )
     if "nother profil" in details:
         return Refusal(
             f"The job at {address} is being profiled already (by its own TensorBoard callback or "
-            "tf.profiler.experimental.start, or by another capture), and TensorFlow has only one profiler: capture again "
-            "when that has ended."
+            "tf.profiler.experimental.start, or by another capture), and TensorFlow supports only one profiler session; "
+            "capture again after that session has ended."
         )
     return Refusal(f"The job at {address} could not be profiled ({_shown(details) or code}).")
 
 
 def explain_nothing_collected(address: str, attempts: int) -> Refusal:
-    """The server answered, and no event had happened."""
+    """Explain that the server returned a profile without events.
+
+    Args:
+        address: `host:port` of the server.
+        attempts: Number of attempts so far.
+    """
     times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
     return Refusal(
-        f"The job at {address} did nothing that the profiler could see ({times}): capture while it trains, not while it "
-        "loads, waits or has ended, or longer (--duration)."
+        f"The profile of the job at {address} has no events ({times}); capture while the job trains and not while it loads "
+        "or waits, or increase --duration."
     )
 
 
 def explain_unseen_file(address: str, folder: Path) -> Refusal:
-    """An old server wrote the profile itself, and it is not here."""
+    """Explain that an old server wrote the profile to a folder that this machine cannot access.
+
+    Args:
+        address: `host:port` of the server.
+        folder: The folder.
+    """
     return Refusal(
-        f"The job at {address} runs a TensorFlow that cannot send its profile and wrote it to {folder} on its own machine: "
-        "name a folder that both machines see with --out, or copy it from there and run advisor analyze on it.",
+        f"The TensorFlow version of the job at {address} cannot send its profile; it wrote the profile to {folder} on the "
+        "job's machine. Specify a folder that both machines can access with --out, or copy the profile from there and run "
+        "advisor analyze on it.",
         is_final=True,
     )
 
@@ -71,36 +88,36 @@ def _unavailable(address: str, port: str, details: str) -> Refusal:
     text = details.lower()
     if "hostname lookup" in text or "name not found" in text or "resolv" in text or "dns" in text:
         return Refusal(
-            f"There is no host {address.rpartition(':')[0]} for this machine: check the name in the address.", True
+            f"The host name {address.rpartition(':')[0]} cannot be resolved on this machine; check the address.", True
         )
     if "http/2" in text and "parsing" in text:
         return _no_profiler(address)
     if "failed to connect" not in text:
         return Refusal(
-            f"The job at {address} ended, or the connection broke, while it was being profiled: capture earlier, or "
-            "shorter (--duration)."
+            f"The job at {address} ended, or the connection broke, while it was being profiled; capture earlier or with a "
+            "shorter --duration."
         )
     if "refused" in text:
         return Refusal(
-            f"No profiler server listens at {address}: the job has to call tf.profiler.experimental.server.start({port}) "
-            "before it trains, and to run while it is captured."
+            f"No profiler server listens at {address}; the job must call tf.profiler.experimental.server.start({port}) "
+            "before it trains, and must be running during the capture."
         )
     return Refusal(
-        f"Nothing answers at {address} ({_reason(details)}): the host is down, a firewall drops the connection or the port "
-        f"is not published; open it, or tunnel it (ssh -L {port}:localhost:{port} HOST).{_proxy_hint()}"
+        f"No response from {address} ({_reason(details)}): the host is down, a firewall drops the connection or the port "
+        f"is not published. Open the port, or use a tunnel (ssh -L {port}:localhost:{port} HOST).{_proxy_hint()}"
     )
 
 
 def _no_profiler(address: str) -> Refusal:
     return Refusal(
-        f"What listens at {address} is no profiler server: give the port of tf.profiler.experimental.server.start, not that "
-        "of TensorBoard or of the training cluster.",
+        f"The server at {address} is not a profiler server; specify the port given to tf.profiler.experimental.server.start, "
+        "not that of TensorBoard or of the training cluster.",
         is_final=True,
     )
 
 
 def _reason(details: str) -> str:
-    """The last part of gRPC's chain of causes."""
+    """Return the last part of gRPC's chain of causes."""
     return _shown(details.rpartition(": ")[2] or details)
 
 
@@ -111,4 +128,4 @@ def _shown(details: str) -> str:
 
 def _proxy_hint() -> str:
     name = next((name for name in _PROXIES if os.environ.get(name)), None)
-    return f" gRPC goes through the proxy in {name}: put the host into no_proxy." if name else ""
+    return f" gRPC uses the proxy set in {name}; add the host to no_proxy." if name else ""

@@ -1,7 +1,7 @@
-"""Sampling mode: running jobs, asked over the network for a profile of the next seconds.
+"""Sampling mode: collects profiles of running jobs over the network.
 
-In: a `SamplingRequest`: addresses of profiler servers, how long, how often to try.  Out: `Sampled`: a logdir with one new
-run in it, one file per worker.  Nothing is asked of TensorFlow here; see `profiler_service`.
+In: a `SamplingRequest`: addresses of profiler servers, duration, number of attempts.  Out: `Sampled`: a logdir with a new run
+that has one file per worker.  TensorFlow is not needed; see `client`.
 """
 
 from __future__ import annotations
@@ -26,66 +26,83 @@ from advisor.capture.request import Progress
 from advisor.model.errors import AdvisorError
 
 GRACE_S = 60.0
-"""What a server may take beyond the duration to gather the events and send them; TensorFlow's own client gives as much."""
+"""Time that a server may take after the duration to collect the events and send them; the same as in TensorFlow's client."""
 RETRY_PAUSE_S = 1.0
 _POLL_S = 0.1
 ITERATOR_LEVEL = 2
-"""The lowest `host_tracer_level` at which TensorFlow records iterators (seen with 2.21)."""
+"""The lowest `host_tracer_level` at which TensorFlow records iterators (observed with TF 2.21)."""
 _ITERATOR = b"Iterator::"
-"""Stands in every profile in which a tf.data iterator ran."""
+"""Contained in each profile with events of a tf.data iterator."""
 _ADDRESS = re.compile(r"(?:grpc://)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s@]+):(?P<port>\d{1,5})/?")
 _MAX_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingRequest:
-    """What to collect, and from whom."""
+    """What to collect from which workers."""
 
     addresses: tuple[str, ...]
-    """`host:port` of each worker, as `parse_addresses` gives them."""
+    """`host:port` of each worker, as returned by `parse_addresses`."""
     out: Path
-    """Logdir; the run is added to what is in it."""
+    """Logdir, to which the run is added."""
     duration_s: float = 2.0
     delay_s: float = 0.0
-    """Wait so long before the first attempt."""
+    """Time to wait before the first attempt."""
     retries: int = 3
-    """Further attempts for each worker that could not be reached, or gave nothing."""
+    """Number of further attempts for each worker that cannot be reached or returns no events."""
     levels: TracerLevels = field(default_factory=TracerLevels)
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What came of it."""
+    """The collected profiles."""
 
     logdir: Path
     run: str
-    """The run's name below `plugins/profile`, as `--run` takes it."""
+    """Name of the run in `plugins/profile`, as accepted by `--run`."""
     files: tuple[Path, ...]
+    """One profile per worker."""
     warnings: tuple[str, ...] = ()
-    """Workers that gave nothing, and what else limits the profile, in sentences."""
+    """Sentences about workers without a profile and other limitations."""
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
-    """`grpc://a:6009,grpc://b:6009` as `host:port`s, each once. Raises AdvisorError for anything else."""
-    found: dict[str, None] = {}
+    """Parse comma-separated addresses of profiler servers.
+
+    Args:
+        text: E.g. `grpc://a:6009,grpc://b:6009`.
+
+    Returns:
+        Each address as `host:port`, without duplicates.
+
+    Raises:
+        AdvisorError: There is no address, or one is invalid.
+    """
+    addresses: dict[str, None] = {}
     for part in filter(None, (word.strip() for word in text.split(","))):
         match = _ADDRESS.fullmatch(part)
         if match is None or not 0 < int(match["port"]) <= _MAX_PORT:
             raise AdvisorError(
-                f"{part} is no address of a profiler server: write grpc://HOST:PORT with the port that the job gives to "
-                "tf.profiler.experimental.server.start, such as grpc://localhost:6009."
+                f"{part} is not the address of a profiler server; specify grpc://HOST:PORT with the port that the job passes "
+                "to tf.profiler.experimental.server.start, e.g. grpc://localhost:6009."
             )
-        found[f"{match['host']}:{match['port']}"] = None
-    if not found:
-        raise AdvisorError("Name the profiler server of at least one job, such as grpc://localhost:6009.")
-    return tuple(found)
+        addresses[f"{match['host']}:{match['port']}"] = None
+    if not addresses:
+        raise AdvisorError("Specify the profiler server of at least one job, e.g. grpc://localhost:6009.")
+    return tuple(addresses)
 
 
 def sample(request: SamplingRequest, on_progress: Callable[[Progress], None]) -> Sampled:
-    """Collect from all workers at the same time, and again from those that gave nothing.
+    """Collect profiles from all workers concurrently, and retry those that returned no events.
 
-    Raises AdvisorError when no worker gave a profile, or the folder cannot be written; then, as on Ctrl-C, no folder is left
-    that was not there before, and the sessions in the jobs have been ended.
+    On an error or Ctrl-C, folders created by this call are removed and the profiler sessions in the jobs are ended.
+
+    Args:
+        request: What to collect.
+        on_progress: Called with progress messages.
+
+    Raises:
+        AdvisorError: There is no profile of any worker, or the folder cannot be written.
     """
     _require_grpc()
     with _new_run(request.out) as folder:
@@ -98,8 +115,8 @@ def sample(request: SamplingRequest, on_progress: Callable[[Progress], None]) ->
         warnings = list(refused.values())
         if request.levels.host < ITERATOR_LEVEL:
             warnings.append(
-                f"At --host-tracer-level {request.levels.host} the profiler records no tf.data iterators, so nothing can be said "
-                f"about input: capture at {ITERATOR_LEVEL}."
+                f"With --host-tracer-level {request.levels.host} the profiler does not record tf.data iterators, so the input "
+                f"pipeline cannot be analyzed; capture with level {ITERATOR_LEVEL}."
             )
         return Sampled(request.out, folder.name, tuple(files.values()), tuple(warnings))
 
@@ -109,15 +126,15 @@ def _require_grpc() -> None:
         import grpc  # noqa: F401
     except ImportError:
         raise AdvisorError(
-            "Sampling mode talks gRPC, and grpcio is not installed here: pip install grpcio (or tfdata-advisor[sampling]); "
-            "TensorFlow brings it along."
+            "Sampling mode needs grpcio, which is not installed: pip install grpcio (or tfdata-advisor[sampling]); it is "
+            "also installed with TensorFlow."
         ) from None
 
 
 @contextmanager
 def _new_run(logdir: Path) -> Iterator[Path]:
-    """A new, empty folder `plugins/profile/<time>`; if the block raises, what it made is gone again."""
-    made = next((place for place in (*reversed(logdir.absolute().parents), logdir) if not place.exists()), None)
+    """Create an empty folder `plugins/profile/<time>`. If the block raises, all folders created for it are removed."""
+    topmost_new = next((place for place in (*reversed(logdir.absolute().parents), logdir) if not place.exists()), None)
     now = time.time()
     try:
         while True:
@@ -125,24 +142,24 @@ def _new_run(logdir: Path) -> Iterator[Path]:
             with suppress(FileExistsError):
                 folder.mkdir(parents=True)
                 break
-            if not folder.is_dir():  # a file stands where a folder should be
+            if not folder.is_dir():  # it exists, but is a file
                 raise NotADirectoryError(20, "Not a directory")
-            now += 1  # another run began in this second
+            now += 1  # another run started in this second
     except OSError as error:
         raise AdvisorError(
-            f"Cannot write to {logdir}: {error.strerror or error}; name another folder with --out."
+            f"Cannot write to {logdir}: {error.strerror or error}; choose another folder with --out."
         ) from None
     try:
         yield folder
     except BaseException:
-        shutil.rmtree(folder if made is None else made, ignore_errors=True)
+        shutil.rmtree(folder if topmost_new is None else topmost_new, ignore_errors=True)
         raise
 
 
 def _collect(
     request: SamplingRequest, folder: Path, on_progress: Callable[[Progress], None]
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """(address -> file, address -> why there is none)."""
+    """Return (address -> profile, address -> why there is no profile)."""
     files: dict[str, Path] = {}
     refused: dict[str, str] = {}
     connected = workers = [Worker(address) for address in request.addresses]
@@ -150,9 +167,9 @@ def _collect(
         for attempt in range(request.retries + 1):
             if attempt:
                 time.sleep(RETRY_PAUSE_S)
-            again = []
+            retried = []
             for worker, result in _attempt(request, workers, folder, attempt, on_progress):
-                if isinstance(result, Path):  # one without iterators stays until there is a better one
+                if isinstance(result, Path):  # a profile without iterators is kept until there is a better one
                     files[worker.address] = result
                     refused.pop(worker.address, None)
                     is_done = request.levels.host < ITERATOR_LEVEL or _has_iterators(result)
@@ -161,15 +178,15 @@ def _collect(
                         refused[worker.address] = result.sentence
                     is_done = result.is_final
                 if not is_done:
-                    again.append(worker)
-            workers = again
+                    retried.append(worker)
+            workers = retried
             if not workers:
                 break
     finally:
         for worker in connected:
             worker.close()
     for path in set(folder.iterdir()) - set(files.values()):
-        path.unlink()  # an old server writes a file even where it has seen nothing
+        path.unlink()  # old servers write a file even if there are no events
     return files, refused
 
 
@@ -180,7 +197,7 @@ def _attempt(
     attempt: int,
     on_progress: Callable[[Progress], None],
 ) -> Iterator[tuple[Worker, Path | Refusal]]:
-    """Ask every worker once; each with its file or why there is none."""
+    """Collect from each worker once; yield each worker with its profile or the reason why there is none."""
     import grpc
 
     wish = Wish(round(request.duration_s * 1e3), request.levels, folder.name, str(folder.parent))
@@ -201,7 +218,7 @@ def _attempt(
 
 
 def _wait(calls: Sequence[Any], text: str, on_progress: Callable[[Progress], None]) -> None:
-    """Until all calls are done."""
+    """Wait until all calls are done."""
     while not all(call.done() for call in calls):
         on_progress(Progress("profiling", text=text))
         time.sleep(_POLL_S)
@@ -213,7 +230,7 @@ def _describe(workers: Sequence[Worker], attempt: int) -> str:
 
 
 def _keep(answer: Answer, address: str, folder: Path, attempts: int) -> Path | Refusal:
-    """The profile on disk: written here, or by an old server, if both see the same disk."""
+    """Write the profile and return its path. An old server has written it itself, possibly to another machine's disk."""
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', address)}.xplane.pb"
     if answer.is_empty:
         return explain_nothing_collected(address, attempts)
@@ -230,4 +247,4 @@ def _all_refused(refused: dict[str, str]) -> str:
     first, *others = refused
     if not others:
         return refused[first]
-    return f"{refused[first]} The other {len(others)} gave nothing either: {', '.join(others[:10])}."
+    return f"{refused[first]} There is no profile of the other {len(others)} workers either: {', '.join(others[:10])}."

@@ -1,1 +1,1 @@
-"""When to measure, and what: the schedule, the monitor that follows it, the profiler, and resource usage."""
+"""Measures a window of the run: when to open and close it, the profiler session and the resource usage."""

@@ -1,10 +1,10 @@
-"""CPU time of the child processes of this process: workers of `multiprocessing`, and whatever else the script starts.
+"""Measures the CPU time of all descendants of this process, such as workers of `multiprocessing`.
 
-In: two instants.  Out: the CPU time that all descendants used between them, ns.
+In: two points in time.  Out: the CPU time that all descendants used between them, ns.
 
-The operating system adds the whole life of a child to its parent's counter at the moment at which the parent waits for it. So the
-counters of all living descendants are added to those of their waited-for children: together they grow by exactly what was used,
-whether a child lives on, ends, or was there before.
+When a process waits for an ended child, the operating system adds the CPU time of the child's whole life to a counter of the
+parent. Therefore the sum of the CPU times of all living descendants and of the counters for ended children increases by exactly
+the CPU time used, no matter which children start or end in between.
 """
 
 from __future__ import annotations
@@ -17,30 +17,34 @@ from dataclasses import dataclass
 import psutil
 
 _ATTEMPTS = 3
-"""A child may be waited for while the others are read: then it would count twice, or not at all."""
+"""Readings are repeated up to this many times: a child that is waited for during a reading would count twice or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildrenCpu:
-    """The counters at one instant."""
+    """CPU time counters of the descendants at one point in time."""
 
     waited_for_s: float
-    """Of this process' own children that it has waited for."""
+    """CPU time of the children of this process for which it has waited."""
     living_s: dict[psutil.Process, float]
-    """Of each living descendant, its waited-for children included."""
+    """CPU time of each living descendant, including the children for which it has waited."""
 
     @classmethod
     def take(cls, earlier: ChildrenCpu | None = None) -> ChildrenCpu:
-        """Now. Descendants of `earlier` whose parent has ended meanwhile still count."""
+        """Read the current counters.
+
+        Args:
+            earlier: Counters with which these will be compared. Its descendants are read even if their parent has ended.
+        """
         for _ in range(_ATTEMPTS):
             before = _waited_for_s()
-            found = cls(before, _living(() if earlier is None else earlier.living_s))
+            counters = cls(before, _living(() if earlier is None else earlier.living_s))
             if _waited_for_s() == before:
                 break
-        return found
+        return counters
 
     def since(self, start: ChildrenCpu) -> int:
-        """CPU time between `start` and this instant, ns."""
+        """Return the CPU time used since `start`, ns."""
         used_s = self.waited_for_s + sum(self.living_s.values()) - start.waited_for_s - sum(start.living_s.values())
         return max(0, round(used_s * 1e9))
 
@@ -51,16 +55,16 @@ def _waited_for_s() -> float:
 
 
 def _living(others: Iterable[psutil.Process]) -> dict[psutil.Process, float]:
-    found: dict[psutil.Process, float] = {}
+    cpu_s: dict[psutil.Process, float] = {}
     with contextlib.suppress(psutil.Error, OSError):
         for process in {*psutil.Process().children(recursive=True), *others}:
             with contextlib.suppress(psutil.Error, OSError):
-                if process.is_running():  # its number may be another process' by now
+                if process.is_running():  # another process may have its pid by now
                     times = process.cpu_times()
-                    found[process] = times.user + times.system + _waited_for_by(times)
-    return found
+                    cpu_s[process] = times.user + times.system + _waited_for_by(times)
+    return cpu_s
 
 
 def _waited_for_by(times: object) -> float:
-    """0 where the system does not tell (macOS)."""
+    """Return the CPU time of ended children, s; 0 if the operating system does not report it (macOS)."""
     return float(getattr(times, "children_user", 0.0)) + float(getattr(times, "children_system", 0.0))

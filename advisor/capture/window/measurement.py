@@ -1,7 +1,7 @@
-"""One measured window: steps without the profiler, then a profiler session, with the facts of the same time around them.
+"""Measures one window: first steps without the profiler, then steps with it, and the resource usage of the same time.
 
-In: the instants of opening, of starting the profiler, and of closing.  Out: a `Capture`: a profile on disk,
-usage, tf.data's models.
+In: calls that open the window, start the profiler and close the window.  Out: a `Capture`: a profile on disk, resource usage
+and tf.data's models.
 """
 
 from __future__ import annotations
@@ -19,41 +19,53 @@ from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
 from advisor.model.recording import IteratorModel, Usage, Window
 
 BYTES_PER_EVENT = 25
-"""Bytes of an event in an xplane file: 20 to 30 in the profiles of TF 2.21 that were looked at."""
+"""Size of an event in an xplane file; 20 to 30 bytes in profiles of TF 2.21."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A window that has been measured."""
+    """A measured window."""
 
     folder: Path
+    """Folder that contains the profile."""
     window: Window
     usage: Usage
     models: tuple[IteratorModel, ...]
+    """tf.data's models of the whole window."""
     plain_models: tuple[IteratorModel, ...]
+    """tf.data's models of the stretch without the profiler."""
     track: Track | None
+    """The consumer whose steps were measured."""
     profile_bytes: int
+    """Size of the profile; 0 if there is none."""
 
     @property
     def events_per_step(self) -> float | None:
-        """Estimated from the profile's size; None without steps or profile."""
+        """Number of profiler events per step, estimated from the size of the profile; None without steps or profile."""
         if not self.window.steps or not self.profile_bytes:
             return None
         return self.profile_bytes / BYTES_PER_EVENT / self.window.steps
 
 
 class Measurement:
-    """A window under way. Opening takes a millisecond, closing as long as it takes to write the profile."""
+    """An open window. Opening it takes a millisecond, closing it as long as it takes to write the profile.
+
+    Args:
+        folder: Folder for the profile.
+        track: The consumer whose steps are measured; None: none.
+        tracks: All consumers, for tf.data's models of their iterators.
+        profiler: The profiler; None: there will be no profile.
+    """
 
     def __init__(self, folder: Path, track: Track | None, tracks: Tracks, profiler: Profiler | None) -> None:
         self.first_step = track.count if track is not None else 0
-        """Index in its track of the first step of the stretch under way."""
+        """Index in its track of the first step of the current stretch."""
         self._warmup_steps = self.first_step
         self._plain: tuple[Snapshot, float | None, int] | None = None
-        """End of the stretch without the profiler: counters, how long Python's lock was waited for, number of steps."""
+        """End of the stretch without the profiler: counters, share of time spent waiting for the GIL, number of steps."""
         self._plain_models: tuple[IteratorModel, ...] = ()
         self.unprofiled = ""
-        """Why there is no profile of it, in one sentence."""
+        """Why there is no profile, in one sentence; empty if there is one."""
         self._folder, self._track, self._tracks = folder, track, tracks
         self._profiler = profiler
         self._models: dict[str, Any] = model_nodes(tracks)
@@ -63,11 +75,11 @@ class Measurement:
 
     @property
     def start_ns(self) -> int:
-        """Unix time at which the stretch under way began."""
+        """Unix time of the start of the current stretch."""
         return self._profiled.time_ns
 
     def end_plain(self) -> None:
-        """The stretch without the profiler is over (`start_profiler` follows)."""
+        """End the stretch without the profiler. Call `start_profiler` next."""
         if self._track is not None:
             end = Snapshot.take(self._start)
             self._plain = end, self._probe.stop(), self._track.count - self._warmup_steps
@@ -84,7 +96,11 @@ class Measurement:
         self._profiled = Snapshot.take()
 
     def add_plain_to(self, capture: Capture) -> Capture:
-        """An earlier capture with the steps that were timed here, for a script that ended before the profiler started."""
+        """Add the steps without the profiler to an earlier capture, for a script that ended before the profiler started.
+
+        Returns:
+            The completed capture, or `capture` itself if too few steps were measured or they belong to another consumer.
+        """
         self.end_plain()
         if self._plain is None or self._plain[2] < PLAIN_MIN_STEPS or capture.track is not self._track:
             return capture
@@ -95,11 +111,16 @@ class Measurement:
         return replace(capture, window=window, plain_models=self._plain_models)
 
     def abandon(self) -> None:
-        """Give the window up before the profiler was started."""
+        """Discard the window before the profiler is started."""
         self._probe.stop()
 
     def close(self, closed_by: str, on_saving: Callable[[int], None]) -> Capture:
-        """End the session and write what it saw; `on_saving` is told the number of steps first."""
+        """Close the window and write the profile.
+
+        Args:
+            closed_by: Reason recorded in the `Window`.
+            on_saving: Called with the number of profiled steps before the profile is written.
+        """
         end = Snapshot.take(self._start)
         gil_wait_share = self._probe.stop()
         usage_end, plain_steps = end, 0
@@ -132,6 +153,6 @@ def _not_started(error: Exception) -> str:
     if "nother profil" in str(error):
         return (
             "The process was being profiled already (by `advisor capture` or TensorBoard's capture button), and TensorFlow "
-            "has only one profiler: run it again without."
+            "supports only one profiler session; repeat the run without the other session."
         )
     return f"TensorFlow's profiler could not be started ({type(error).__name__}: {' '.join(str(error).split())})."

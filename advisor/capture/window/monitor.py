@@ -1,11 +1,12 @@
-"""Follows the steps, opens and closes the window around them, and stops the script afterwards.
+"""Opens and closes the measurement window at step boundaries and stops the script afterwards.
 
-In: step boundaries from the hooks (in the consumer's own thread), and the watchdog's polls where none come by.
+In: step boundaries from the hooks (in the consumer's thread), and polls of the watchdog if there are no step boundaries.
 Out: the best `Capture`; then a `StopScript` at the next boundary.
 
-States: idle -> trial -> pause -> plain -> open -> closed. The trial is insurance: it begins after two steps, so that a script
-that ends soon has been measured at all. The pause lets the buffers drain that filled while the trial was written; with a
-warm-up set by the user there is neither. In the plain stretch steps are timed without the profiler, then it is opened.
+States: idle -> trial -> pause -> plain -> open -> closed. The trial is a short profile that starts after two steps, so that there
+is a measurement even if the script ends soon. During the pause, the buffers that filled up while the trial was written drain.
+Trial and pause are skipped if the user sets the warm-up. In state `plain`, steps are timed without the profiler; in state `open`,
+with it.
 """
 
 from __future__ import annotations
@@ -35,23 +36,25 @@ from advisor.capture.window.watchdog import (
 )
 
 _CHECK_NS = 250_000_000
-"""The interval is worked out at most 4 times a second: it costs up to a millisecond."""
+"""Minimum time between two checks, because computing the confidence interval takes up to a millisecond."""
 _PATIENCE_S = 5.0
-"""A loop that only reads may be a count before the training: so long the script may go on to a loop that trains."""
+"""Time to wait for a training loop after a loop that only reads the dataset, e.g. to count its elements before training."""
 _NEW_LEADER_STEPS = 3
+"""Minimum number of steps before the window changes to another consumer of the same rank."""
 _OWN_SESSION = (
-    "The program's own profiler session was under way, and TensorFlow has only one profiler: stop that one before, or run "
+    "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
     "`advisor analyze` on its logdir."
 )
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
-"""Reasons that leave a window shorter than wanted."""
+"""Reasons for closing a window before enough was measured."""
 _ENOUGH_STEPS = 20
-"""A cut-short window with fewer steps than this gives way to a trial with more."""
+"""A window that was closed early with fewer steps than this is discarded in favour of a trial with more."""
 _MAX_STOPS = 3
+"""Number of times `StopScript` is raised before the process is ended."""
 
 
 class Monitor:
-    """One per run; `boundary` is called from the hooks for every step of every consumer."""
+    """Controls the window of a run. The hooks call `boundary` for each step of each consumer."""
 
     def __init__(
         self,
@@ -66,16 +69,28 @@ class Monitor:
         on_measured: Callable[[], None],
         on_stuck: Callable[[str], NoReturn],
     ) -> None:
-        """`on_measured` is called when a full window is on disk; `on_stuck` ends the process."""
+        """Create a monitor in state `idle`.
+
+        Args:
+            out: The run folder.
+            limits: When to open and close the window.
+            tracks: The consumers.
+            is_to_end: Do not stop the script after the window.
+            is_profiling: Use the profiler.
+            report: Called with the phase, the number of completed steps and the total number (None: unknown).
+            warn: Called with the text of each warning.
+            on_measured: Called when a complete window has been written.
+            on_stuck: Called with the reason if the script does not stop; must end the process.
+        """
         self.profiler: Profiler | None = None
         self.watchdog: Watchdog | None = None
         self.capture: Capture | None = None
         self.unprofiled = ""
-        """Why there is no profile, in one sentence; empty where there is one, or nothing was tried."""
+        """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
         self.leader: Track | None = None
         """The consumer that the window follows."""
         self._long_calls: dict[int, LongCall] = {}
-        """The calls into TensorFlow that threads are in, by thread."""
+        """Thread id -> the thread's current call into TensorFlow."""
         self._out, self._limits, self._tracks = out, limits, tracks
         self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
@@ -84,13 +99,13 @@ class Monitor:
         self._measurement: Measurement | None = None
         self._is_by_time = False
         self._pause = (0, 0)
-        """(step, instant) at which the pause began."""
+        """(number of steps, time in ns) at the start of the pause."""
         self._next_check_ns = 0
         self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
-        """Number of steps at which to look without waiting for the next check: a limit that the user set is kept exactly."""
+        """Number of steps at which to check regardless of `_next_check_ns`, so that the user's limits are met exactly."""
         self._closed_ns = 0
         self._executing_since_ns: dict[int, int] = {}
-        """By thread, since when its call was seen inside TensorFlow's executor."""
+        """Thread id -> time at which its current call was first seen in TensorFlow's executor."""
         self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
@@ -99,17 +114,24 @@ class Monitor:
     # -- long calls
 
     def call_began(self, call: LongCall) -> None:
-        """A thread may now be inside TensorFlow for long; each thread is in one such call at most."""
+        """Note that a thread has entered a call into TensorFlow that may take long. Such calls are not nested."""
         self._long_calls[call.thread_id] = call
 
     def call_ended(self, thread_id: int) -> None:
-        """That thread is back in Python. Calls of other threads go on."""
+        """Note that the thread has returned from TensorFlow."""
         self._long_calls.pop(thread_id, None)
 
     # -- step boundaries
 
     def boundary(self, track: Track) -> int:
-        """A step of `track` ended and another begins; returns the instant at which it begins. May raise StopScript."""
+        """Handle a step boundary: a step of `track` has ended and another one begins.
+
+        Returns:
+            The start of the new step, Unix time in ns.
+
+        Raises:
+            StopScript: The window has been measured.
+        """
         now = time.time_ns()
         if track.open_since_ns:
             track.end(now)
@@ -119,9 +141,9 @@ class Monitor:
             try:
                 with self._lock:
                     self._act(track, now)
-            except Exception as error:  # the script goes on whatever happens here
+            except Exception as error:  # an error of the monitor must not stop the script
                 self._is_off = True
-                self._warn(f"The run could not be followed any further ({type(error).__name__}: {error}).")
+                self._warn(f"The measurement was stopped by an internal error ({type(error).__name__}: {error}).")
             now = time.time_ns()
         track.begin(now)
         return now
@@ -176,7 +198,7 @@ class Monitor:
             self._after_close(track, now)
 
     def _consider(self, track: Track) -> None:
-        """Whether the window should follow this consumer from now on."""
+        """Make this consumer the leader if it is more likely to be the training loop."""
         leader = self.leader
         if leader is None:
             self.leader = track
@@ -204,7 +226,7 @@ class Monitor:
         self._state, self._is_by_time = state, False
 
     def _close(self, reason: str) -> None:
-        """End the session, if there is one, and keep it if it is the best so far."""
+        """Close the current window, if there is one, and keep its capture if it is the best so far."""
         measurement, self._measurement = self._measurement, None
         if measurement is None:
             return
@@ -232,15 +254,17 @@ class Monitor:
         self.unprofiled = "" if has_profile else why
 
     def script_profiles(self) -> None:
-        """The script is about to start a profiler session of its own: ours makes room."""
-        self._warn(
-            "The script uses TensorFlow's profiler itself; its own session went first, and the window was moved."
-        )
+        """Close the window because the script is about to start its own profiler session."""
+        self._warn("The script uses TensorFlow's profiler itself; the window was moved to avoid the script's session.")
         with self._lock:
             self._close("trial")
 
     def script_ended(self, how: str) -> None:
-        """The script is over: what is open is closed and used."""
+        """Close the window because the script has ended.
+
+        Args:
+            how: Kind of the `ScriptExit`.
+        """
         with self._lock:
             self._is_off = True
             for track in self._tracks.all():
@@ -252,31 +276,33 @@ class Monitor:
                 self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
 
     def settle(self) -> None:
-        """Put the best profile in its place in the run folder and remove the others of ours."""
+        """Move the best profile to its place in the run folder and remove the other ones."""
         if self.capture is not None and self.capture.folder.is_dir():
             move_profile(self.capture.folder, self._out)
         for number in range(1, self._folders + 1):
             shutil.rmtree(self._out / f".capture-{number}", ignore_errors=True)
 
     def switch_off(self) -> None:
-        """Nothing is watched any more (a forked process)."""
+        """Turn the monitor off in a forked process."""
         self._is_off = True
         self._tracks.after_fork()
-        self._lock = threading.RLock()  # another thread may have held it while the process forked
+        self._lock = threading.RLock()  # another thread may have held it during the fork
 
     # -- the end of the script
 
     def _after_close(self, track: Track, now: int) -> None:
         leader = self.leader
         if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS and not self._stops:
-            self._state = "idle"  # a loop that trains has begun after one that did not
+            self._state = "idle"  # a training loop follows a loop that does not train
             self.leader = track
         elif self._is_to_end:
             self._is_off = True
         elif self._stops or not self._is_waiting(now):
             self._note_stop()
             if self._stops > _MAX_STOPS:
-                self._on_stuck(f"The script caught its own end {_MAX_STOPS} times, so its process was ended.")
+                self._on_stuck(
+                    f"The script caught the exception that stops it {_MAX_STOPS} times, so its process was ended."
+                )
             raise StopScript
         else:
             self._next_check_ns = now + _CHECK_NS
@@ -300,10 +326,14 @@ class Monitor:
                 f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so its process was ended.",
             )
 
-    # -- where no boundary comes by
+    # -- without step boundaries
 
     def poll(self, now: int) -> None:
-        """Called by the watchdog a few times a second."""
+        """Open and close windows by time, and stop the script. Called by the watchdog a few times per second.
+
+        Args:
+            now: Unix time in ns.
+        """
         if self._is_off:
             return
         with self._lock:
@@ -323,7 +353,7 @@ class Monitor:
                     self._open_by_time(loop)
 
     def _is_loop(self, call: LongCall, now: int) -> bool:
-        """Whether that call has been inside TensorFlow's executor for so long that it must be a loop."""
+        """Return whether the call has been in TensorFlow's executor for too long to be a single step."""
         if self.profiler is None or self.profiler.is_users_running or not is_executing(call.thread_id):
             self._executing_since_ns.pop(call.thread_id, None)
             return False
@@ -332,12 +362,12 @@ class Monitor:
         return now - self._executing_since_ns[call.thread_id] >= BLOCKED_S * 1e9
 
     def _call_to_stop(self, calls: Sequence[LongCall]) -> LongCall | None:
-        """The call of the consumer that was measured, else the main thread's, else any."""
+        """Return the call of the measured consumer, else that of the main thread, else any."""
         main = threading.main_thread().ident
-        wanted = [call for call in calls if call.track is self.leader] + [
+        preferred = [call for call in calls if call.track is self.leader] + [
             call for call in calls if call.thread_id == main
         ]
-        return next(iter([*wanted, *calls]), None)
+        return next(iter([*preferred, *calls]), None)
 
     def _open_by_time(self, call: LongCall) -> None:
         if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:
@@ -352,8 +382,8 @@ class Monitor:
         if call is not None and self.watchdog is not None:
             self.watchdog.end_within(
                 LOOP_GRACE_S,
-                "The loop inside a tf.function could not be interrupted, so the script's "
-                "process was ended after the window: its exit handlers did not run.",
+                "The loop inside a tf.function could not be interrupted, so the script's process was ended after the "
+                "window without running its exit handlers.",
             )
         self._note_stop()
         thread_id = call.thread_id if call is not None else threading.main_thread().ident
@@ -363,7 +393,7 @@ class Monitor:
 
 def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:
     if bool(new.profile_bytes) != bool(old.profile_bytes):
-        return bool(new.profile_bytes)  # the profiler could not be started once
+        return bool(new.profile_bytes)  # for one of the windows the profiler could not be started
     if is_final:
         return True
     if new.track is not None and old.track is not None and new.track.rank != old.track.rank:

@@ -1,6 +1,6 @@
-"""TensorFlow's profiler, opened and closed by us, and the script's own use of it, which goes first.
+"""Runs TensorFlow's profiler, and gives precedence to profiler sessions of the script.
 
-In: a folder.  Out: `plugins/profile/<time>/<host>.xplane.pb` beneath it.
+In: a folder.  Out: `plugins/profile/<time>/<host>.xplane.pb` in it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from typing import Any
 from advisor.capture.instrument.patches import Patches
 
 _SESSION = "_profiler"
-"""Global of TensorFlow's module: the session under way, or None."""
+"""Global variable of TensorFlow's module: the current session, or None."""
 
 
 class Profiler:
-    """One session at a time: TensorFlow has only one."""
+    """Starts and stops profiler sessions. TensorFlow supports only one session at a time.
+
+    Args:
+        tensorflow: The imported module.
+    """
 
     def __init__(self, tensorflow: ModuleType) -> None:
         self._api = tensorflow.profiler.experimental
@@ -29,18 +33,28 @@ class Profiler:
 
     @property
     def is_users_running(self) -> bool:
-        """Whether the script has a session of its own, be it older than this object (TensorFlow's own note of it: private)."""
+        """Whether a session of the script is running, even if it was started before this object was created.
+
+        The latter is read from a private variable of TensorFlow.
+        """
         return self._has_users or (not self.is_running and getattr(_module(), _SESSION, None) is not None)
 
     def start(self, folder: Path) -> bool:
-        """Begin a session; False if the script has one of its own."""
+        """Start a session.
+
+        Args:
+            folder: Folder for the profile.
+
+        Returns:
+            False if a session of the script is running; then no session is started.
+        """
         if self.is_users_running:
             return False
         options = self._api.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=1)
         try:
             self._start(str(folder), options=options)
         except Exception:
-            # a profiler server's session is in the way: TensorFlow now takes ours for running, and would refuse the script's
+            # a session of the profiler server is running: without this reset TensorFlow would refuse later sessions of the script
             if hasattr(_module(), _SESSION):
                 setattr(_module(), _SESSION, None)
             raise
@@ -48,15 +62,21 @@ class Profiler:
         return True
 
     def stop(self, save: bool = True) -> None:
-        """End the session and write what it saw."""
+        """Stop the session and write the profile.
+
+        Args:
+            save: False: discard the profile.
+        """
         if self.is_running:
             self.is_running = False
             self._stop(save=save)
 
     def yield_to_script(self, on_start: Callable[[], None], patches: Patches | None = None) -> None:
-        """Let the script's own sessions win: `on_start` runs before one begins (and must end ours).
+        """Give precedence to the sessions of the script.
 
-        `patches` notes what was replaced.
+        Args:
+            on_start: Called before a session of the script starts; must stop the session of this object.
+            patches: Records the replaced attributes, so that they can be restored.
         """
         patches = Patches() if patches is None else patches
 
@@ -79,19 +99,19 @@ class Profiler:
 
 
 def _module() -> Any:  # noqa: ANN401
-    """Where Keras' TensorBoard and `Profile` start their sessions."""
+    """Return the module through which Keras' `TensorBoard` callback and `Profile` start their sessions."""
     from tensorflow.python.profiler import profiler_v2
 
     return profiler_v2
 
 
 def profile_bytes(folder: Path) -> int:
-    """Size of the profile files under a folder."""
+    """Return the total size of the profiles in a folder, in bytes."""
     return sum(path.stat().st_size for path in folder.glob("plugins/profile/*/*.xplane.pb"))
 
 
 def move_profile(source: Path, target: Path) -> None:
-    """Put a finished profile in place; an older one of ours goes."""
+    """Move a finished profile to the run folder `target` and remove `source`. A previous profile in `target` is replaced."""
     shutil.rmtree(target / "plugins" / "profile", ignore_errors=True)
     if (source / "plugins").is_dir():
         (target / "plugins").mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""When to open the window and when to close it: pure arithmetic on step times, without TensorFlow.
+"""Decides when to open and close the window, from step times only and without TensorFlow.
 
-In: the times of a consumer's steps and the limits that the user set.  Out: `is_settled`, `closing_reason`.
+In: the durations of a consumer's steps and the limits set by the user.  Out: `is_settled`, `closing_reason`.
 """
 
 from __future__ import annotations
@@ -12,50 +12,61 @@ from dataclasses import dataclass
 from advisor.model.intervals import mean_of
 
 TRIAL_STEPS = 2
-"""A trial window opens this early, so that a script that ends soon has been measured at all: the first step traces and
-fills shuffle buffers, the second may trace again (Keras and variables made on the first call)."""
+"""Number of steps before the trial, which is early so that scripts that end soon are measured too. The first step traces and
+fills shuffle buffers, the second may trace again (Keras, and variables made in the first call)."""
 TRIAL_SECONDS = 1.0
 PAUSE_STEPS = 10
 PAUSE_SECONDS = 1.0
-"""Between trial and window: what had been fetched ahead while the trial was written has been used up by then."""
+"""Pause between trial and window, in which the elements prefetched while the trial was written are consumed."""
 SLOW_PAUSE_STEPS = 2
 SLOW_PAUSE_SECONDS = 5.0
+"""The same for steps that take seconds."""
 WARMUP_STEPS = 10
 SETTLE_S = 2.0
-"""AUTOTUNE starts from parallelism 1 or 2 and re-plans after 10, 20, 40... ms: in 2 s it has done so 7 times."""
+"""AUTOTUNE starts with parallelism 1 or 2 and optimizes after 10, 20, 40... ms, i.e. 7 times in 2 s."""
 SLOW_WARMUP_S = 10.0
-"""With steps of seconds each, 3 steps and this long are warm-up enough."""
+"""For steps that take seconds, 3 steps and this time are a sufficient warm-up."""
 SLOW_WARMUP_STEPS = 3
 MIN_STEPS = 20
 PLAIN_SECONDS = 2.0
-"""A shorter stretch sees too few of tf.data's buffer cycles and of a periodic cost (a garbage collection, a log line)."""
+"""Minimum time without the profiler. A shorter one covers too few cycles of tf.data's buffers and of periodic costs (garbage
+collection, log output)."""
 PLAIN_MAX_SECONDS = 5.0
-"""Restless steps are timed no longer than this: many scripts that people try out end after half a minute."""
+"""Maximum time without the profiler for unstable step times, because many scripts end after half a minute."""
 PLAIN_SLOW_SECONDS = 10.0
 PLAIN_MIN_STEPS = 3
-"""Steps of seconds each: three of them in this time must do."""
+"""For steps that take seconds, this many steps in that time are sufficient."""
 MIN_SECONDS = 1.0
-"""The profiled stretch only has to say where the time goes; how much it is has been measured before. The shorter it is, the
-less the profiler's events fill the script's memory: each first touch of a page costs time too."""
+"""Minimum time with the profiler. The profile only has to show how the time is distributed; the step time has been measured
+before. A short profile keeps the memory for profiler events small, whose first use takes time, too."""
 RESTLESS_SECONDS = 3.0
-"""With enough steps it goes on no longer than this, however much they differ."""
+"""Maximum time with the profiler for unstable step times, once there are enough steps."""
 MAX_SECONDS = 20.0
 MAX_STEPS = 5_000
 MAX_HALF_WIDTH = 0.05
-"""The window closes when the mean step time is known to 5 % (95 % interval)."""
+"""Step times are stable if the half width of the 95 % confidence interval of their mean is at most 5 % of the mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the user asked for; None: adaptive."""
+    """Limits set by the user; None: adaptive."""
 
     warmup: int | None = None
+    """Open the window after this many steps."""
     steps: int | None = None
+    """Close the window after this many steps."""
     seconds: float | None = None
+    """Close the window after this many seconds."""
     max_events: int = 2_000_000
+    """Close the window before the profile has more than approximately this many events."""
 
     def is_settled(self, steps: int, elapsed_s: float) -> bool:
-        """Warm-up is over after so many steps in so many seconds since the first one."""
+        """Return whether the warm-up is over.
+
+        Args:
+            steps: Number of steps so far.
+            elapsed_s: Time since the start of the first step.
+        """
         if self.warmup is not None:
             return steps >= self.warmup
         if steps >= WARMUP_STEPS:
@@ -63,15 +74,24 @@ class Limits:
         return steps >= SLOW_WARMUP_STEPS and elapsed_s >= SLOW_WARMUP_S
 
     def is_too_early(self, count: int, elapsed_s: float) -> bool:
-        """Whether `is_timed` is surely False, without a look at every step."""
+        """Return True if `is_timed` is False whatever the step times are. Cheaper than `is_timed`.
+
+        Args:
+            count: Number of steps in the stretch without the profiler.
+            elapsed_s: Time since its start.
+        """
         if self.steps is not None and count >= self.steps:
             return False
         return elapsed_s < (PLAIN_SECONDS if self.seconds is None else min(PLAIN_SECONDS, self.seconds))
 
     def is_timed(self, steps_ns: Sequence[int], elapsed_s: float) -> bool:
-        """Whether enough steps have been timed without the profiler, so that it can be started.
+        """Return whether enough steps have been timed without the profiler, so that it can be started.
 
-        Limits that the user set for the profiled stretch hold for this one too: it is never the longer one.
+        The user's limits for the profiled stretch apply to this one too, so it is never the longer one of the two.
+
+        Args:
+            steps_ns: Durations of the steps in the stretch without the profiler.
+            elapsed_s: Time since its start.
         """
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:
@@ -84,9 +104,15 @@ class Limits:
         return count >= PLAIN_MIN_STEPS and elapsed_s >= PLAIN_SLOW_SECONDS
 
     def closing_reason(self, steps_ns: Sequence[int], elapsed_s: float, events_per_step: float | None) -> str | None:
-        """`steps`, `seconds`, `events` or `stable` when the profiled stretch is to be closed now; None: go on.
+        """Return why to close the window now.
 
-        `steps_ns`: durations of the steps in it so far.
+        Args:
+            steps_ns: Durations of the profiled steps so far.
+            elapsed_s: Time since the profiler was started.
+            events_per_step: Estimated number of profiler events per step; None if unknown.
+
+        Returns:
+            `steps`, `seconds`, `events` or `stable`; None: do not close the window yet.
         """
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:
@@ -108,13 +134,21 @@ class Limits:
 
 
 def has_drained(steps: int, elapsed_s: float) -> bool:
-    """Whether the buffers are as full as the loop itself keeps them again, so many steps and seconds after a pause."""
+    """Return whether the buffers are back to their normal fill level after the trial.
+
+    Args:
+        steps: Number of steps since the start of the pause.
+        elapsed_s: Time since then.
+    """
     if steps >= PAUSE_STEPS:
         return elapsed_s >= PAUSE_SECONDS
     return steps >= SLOW_PAUSE_STEPS and elapsed_s >= SLOW_PAUSE_SECONDS
 
 
 def half_width(steps_ns: Sequence[int]) -> float:
-    """Half width of the 95 % interval of the mean step time, as a share of the mean; inf below 4 steps."""
+    """Return the half width of the 95 % confidence interval of the mean step time, relative to the mean.
+
+    It is infinite for fewer than 4 steps.
+    """
     mean = mean_of(steps_ns)
     return math.inf if mean is None else mean.half_width

@@ -1,4 +1,4 @@
-"""What the process used between two instants: CPU, disk, memory, and how long it waited for Python's lock.
+"""Measures the resources that the process used between two points in time: CPU, disk, memory and waiting for the GIL.
 
 In: two `Snapshot`s and a `LockProbe`.  Out: a `Usage`.
 """
@@ -20,7 +20,7 @@ from advisor.model.recording import Usage
 _PROBE_SLEEP_S = 0.01
 _PROBES_AT_ONCE = 5
 _PROBE_PAUSE_S = 0.2
-"""20 probes a second: where a wake-up costs 100 us (virtual machines), 0.2 % of one core."""
+"""This results in 20 probes per second, which take 0.2 % of one core if a wake-up takes 100 us (virtual machines)."""
 _MIN_PROBES = 3
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """`ru_maxrss` counts bytes on macOS and KiB elsewhere."""
@@ -28,19 +28,30 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Counters of the process and the machine at one instant."""
+    """Counters of the process and the machine at one point in time. None: not available."""
 
     time_ns: int
+    """Unix time."""
     cpu_ns: int
+    """CPU time of the process."""
     children: ChildrenCpu
+    """CPU time of its descendants."""
     read_bytes: int | None
+    """Bytes read from storage."""
     read_chars: int | None
+    """Bytes returned by read calls, including those from the page cache."""
     machine_busy: int | None
+    """Busy time of all cores, in clock ticks."""
     machine_total: int | None
+    """Busy and idle time of all cores, in clock ticks."""
 
     @classmethod
     def take(cls, earlier: Snapshot | None = None) -> Snapshot:
-        """Now. `earlier`: the one that this one will be compared with."""
+        """Read the current counters.
+
+        Args:
+            earlier: Snapshot with which this one will be compared.
+        """
         own = resource.getrusage(resource.RUSAGE_SELF)
         io = _process_io()
         busy, total = _machine_times()
@@ -56,7 +67,13 @@ class Snapshot:
 
 
 def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) -> Usage:
-    """The difference of two snapshots."""
+    """Return the difference of two snapshots.
+
+    Args:
+        start: The earlier snapshot.
+        end: The later snapshot.
+        gil_wait_share: Result of `LockProbe.stop`.
+    """
     busy_share = None
     if start.machine_total is not None and end.machine_total is not None and end.machine_total > start.machine_total:
         busy_share = ((end.machine_busy or 0) - (start.machine_busy or 0)) / (end.machine_total - start.machine_total)
@@ -73,11 +90,11 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
 
 
 class LockProbe:
-    """A thread that sleeps 10 ms and sees how much later it has Python's lock (the GIL) back.
+    """A thread that repeatedly sleeps for 10 ms and measures the delay until it holds the GIL again.
 
-    It comes late for three reasons: the kernel wakes it late (taken off as a constant), it waits for a core (known from
-    `/proc/thread-self/schedstat`, taken off), and it waits for the lock (what is left). A thread that wants the lock from
-    another that computes in Python gets it after 5 ms (`sys.getswitchinterval`): so 0.33 says that the lock is always held.
+    The delay has three causes: the timer slack of the kernel (subtracted as a constant), waiting for a core (subtracted, known
+    from `/proc/thread-self/schedstat`) and waiting for the GIL (the rest). A thread that computes in Python releases the GIL
+    5 ms after another thread requests it (`sys.getswitchinterval`), so a share of 0.33 means that the GIL is always held.
     """
 
     def __init__(self) -> None:
@@ -86,16 +103,20 @@ class LockProbe:
         self._thread = threading.Thread(target=self._run, name="advisor-lock-probe", daemon=True)
 
     def start(self) -> None:
-        """Begin probing."""
+        """Start probing."""
         self._thread.start()
 
     def stop(self) -> float | None:
-        """End probing: the median share of time spent waiting for the lock, or None if there was no time to probe."""
+        """Stop probing.
+
+        Returns:
+            The median share of time spent waiting for the GIL; None if there were too few probes.
+        """
         self._stop.set()
         return statistics.median(self._shares) if len(self._shares) >= _MIN_PROBES else None
 
     def _run(self) -> None:
-        slack_ns = 100_000  # Linux' default timer slack is 50 us, and waking up takes as long again
+        slack_ns = 100_000  # Linux' default timer slack is 50 us, and waking up takes about as long
         queued = _queued_ns()
         number = 0
         while not self._stop.is_set():
@@ -105,16 +126,16 @@ class LockProbe:
                 queued = _queued_ns()
             start = time.monotonic_ns()
             time.sleep(_PROBE_SLEEP_S)
-            late = time.monotonic_ns() - start - int(_PROBE_SLEEP_S * 1e9) - slack_ns
+            delay_ns = time.monotonic_ns() - start - int(_PROBE_SLEEP_S * 1e9) - slack_ns
             now_queued = _queued_ns()
-            late -= now_queued - queued
+            delay_ns -= now_queued - queued
             queued = now_queued
-            late = max(0, late)
-            self._shares.append(late / (late + _PROBE_SLEEP_S * 1e9))
+            delay_ns = max(0, delay_ns)
+            self._shares.append(delay_ns / (delay_ns + _PROBE_SLEEP_S * 1e9))
 
 
 def _queued_ns() -> int:
-    """How long this thread has been runnable without a core (Linux; elsewhere 0)."""
+    """Return how long this thread has been runnable without a core; 0 on systems other than Linux."""
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:
             return int(file.read().split()[1])
@@ -130,7 +151,7 @@ def _process_io() -> dict[str, int]:
 
 
 def _machine_times() -> tuple[int | None, int | None]:
-    """(busy, all) ticks of all cores since boot."""
+    """Return (busy, total) clock ticks of all cores since boot."""
     try:
         with open("/proc/stat") as file:
             ticks = [int(word) for word in file.readline().split()[1:9]]

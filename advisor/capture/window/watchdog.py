@@ -1,7 +1,7 @@
-"""A thread that acts where no step boundary comes by: loops inside a tf.function, scripts that will not end.
+"""A thread that acts when there are no step boundaries: loops inside a tf.function, scripts that do not stop.
 
-In: the `Monitor`, and which thread is inside which long call.  Out: a window opened and closed by time; StopScript raised
-from outside; as the last resort the end of the process, with everything on disk.
+In: the `Monitor` and the threads' long calls.  Out: a window opened and closed by time; `StopScript` raised in another thread;
+as the last resort the end of the process, after everything has been written.
 """
 
 from __future__ import annotations
@@ -17,32 +17,37 @@ from advisor.capture.stop_script import StopScript
 
 POLL_S = 0.2
 BLOCKED_S = 1.0
-"""A call into TensorFlow's executor that lasts longer is taken for a loop, not a step."""
+"""A call into TensorFlow's executor that takes longer than this is a loop and not a step."""
 LOOP_SECONDS = 4.0
-"""Length of a window that nobody can count steps in."""
+"""Length of a window without visible steps."""
 LOOP_GRACE_S = 5.0
-"""A loop inside TensorFlow cannot be interrupted; so long it may return by itself."""
+"""Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself."""
 STOP_GRACE_S = 60.0
-"""What the script's own `finally` blocks and exit handlers may take."""
+"""Time for the script's `finally` blocks and exit handlers."""
 _EXECUTING = ("execute.py", "context.py", "interpolate_runtime_call.py", "tracing_compilation.py")
 
 
 def is_executing(thread_id: int) -> bool:
-    """Whether that thread is inside TensorFlow's executor (and not tracing, which runs Python)."""
+    """Return whether the thread is inside TensorFlow's executor, as opposed to tracing, which runs Python code."""
     frame = sys._current_frames().get(thread_id)
     return frame is not None and frame.f_code.co_filename.endswith(_EXECUTING)
 
 
 def raise_in_thread(thread_id: int) -> None:
-    """Let StopScript arise in that thread when it next runs Python."""
+    """Raise StopScript in another thread as soon as it runs Python code."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(StopScript))
 
 
 class Watchdog:
-    """Polls a few times a second; does nothing as long as steps come by."""
+    """Calls a function a few times per second, and ends the process after a deadline."""
 
     def __init__(self, poll: Callable[[int], None], on_stuck: Callable[[str], NoReturn]) -> None:
-        """`poll` is called with the time; `on_stuck` ends the process."""
+        """Create a watchdog without starting it.
+
+        Args:
+            poll: Called with the Unix time in ns.
+            on_stuck: Called with the reason after the deadline; must end the process.
+        """
         self._poll, self._on_stuck = poll, on_stuck
         self._deadline_ns = 0
         self._why = ""
@@ -50,15 +55,15 @@ class Watchdog:
         self._thread = threading.Thread(target=self._run, name="advisor-watchdog", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no longer; the thread ends within `POLL_S`."""
+        """Stop the thread, which ends within `POLL_S`."""
         self._is_over.set()
 
     def end_within(self, seconds: float, why: str) -> None:
-        """End the process if it has not ended by itself by then; the first call counts."""
+        """End the process after `seconds` for the reason `why` if it is still running. Only the first call has an effect."""
         if not self._deadline_ns:
             self._deadline_ns, self._why = time.time_ns() + int(seconds * 1e9), why
 

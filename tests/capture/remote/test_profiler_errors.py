@@ -84,19 +84,19 @@ def test_nobody_listens(folder):
 
 
 def test_no_such_host(folder):
-    assert "There is no host no-such-host.invalid" in refusal(folder, "no-such-host.invalid:6009")
+    assert "The host name no-such-host.invalid cannot be resolved" in refusal(folder, "no-such-host.invalid:6009")
 
 
 def test_a_web_server_is_no_profiler_server(folder):
     with http.server.HTTPServer(("localhost", 0), http.server.BaseHTTPRequestHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        assert "is no profiler server" in refusal(folder, f"localhost:{server.server_port}", retries=5)
+        assert "is not a profiler server" in refusal(folder, f"localhost:{server.server_port}", retries=5)
         server.shutdown()
 
 
 def test_another_grpc_server_is_no_profiler_server(folder):
     with grpc_server(None) as address:
-        assert "is no profiler server" in refusal(folder, address, retries=5)
+        assert "is not a profiler server" in refusal(folder, address, retries=5)
 
 
 def test_a_port_that_says_nothing(folder):
@@ -158,7 +158,7 @@ def test_nothing_collected_is_tried_again(folder):
 def test_no_attempt_gives_anything(folder):
     with grpc_server(lambda request, context: profile(empty_trace=True)) as address:
         sentence = refusal(folder, address, retries=2)
-    assert "3 attempts" in sentence and "while it trains" in sentence
+    assert "3 attempts" in sentence and "while the job trains" in sentence
 
 
 def test_a_profile_without_iterators_is_tried_again_and_kept(folder):
@@ -222,7 +222,7 @@ def test_an_old_server_that_has_seen_nothing_leaves_no_file(folder):
 def test_an_old_server_on_another_machine(folder):
     with grpc_server(lambda request, context: profile()) as address:
         sentence = refusal(folder, address, retries=5)
-    assert "on its own machine" in sentence and "--out" in sentence
+    assert "on the job's machine" in sentence and "--out" in sentence
 
 
 def test_one_worker_of_two(folder):
