@@ -9,11 +9,12 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
-from advisor.graph import MIN_STEPS
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_ns, format_rate, format_ratio, format_share
 
+MIN_STEPS = 3
+"""Minimum number of steps for a verdict; a wait share of fewer steps is not reliable."""
 MODERATE_WAIT_SHARE = 0.05
 """Source: XProf's thresholds for the share of step time spent waiting for input."""
 HIGH_WAIT_SHARE = 0.20
