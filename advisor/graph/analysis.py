@@ -28,29 +28,36 @@ MAX_OVERHEAD = 0.05
 
 @dataclass(frozen=True, slots=True)
 class HostPart:
-    """What one host's profile says: small, so that many hosts can be analysed one after another or in processes."""
+    """The pipelines of one host. Small enough to pass between processes when many hosts are analysed."""
 
     hostname: str
     path: str
     pipelines: tuple[Pipeline, ...] = ()
-    """Numbered from `p0` on each host; none is the main one yet."""
+    """Numbered from `p0` on each host; no main pipeline is chosen yet."""
     has_marks: bool = False
-    """Whether the program marked its steps, and took its batches inside them."""
+    """Whether the program marked its steps and fetched its batches inside them."""
     warnings: tuple[str, ...] = ()
 
 
 def analyse(trace: Trace | None, recording: Recording | None, target: str) -> Analysis:
-    """Put both together. Either may be missing: a bare profile has no calls, a script that never iterates no
-    profile.
+    """Analyse one run.
+
+    Args:
+        trace: The profile; None if the run has none (the script never iterated over a dataset).
+        recording: What capture recorded; None for a profile without a recording.
+        target: The name of the run, for the report.
+
+    Returns:
+        The pipelines of all hosts and the verdict on the main one.
     """
     parts = [analyse_host(host, recording) for host in trace.hosts] if trace else []
     return combine(parts, recording, target, trace.warnings if trace else ())
 
 
 def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
-    """The pipelines of one host; nothing of the result refers to the trace, which may be freed."""
+    """Analyse the pipelines of one host. The result holds no reference to the trace, so the trace can be freed."""
     calls = index_calls(recording.calls) if recording else {}
-    # AutoGraph is the only one in TensorFlow that calls the public `scan`
+    # inside TensorFlow, only AutoGraph calls the public `scan`
     loops = frozenset(call.id for call in calls.values() if call.method == "scan" and call.library == "tensorflow")
     forest = fold(host, loops)
     timeline = build_timeline(host, forest)
@@ -75,7 +82,14 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
 def combine(
     parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
 ) -> Analysis:
-    """The analysis of all hosts together: pipelines numbered through, the main one chosen, the verdict on it."""
+    """Combine the hosts into one analysis: unique pipeline ids, a main pipeline and the verdict on it.
+
+    Args:
+        parts: The analysed hosts.
+        recording: What capture recorded; None for a profile without a recording.
+        target: The name of the run, for the report.
+        warnings: Warnings that precede those of the hosts and of the recording.
+    """
     pipelines: list[Pipeline] = []
     overhead = None
     wait_steps = "profiled"
@@ -86,7 +100,7 @@ def combine(
     pipelines = _choose_main(pipelines)
     if recording:
         said += recording.warnings
-        if not any(part.has_marks for part in parts):  # own markers say what a step is, and Python has not seen those
+        if not any(part.has_marks for part in parts):  # marked steps differ from the steps that were timed in Python
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
             if any(new is not old for (new, _), old in zip(timed, pipelines, strict=True)):
                 wait_steps = "unprofiled" if sees_waits(recording) else "estimated"
@@ -112,7 +126,7 @@ def combine(
 
 
 def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
-    """Ids unique over all hosts."""
+    """Make pipeline and iterator ids unique across hosts."""
     if not offset:
         return pipelines
 
@@ -137,12 +151,12 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
 
 
 def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
-    """Mark the pipeline that the verdict speaks of: the recorder's main consumer's, else the one with most wait.
+    """Mark the pipeline that the verdict is about: the main consumer's if recorded, otherwise the one with the longest wait.
 
-    Of several hosts it is the most input-bound one's: the largest share of step time that a host's slowest pipeline costs.
+    With several hosts, the most input-bound host is chosen: the one whose slowest pipeline takes the largest share of step time.
     """
     candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
-    # a tf.data service worker always asks for the next element: it is no training that waits
+    # a tf.data service worker always requests the next element, so its wait is not training time
     candidates = [p for p in candidates if not p.serves_elements] or candidates
     if not candidates:
         return pipelines
