@@ -60,8 +60,8 @@ def calls_of(node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:
     """
     if node.base in ("Root", "Model") or is_injected(node):
         return ()
-    found = {index[name].id: index[name] for name in _NAME.findall(node.dataset_name) if name in index}
-    return tuple(found.values())
+    calls = {index[name].id: index[name] for name in _NAME.findall(node.dataset_name) if name in index}
+    return tuple(calls.values())
 
 
 def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:

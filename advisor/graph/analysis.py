@@ -93,13 +93,13 @@ def combine(
     pipelines: list[Pipeline] = []
     overhead = None
     wait_steps = "profiled"
-    said = list(warnings)
+    all_warnings = list(warnings)
     for part in parts:
         pipelines += _numbered_after(list(part.pipelines), len(pipelines))
-        said += part.warnings
+        all_warnings += part.warnings
     pipelines = _choose_main(pipelines)
     if recording:
-        said += recording.warnings
+        all_warnings += recording.warnings
         if not any(part.has_marks for part in parts):  # marked steps differ from the steps that were timed in Python
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
             if any(new is not old for (new, _), old in zip(timed, pipelines, strict=True)):
@@ -107,9 +107,9 @@ def combine(
             pipelines = [pipeline for pipeline, _ in timed]
             overhead = next((cost for _, cost in timed if cost is not None), None)
     if overhead is not None and overhead > MAX_OVERHEAD:
-        said.append(
-            f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it; "
-            "in what the wait is made of, many cheap operations may be overstated."
+        all_warnings.append(
+            f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it, "
+            "but the breakdown of the wait may overstate large numbers of cheap operations."
         )
     return Analysis(
         target=target,
@@ -120,7 +120,7 @@ def combine(
         usage=recording.usage if recording else None,
         keras=dict(recording.keras) if recording else {},
         recording=recording,
-        warnings=tuple(dict.fromkeys(said)),
+        warnings=tuple(dict.fromkeys(all_warnings)),
         profiling_overhead=overhead,
     )
 

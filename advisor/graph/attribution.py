@@ -52,7 +52,7 @@ class Blame:
     total_ns: int
 
     def is_saturated(self, index: int) -> bool | None:
-        """Return whether all call slots of a parallel node were busy during the wait for it; None if the walk never reached it."""
+        """Return whether all call slots of a parallel node were busy during the wait; None if the walk never reached it."""
         waited = self.waited_for_ns.get(index, 0.0)
         return self.idle_ns.get(index, 0.0) / waited >= SATURATED_SHARE if waited else None
 

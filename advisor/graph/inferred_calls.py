@@ -88,7 +88,7 @@ def is_inferred(call: Call) -> bool:
 
 
 def _with_calls(pipeline: Pipeline, calls: dict[str, Call]) -> Pipeline:
-    of: dict[str, tuple[Call, ...]] = {}
+    calls_of: dict[str, tuple[Call, ...]] = {}
     for it in reversed(pipeline.iterators):  # inputs before those that consume them
         parent = pipeline.parent(it)
         base = base_type(it.name)
@@ -99,24 +99,24 @@ def _with_calls(pipeline: Pipeline, calls: dict[str, Call]) -> Pipeline:
         methods = _METHODS.get(base, ("cache",) if base in CACHES else ())
         if parent is not None and base in CACHES and base_type(parent.name) in CACHES:
             continue  # a cache runs as several iterators
-        below = _inputs(it, pipeline, of)
+        below = _inputs(it, pipeline, calls_of)
         made: list[Call] = []
         for method in methods:
             inputs = (made[-1].id,) if made else tuple(below)
             made.append(_call(f"inferred_{len(calls) + 1}", method, it, inputs))
             calls[made[-1].id] = made[-1]
-        of[it.id] = tuple(made)
-    iterators = tuple(replace(it, calls=of.get(it.id, ())) for it in pipeline.iterators)
+        calls_of[it.id] = tuple(made)
+    iterators = tuple(replace(it, calls=calls_of.get(it.id, ())) for it in pipeline.iterators)
     return replace(pipeline, iterators=iterators)
 
 
-def _inputs(it: Iterator, pipeline: Pipeline, of: Mapping[str, tuple[Call, ...]]) -> list[str]:
+def _inputs(it: Iterator, pipeline: Pipeline, calls_of: Mapping[str, tuple[Call, ...]]) -> list[str]:
     """The nearest calls upstream of an iterator, skipping iterators that TensorFlow injected."""
-    found: list[str] = []
+    ids: list[str] = []
     for below in pipeline.inputs(it):
-        known = of.get(below.id, ())
-        found += [known[-1].id] if known else _inputs(below, pipeline, of)
-    return found
+        known = calls_of.get(below.id, ())
+        ids += [known[-1].id] if known else _inputs(below, pipeline, calls_of)
+    return ids
 
 
 def _call(number: str, method: str, it: Iterator, inputs: tuple[str, ...]) -> Call:

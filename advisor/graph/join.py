@@ -44,9 +44,9 @@ class NestedThread:
         while len(pending):
             has_parent = above >= 0
             pending, above = pending[has_parent], above[has_parent]
-            found = self.owner[above]
-            known = found != NOBODY
-            self.owner[pending[known]] = found[known]
+            owners = self.owner[above]
+            known = owners != NOBODY
+            self.owner[pending[known]] = owners[known]
             pending, above = pending[~known], self.parent[above[~known]]
 
 
@@ -130,10 +130,10 @@ def join(host: HostTrace, forest: Forest) -> list[NestedThread]:
 def nearest(part: NestedThread, kinds: tuple[EventKind, ...]) -> Rows:
     """Return for each row the nearest enclosing row of one of `kinds`, or -1."""
     wanted = np.isin(part.thread.kind, np.array(kinds, np.uint8))
-    found = part.parent.copy()
-    unsettled = np.flatnonzero((found >= 0) & ~wanted[found])
+    enclosing = part.parent.copy()
+    unsettled = np.flatnonzero((enclosing >= 0) & ~wanted[enclosing])
     while len(unsettled):
-        found[unsettled] = part.parent[found[unsettled]]
-        above = found[unsettled]
+        enclosing[unsettled] = part.parent[enclosing[unsettled]]
+        above = enclosing[unsettled]
         unsettled = unsettled[(above >= 0) & ~wanted[above]]
-    return found
+    return enclosing

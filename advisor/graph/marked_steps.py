@@ -35,15 +35,15 @@ def calls_outside_marks(roots: Iterable[RootCalls], marks: Sequence[tuple[int, i
         return None
     begin = np.array([start for start, _ in marks], np.int64)
     finish = np.array([end for _, end in marks], np.int64)
-    found: RootCalls | None = None
+    outside: RootCalls | None = None
     for calls in roots:
         inside = _has_call(calls, begin, finish)
         between = _has_call(calls, finish[:-1], begin[1:])
         if 2 * int(inside.sum()) >= len(inside):
             return None  # the marks fit this pipeline; another one, such as a validation set, may run between them
         if not inside.any() and int(between.sum()) >= max(_MIN_GAPS, len(between) // 2):
-            found = calls if found is None or len(calls.start_ns) > len(found.start_ns) else found
-    return found
+            outside = calls if outside is None or len(calls.start_ns) > len(outside.start_ns) else outside
+    return outside
 
 
 def tell_calls_outside(calls: RootCalls, marks: Sequence[tuple[int, int]]) -> str:
@@ -56,8 +56,8 @@ def tell_calls_outside(calls: RootCalls, marks: Sequence[tuple[int, int]]) -> st
     return (
         "The marked steps (Trace with step_num or _r=1) exclude the input: every batch is fetched before its step begins, so "
         f"{format_ns(per_step_ns)} per step ({format_share(share)} of the time) in the iterator is outside all marked steps, and "
-        "TensorBoard and XProf do not show it. This report measures steps from one batch to the next instead. Fetch the batch inside: "
-        "with tf.profiler.experimental.Trace('train', step_num=step, _r=1): batch = next(iterator); train_step(batch)."
+        "TensorBoard and XProf do not show it. This report measures steps from one batch to the next instead. Fetch the batch "
+        "inside: with tf.profiler.experimental.Trace('train', step_num=step, _r=1): batch = next(iterator); train_step(batch)."
     )
 
 

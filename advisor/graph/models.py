@@ -25,7 +25,7 @@ class Models:
         self.window = self._plain = None
         if recording is not None:
             ids = {call.id for node in root.walk() for call in calls_of(node, calls)}
-            consumers = {each.id: executed_call(calls, each.call_id, ids) is not None for each in recording.consumers}
+            consumers = {c.id: executed_call(calls, c.call_id, ids) is not None for c in recording.consumers}
             self.window = _of_consumers(recording.models, consumers)
             self._plain = _of_consumers(recording.plain_models, consumers)
         self._nodes = _aligned(root, self.window)
@@ -33,17 +33,17 @@ class Models:
 
     def element_bytes(self, node: Node, calls: Sequence[Call]) -> int | None:
         """Return the mean size in bytes of a node's elements: measured, or else from the static shapes of its calls."""
-        for found in (self._nodes.get(node.index), self._plain_nodes.get(node.index)):
-            if found is not None and found.num_elements and found.bytes_produced:
-                return found.bytes_produced // found.num_elements
+        for model in (self._nodes.get(node.index), self._plain_nodes.get(node.index)):
+            if model is not None and model.num_elements and model.bytes_produced:
+                return model.bytes_produced // model.num_elements
         return calls[-1].element_bytes if calls else None
 
     def unprofiled_ns(self, node: Node) -> float | None:
         """Return a node's own work per element in nanoseconds without the profiler; None if unknown."""
-        found = self._plain_nodes.get(node.index)
-        if found is None or found.num_elements < _FEW or found.processing_time_ns <= 0:
+        model = self._plain_nodes.get(node.index)
+        if model is None or model.num_elements < _FEW or model.processing_time_ns <= 0:
             return None
-        return found.processing_time_ns / found.num_elements
+        return model.processing_time_ns / model.num_elements
 
 
 def executed_call(calls: Mapping[str, Call], call_id: str | None, ids: set[str]) -> str | None:
