@@ -140,7 +140,7 @@ def test_two_of_eight_gpus_are_used():
 @pytest.mark.parametrize("folder", ["tpu-inference-no-tfdata", "gpu-jax-no-tfdata"])
 def test_no_input_pipeline(folder):
     assert report_of(folder).analysis.pipelines == ()
-    assert text_of(folder).startswith("There is no input pipeline in this profile: no tf.data iterator ran")
+    assert text_of(folder).startswith("The profile contains no input pipeline: no tf.data iterator ran")
 
 
 @pytest.mark.parametrize("folder", ["tpu-inference-no-tfdata", "gpu-jax-no-tfdata"])
