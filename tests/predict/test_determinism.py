@@ -205,7 +205,7 @@ def test_files_that_were_watched_need_no_assumption_unless_the_script_writes_the
     ]
     made = analysed(FILES, recording=dataclasses.replace(seen(), state=None))
     assert cache_assumptions(made, made.calls[0]) == (
-        "the files that `TFRecordDataset` reads are not rewritten while training runs (they were not watched)",
+        "the files that `TFRecordDataset` reads are not rewritten while training runs (they were not observed)",
     )
     made = analysed(FILES, recording=dataclasses.replace(seen(), state=()))
     assert cache_assumptions(made, made.calls[0]) == (
