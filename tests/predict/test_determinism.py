@@ -181,7 +181,7 @@ def test_state_that_was_not_seen_to_change_is_an_assumption():
     stays = "the variable `scale` is not assigned while training runs"
     for observed, evidence in (
         ((), "its contents were not compared"),
-        ((ObservedState("s1", "variable", "scale", ("c1",), epochs=1),), "fewer than two epochs were seen"),
+        ((ObservedState("s1", "variable", "scale", ("c1",), epochs=1),), "fewer than two epochs were observed"),
         (
             (ObservedState("s1", "variable", "scale", ("c1",), epochs=4),),
             "it was the same at the beginning of 4 epochs",
@@ -209,7 +209,7 @@ def test_files_that_were_watched_need_no_assumption_unless_the_script_writes_the
     )
     made = analysed(FILES, recording=dataclasses.replace(seen(), state=()))
     assert cache_assumptions(made, made.calls[0]) == (
-        "the files that `TFRecordDataset` reads are not rewritten while training runs (their names are not known)",
+        "the files that `TFRecordDataset` reads are not rewritten while training runs (their names are unknown)",
     )
 
 
