@@ -51,7 +51,7 @@ def read_profile(path: Path) -> bytes:
 
 def not_enough_memory(path: Path) -> AdvisorError:
     """Return the error for a profile that does not fit into memory."""
-    return AdvisorError(f"{path} does not fit into the memory that is free: read it on a larger machine.")
+    return AdvisorError(f"{path} does not fit into the free memory: read it on a larger machine.")
 
 
 def _check_kind(path: Path) -> None:
