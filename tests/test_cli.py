@@ -138,7 +138,7 @@ def test_fail_on(options, folder, code, tmp_path):
         (["analyze", "/not/there.py"], "There is no /not/there.py"),
         (["analyze", "--jsn", "-", "x"], "--json"),
         (["analyze", "--steps", "0", "x.py"], "--steps"),
-        (["analyze", "--seconds", "soon", "x.py"], "'soon' is no duration"),
+        (["analyze", "--seconds", "soon", "x.py"], "'soon' is not a duration"),
         (["analyze", "--allow", "changes", "x.py"], "--allow"),
         (["analyze", "--fail-on", "serial-mop", RUN], "Did you mean serial-map?"),
         (["analyze", "--rules", "/not/there", RUN], "/not/there"),

@@ -1,168 +1,23 @@
-"""Graph phase: what a profile and a recording say about the executed input pipelines.
+"""The graph phase: the executed input pipelines, their costs and the verdict.
 
-In: a `Trace` and, where the run was captured by us, its `Recording`.  Out: `Analysis`.
+In: a `Trace` and, where the advisor captured the run, its `Recording`.  Out: `Analysis`.
+
+The names are loaded on first use, so that importing one module of this package does not import all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from advisor.model.pipeline import Analysis, Pipeline
-    from advisor.model.recording import Recording
-    from advisor.model.trace import HostTrace, Trace
+    from advisor.graph.analysis import HostPart, analyse, analyse_host, combine
+    from advisor.graph.verdict import MIN_STEPS
+
+__all__ = ["MIN_STEPS", "HostPart", "analyse", "analyse_host", "combine"]
 
 
-MIN_STEPS = 3
-"""Fewer steps than this say nothing about a share."""
-MAX_OVERHEAD = 0.05
-"""What the profiler may add to a step before the report says so; the project's own bound for its capture."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostPart:
-    """What one host's profile says: small, so that many hosts can be analysed one after another or in processes."""
-
-    hostname: str
-    path: str
-    pipelines: tuple[Pipeline, ...] = ()
-    """Numbered from `p0` on each host; none is the main one yet."""
-    has_marks: bool = False
-    """Whether the program marked its steps, and took its batches inside them."""
-    warnings: tuple[str, ...] = ()
-
-
-def analyse(trace: Trace | None, recording: Recording | None, target: str) -> Analysis:
-    """Put both together. Either may be missing: a bare profile has no calls, a script that never iterates no
-    profile.
-    """
-    parts = [analyse_host(host, recording) for host in trace.hosts] if trace else []
-    return combine(parts, recording, target, trace.warnings if trace else ())
-
-
-def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
-    """The pipelines of one host; nothing of the result refers to the trace, which may be freed."""
-    from advisor.graph.align import index_calls
-    from advisor.graph.assemble import Context, assemble, join_devices
-    from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
-    from advisor.graph.nodes import fold
-    from advisor.graph.planes import explain_profiler_error, missing_parts
-    from advisor.graph.thread_states import build_timeline
-    from advisor.profile.step_markers import marked_steps
-
-    calls = index_calls(recording.calls) if recording else {}
-    # AutoGraph is the only one in TensorFlow that calls the public `scan`
-    loops = frozenset(call.id for call in calls.values() if call.method == "scan" and call.library == "tensorflow")
-    forest = fold(host, loops)
-    timeline = build_timeline(host, forest)
-    join_devices(forest, timeline)
-    marks = [(step.start_ns, step.end_ns) for step in marked_steps(host)]
-    consumed = (calls for root, calls in timeline.root_calls.items() if root not in timeline.fed_roots)
-    unmarked = calls_outside_marks(consumed, marks)
-    return HostPart(
-        hostname=host.hostname,
-        path=host.path,
-        pipelines=tuple(assemble(Context(host, forest, timeline, recording, calls, marks))),
-        has_marks=bool(marks) and unmarked is None,
-        warnings=(
-            *((f"{host.hostname}: {tell_calls_outside(unmarked, marks)}",) if unmarked is not None else ()),
-            *(f"{host.hostname}: {text}" for text in (*host.warnings, *forest.warnings)),
-            *(explain_profiler_error(text) for text in host.errors),
-            *(f"{host.hostname}: {text}" for text in missing_parts(host)),
-        ),
-    )
-
-
-def combine(
-    parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
-) -> Analysis:
-    """The analysis of all hosts together: pipelines numbered through, the main one chosen, the verdict on it."""
-    from advisor.graph.unprofiled_steps import sees_waits, use_plain_steps
-    from advisor.graph.verdict import judge
-    from advisor.model.pipeline import Analysis
-    from advisor.model.units import format_share
-
-    pipelines: list[Pipeline] = []
-    overhead = None
-    wait_steps = "profiled"
-    said = list(warnings)
-    for part in parts:
-        pipelines += _numbered_after(list(part.pipelines), len(pipelines))
-        said += part.warnings
-    pipelines = _choose_main(pipelines)
-    if recording:
-        said += recording.warnings
-        if not any(part.has_marks for part in parts):  # own markers say what a step is, and Python has not seen those
-            timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
-            if any(new is not old for (new, _), old in zip(timed, pipelines, strict=True)):
-                wait_steps = "unprofiled" if sees_waits(recording) else "estimated"
-            pipelines = [pipeline for pipeline, _ in timed]
-            overhead = next((cost for _, cost in timed if cost is not None), None)
-    if overhead is not None and overhead > MAX_OVERHEAD:
-        said.append(
-            f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it; "
-            "in what the wait is made of, many cheap operations may be overstated."
-        )
-    return Analysis(
-        target=target,
-        verdict=judge(pipelines, recording, wait_steps),
-        pipelines=tuple(pipelines),
-        calls=recording.calls if recording else (),
-        host=recording.host if recording else None,
-        usage=recording.usage if recording else None,
-        keras=dict(recording.keras) if recording else {},
-        recording=recording,
-        warnings=tuple(dict.fromkeys(said)),
-        profiling_overhead=overhead,
-    )
-
-
-def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
-    """Ids unique over all hosts."""
-    if not offset:
-        return pipelines
-
-    def renamed(text: str | None) -> str | None:
-        if text is None:
-            return None
-        number, dot, rest = text[1:].partition(".")
-        return f"p{int(number) + offset}{dot}{rest}"
-
-    result = []
-    for pipeline in pipelines:
-        iterators = tuple(
-            replace(it, id=renamed(it.id) or "", parent_id=renamed(it.parent_id)) for it in pipeline.iterators
-        )
-        bottleneck = pipeline.bottleneck and replace(
-            pipeline.bottleneck,
-            iterator_id=renamed(pipeline.bottleneck.iterator_id) or "",
-            classic_iterator_id=renamed(pipeline.bottleneck.classic_iterator_id),
-        )
-        result.append(replace(pipeline, id=renamed(pipeline.id) or "", iterators=iterators, bottleneck=bottleneck))
-    return result
-
-
-def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
-    """Mark the pipeline that the verdict speaks of: the recorder's main consumer's, else the one with most wait.
-
-    Of several hosts it is the most input-bound one's: the largest share of step time that a host's slowest pipeline costs.
-    """
-    candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
-    # a tf.data service worker always asks for the next element: it is no training that waits
-    candidates = [p for p in candidates if not p.serves_elements] or candidates
-    if not candidates:
-        return pipelines
-    by_host: dict[str, list[Pipeline]] = {}
-    for pipeline in candidates:
-        by_host.setdefault(pipeline.host, []).append(pipeline)
-    slowest = [
-        max(
-            group,
-            key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
-        )
-        for group in by_host.values()
-    ]
-    main = max(slowest, key=lambda p: (p.steps is not None and p.steps.count >= MIN_STEPS, p.wait_share))
-    return [replace(p, is_main=p is main) for p in pipelines]
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("advisor.graph.verdict" if name == "MIN_STEPS" else "advisor.graph.analysis"), name)

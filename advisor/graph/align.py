@@ -1,6 +1,6 @@
-"""Executed nodes joined to the recorded calls, and what tf.data did by itself.
+"""Joins executed nodes to recorded calls and lists the optimizations that tf.data applied by itself.
 
-In: nodes with their dataset names, and the recording's calls.  Out: per node the calls it stands for (none if TensorFlow
+In: nodes with their dataset names, and the recording's calls.  Out: for each node the calls it represents (none if TensorFlow
 injected it, several if they were fused), and sentences for the "already done" list.
 """
 
@@ -20,7 +20,7 @@ _INJECTED = re.compile(r"^inject/|^device_prefetch$")
 
 
 def index_calls(calls: Sequence[Call]) -> dict[str, Call]:
-    """Dataset name -> call. A user's own name stands for its call as long as only one call has it."""
+    """Index calls by dataset name: by id, and by the user's own `name=` where it is unique."""
     index = {call.id: call for call in calls}
     own = [call for call in calls if call.user_name]
     names = [call.user_name for call in own]
@@ -29,10 +29,12 @@ def index_calls(calls: Sequence[Call]) -> dict[str, Call]:
 
 
 def is_injected(node: Node, is_recorded: bool = True) -> bool:
-    """Whether TensorFlow put the node in by itself. The root stands for no dataset and counts as such.
+    """Return whether TensorFlow injected the node. The root represents no dataset and counts as injected.
 
-    In a recorded run the user's own calls carry our names. Elsewhere `PrefetchDataset:4` is what TensorFlow calls a
-    prefetch that somebody wrote.
+    Args:
+        node: The executed node.
+        is_recorded: Whether the run was recorded. In a recorded run the user's calls carry names that the recorder assigned;
+            otherwise `PrefetchDataset:4` is TensorFlow's default name for a prefetch in the user's code.
     """
     if not is_recorded and node.base == "Prefetch":
         return bool(_INJECTED.match(node.dataset_name)) or _is_of_strategy(node)
@@ -44,7 +46,7 @@ def is_injected(node: Node, is_recorded: bool = True) -> bool:
 
 
 def _is_of_strategy(prefetch: Node) -> bool:
-    """Whether a distribution strategy put the buffer there: at a device, or behind the batches of the replicas."""
+    """Whether a distribution strategy added the buffer: on a device, or after the per-replica batches."""
     below = prefetch.children[:1]
     while below and below[0].base == "Shard":
         below = below[0].children[:1]
@@ -52,17 +54,18 @@ def _is_of_strategy(prefetch: Node) -> bool:
 
 
 def calls_of(node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:
-    """Recorded calls of one node, source first. Roots carry the name of their input and stand for no call of their
-    own.
+    """Return the recorded calls of one node, source first.
+
+    Roots carry the name of their input and represent no call.
     """
     if node.base in ("Root", "Model") or is_injected(node):
         return ()
-    found = {index[name].id: index[name] for name in _NAME.findall(node.dataset_name) if name in index}
-    return tuple(found.values())
+    calls = {index[name].id: index[name] for name in _NAME.findall(node.dataset_name) if name in index}
+    return tuple(calls.values())
 
 
 def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
-    """What tf.data changed or chose by itself, in sentences without a subject."""
+    """Describe what tf.data changed or chose by itself, as sentences without a subject."""
     sentences = []
     for it in iterators:
         base = base_type(it.name)

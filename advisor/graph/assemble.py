@@ -1,7 +1,6 @@
-"""Pipelines put together: folded nodes, calls, sums and blame become the frozen `Pipeline`s of the model.
+"""Assembles folded nodes, calls, sums and attribution into the frozen `Pipeline`s of the model.
 
-In: a `HostTrace`, its forest and timeline, and the recording.  Out: the host's `Pipeline`s, the main one not yet
-chosen.
+In: a `HostTrace`, its forest and timeline, and the recording.  Out: the host's `Pipeline`s; the main one is chosen later.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from advisor.model.recording import Call, Consumer, Recording
 from advisor.model.trace import HostTrace
 
 MOST_OPS = 20
-"""Op types kept per iterator, costliest first: the rest never matters to a rule."""
+"""Op types kept per iterator, most expensive first; rules never need the rest."""
 
 
 SERVICE_THREAD = "tf_data_service"
-"""Beginning of the names of the threads in which a tf.data service worker takes elements for its consumers
-(`tf_data_service_fcfs_prefetch_thread` with TensorFlow 2.21)."""
+"""Name prefix of the threads in which a tf.data service worker fetches elements for its consumers
+(`tf_data_service_fcfs_prefetch_thread` in TensorFlow 2.21)."""
 UNSEEN_SHARE = 0.1
-"""Steps without producers are left out when they are at least this share of all: fewer change no figure that matters."""
+"""Steps without producers are dropped if they are at least this share of all steps; fewer do not change the results."""
 UNSEEN_WAIT_SHARE = 0.05
-"""... and when they waited at least this share of their time, the line between bound and not bound by input."""
+"""... and if they waited at least this share of their time, the threshold between input-bound and not input-bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every pipeline of one host is put together from."""
+    """The inputs shared by all pipelines of one host."""
 
     host: HostTrace
     forest: Forest
@@ -51,7 +50,7 @@ class Context:
 
 
 def join_devices(forest: Forest, timeline: Timeline) -> None:
-    """Put each host pipeline of a distributed dataset under the device pipeline whose calls overlap with it most."""
+    """Attach each host pipeline of a distributed dataset to the device pipeline whose calls overlap with it most."""
     fed = [root for root in forest.roots if root.index in timeline.fed_roots and not is_device_pipeline(root)]
     devices = [root for root in forest.roots if is_device_pipeline(root) and root.index in timeline.root_calls]
     for host_root in fed:
@@ -73,7 +72,7 @@ def _lifetime(root: Node, timeline: Timeline) -> tuple[int, int]:
 
 
 def assemble(context: Context) -> list[Pipeline]:
-    """All pipelines of one host."""
+    """Build all pipelines of one host."""
     return [_pipeline(context, root, number) for number, root in enumerate(context.forest.roots)]
 
 
@@ -89,7 +88,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
     blame: Blame | None = None
     parallelism = {node.index: _integer(node, "parallelism") or 1 for node in root.walk()}
     if steps is not None and calls is not None:
-        # without one whole step (old captures of a single step) the calls themselves are all there is to attribute
+        # without a complete step (old single-step captures), attribute the calls themselves
         intervals = (steps.start_ns, steps.end_ns) if len(steps.start_ns) else union(calls)
         states = collect_states(context.timeline, frozenset({root.index}), intervals)
         blame = Walk(context.forest, parallelism).attribute(states)
@@ -133,29 +132,32 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
 
 
 def _is_called_by_service(host: HostTrace, calls: RootCalls) -> bool:
-    """Whether only threads of a tf.data service worker ask for elements."""
+    """Whether all calls come from threads of a tf.data service worker."""
     return all(host.threads[number].name.startswith(SERVICE_THREAD) for number in np.unique(calls.thread).tolist())
 
 
 def _with_producers(context: Context, root: Node, steps: Steps) -> tuple[Steps, tuple[str, ...]]:
-    """The steps during which producers were seen, where the others waited although none was.
+    """Drop the steps that waited although no producer was recorded during them.
 
-    Older profilers lose the events of threads that ended before the profile did: with 2.16, of all epochs but the last.
-    Steps that took their elements from a full buffer need no producer, so what hardly waited stays.
+    Older profilers lose the events of threads that end before the profile does: TensorFlow 2.16 keeps only the last epoch.
+    Steps that take elements from a full buffer need no producer, so steps with little wait are kept.
+
+    Returns:
+        The remaining steps, and a note about the dropped ones (empty if none were dropped).
     """
     sums = (context.timeline.sums[node.index] for node in root.walk())
     spans = ((t.produced_from_ns, t.produced_to_ns) for t in sums if t.produced_from_ns is not None)
     nearest = next(spans, None)
     if nearest is None or not len(steps.start_ns):
         return steps, ()
-    # the consumer waits for the producers nearest to it: those further up may have left events that theirs did not
+    # the consumer waits for its nearest producers; producers further upstream may have events that the nearest ones lack
     seen = (steps.end_ns > nearest[0]) & (steps.start_ns < nearest[1])
     unseen = steps.only(~seen)
     if not seen.any() or len(unseen.start_ns) < UNSEEN_SHARE * len(seen):
         return steps, ()
     if unseen.total_wait_ns < UNSEEN_WAIT_SHARE * unseen.span_ns:
         return steps, ()
-    note = f"Of {len(seen)} steps only {int(seen.sum())} are used: during the others no producer was seen."
+    note = f"Only {int(seen.sum())} of {len(seen)} steps are used: no producer was recorded during the others."
     return steps.only(seen), (note,)
 
 
@@ -208,7 +210,7 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
 
 
 def _may_be_source(node: Node) -> bool:
-    """Known sources, and everything unknown: only a type that certainly has an input can miss it."""
+    """Whether the node can be a source: every type is, unless it is known to require an input."""
     return is_source(node.type) or node.base not in NEEDS_INPUT
 
 
@@ -249,7 +251,7 @@ NEEDS_INPUT = frozenset(
         "PrivateThreadPool",
     }
 )
-"""Types that always have an input: without one in the profile, it did not run in the window."""
+"""Types that always have an input; if the profile shows none, the input did not run inside the window."""
 
 
 def _integer(node: Node, name: str) -> int | None:
@@ -262,18 +264,18 @@ def _notes(iterators: list[Iterator]) -> tuple[str, ...]:
     for it in iterators:
         if it.is_upstream_unseen:
             notes.append(
-                f"What feeds {it.name} did not run inside the profile: {it.name} is the last iterator that "
-                "was seen, not the source."
+                f"The input of {it.name} did not run inside the profile: {it.name} is the last recorded iterator, "
+                "not the source."
             )
         if it.name in ("MemoryCache", "FileCache") and any(
             below.parent_id == it.id and below.name.startswith(("MemoryWriter", "FileWriter")) for below in iterators
         ):
-            notes.append("A cache was still being filled inside the profile: later epochs are faster.")
+            notes.append("A cache was still being filled during the profile; later epochs are faster.")
     return tuple(notes)
 
 
 def _consumer_of(context: Context, iterators: list[Iterator]) -> Consumer | None:
-    """The recorded consumer whose dataset stands nearest to the root."""
+    """The recorded consumer whose dataset is nearest to the root."""
     if context.recording is None:
         return None
     ids = {call.id for it in iterators for call in it.calls}

@@ -1,17 +1,18 @@
-"""Every nanosecond of a consumer's wait attributed to one node, through asynchronous boundaries.
+"""Attributes every nanosecond of a consumer's wait to one node, across asynchronous boundaries.
 
-In: a `Timeline`, the forest, and the root calls that count.  Out: `Blame` per node, and how saturated each parallel node was.
+In: a `Timeline`, the forest, and the root calls to attribute.  Out: `Blame` per node, and the saturation of each parallel node.
 
-The walk: at each moment of a root call, the caller's thread is inside some node. A synchronous node there is what costs the
-time. An asynchronous one only waits, so the walk goes on in the threads that work for it at that very moment, and so on down.
-A node for which no thread fetches input is waiting for its own functions, which run on pool threads: that is its own cost.
+At each moment of a root call, the caller's thread is inside some node. If that node is synchronous, it costs the time. If it is
+asynchronous, it only waits, so the walk continues in the threads that work for the node at that moment, and recursively
+upstream. If no thread fetches input for a node, the node waits for its own function, which runs on pool threads; the time is
+then the node's own cost.
 
-A parallel node fetches input with one thread into p call slots. If it fetches all the time, its input alone limits it. If it
-is idle for a share F of the time (all slots busy), an element takes T = (fetch + function) / p: without its function it would
-take (1 - F) T, without its input T - (1 - F) T / p less. The time in which it fetches is split so that function and input are
-blamed in the proportion of these two gains, F to (1 - F) / p; that leaves the input 1 / (1 + (p - 1) F) of it.
+A parallel node fetches input with one thread into p call slots. If that thread fetches all the time, the input alone is the
+limit. If it is idle for a share F of the time (all slots are busy), an element takes T = (fetch + function) / p. Removing the
+function would save F T; removing the input would save (1 - F) T / p. The fetching time is therefore divided between function
+and input in the proportion F to (1 - F) / p, which attributes 1 / (1 + (p - 1) F) of it to the input.
 
-Moments with the same set of activities are treated once: their number is small however long the window is.
+Moments with the same set of activities are processed once; the number of distinct sets does not grow with the window.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from advisor.model.catalog import ASYNC
 from advisor.model.trace import EventKind
 
 FUNCTION_PARALLEL = frozenset({"ParallelMap", "MapAndBatch", "ParallelFilter"})
-"""Asynchronous types that run their function on pool threads and fetch their input with one thread of their own."""
+"""Asynchronous types that run their function on pool threads and fetch their input in a dedicated thread."""
 
 SATURATED_SHARE = 0.1
-"""A parallel node is called saturated if it fetches no input in at least this share of the time that it is waited for.
-In theory any share above 0 means saturation; 0.1 leaves room for a fetching thread that waits for a core."""
+"""A parallel node is saturated if it fetches no input during at least this share of the time that others wait for it.
+In theory any share above 0 means saturation; 0.1 tolerates a fetching thread that waits for a core."""
 
 IDLE_NOISE = 0.05
-"""Idle shares below this count as 0: with many slots even the wake-ups of the fetching thread would look like saturation."""
+"""Idle shares below this count as 0; with many slots, even wake-ups of the fetching thread would look like saturation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,34 +46,40 @@ class Blame:
 
     blame_ns: dict[int, float]
     waited_for_ns: dict[int, float]
-    """Parallel nodes: for how long the walk came to them."""
+    """Parallel nodes: the time during which the walk reached them."""
     idle_ns: dict[int, float]
-    """... and for how long of that they fetched nothing."""
+    """Parallel nodes: the part of that time during which they fetched nothing."""
     total_ns: int
 
     def is_saturated(self, index: int) -> bool | None:
-        """Whether a parallel node's call slots were all busy while it was waited for; None: the walk never came there."""
+        """Return whether all call slots of a parallel node were busy during the wait; None if the walk never reached it."""
         waited = self.waited_for_ns.get(index, 0.0)
         return self.idle_ns.get(index, 0.0) / waited >= SATURATED_SHARE if waited else None
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A set of simultaneous activities and for how long it was seen."""
+    """A set of simultaneous activities and its total duration."""
 
     duration_ns: int
     waiting: tuple[Activity, ...]
     """Root calls of the pipeline."""
     workers: dict[int, tuple[Activity, ...]]
-    """Asynchronous node -> what each of its worker threads does."""
+    """Asynchronous node -> the activities of its worker threads."""
     running: frozenset[int]
-    """Nodes whose functions run on pool threads."""
+    """Nodes whose functions are running on pool threads."""
     feeding: dict[int, tuple[Activity, ...]]
-    """Root fed by a multi-device thread -> what each such thread does."""
+    """Root called by multi-device threads -> the activities of those threads."""
 
 
 def collect_states(timeline: Timeline, roots: frozenset[int], intervals: tuple[Ints, Ints]) -> list[State]:
-    """The distinct states inside `intervals` (sorted, disjoint) in which a root of `roots` is being called."""
+    """Return the distinct states in which one of `roots` is being called.
+
+    Args:
+        timeline: The activities of all threads.
+        roots: Indices of root nodes.
+        intervals: (starts, ends) in nanoseconds, sorted and disjoint; time outside them is ignored.
+    """
     threads = [t for t, times in enumerate(timeline.times) if len(times)]
     if not threads or not len(intervals[0]):
         return []
@@ -104,7 +111,7 @@ def collect_states(timeline: Timeline, roots: frozenset[int], intervals: tuple[I
 
 
 def _overlap(start: Ints, end: Ints, intervals: tuple[Ints, Ints]) -> Ints:
-    """How much of each [start, end) lies in the intervals."""
+    """The length of the part of each [start, end) that lies inside the intervals."""
     begin, finish = intervals
     covered = np.concatenate([[0], np.cumsum(finish - begin)]).astype(np.int64)
 
@@ -153,7 +160,7 @@ class Walk:
         self._idle_share: dict[int, float] = {}
 
     def attribute(self, states: list[State]) -> Blame:
-        """Two passes: the first finds how long each parallel node was idle, the second attributes."""
+        """Attribute all states in two passes: the first measures the idle time of parallel nodes, the second attributes."""
         for state in states:
             self._spread(state)
         shares = {n: self._idle[n] / waited for n, waited in self._waited.items()}
@@ -166,7 +173,7 @@ class Walk:
         return Blame(dict(blame), waited, idle, sum(s.duration_ns for s in states))  # type: ignore[arg-type]
 
     def _spread(self, state: State) -> dict[int, float]:
-        """Shares of one state, adding up to 1."""
+        """The share of each node in one state; the shares add up to 1."""
         shares: dict[int, float] = {}
         for call in state.waiting:
             self._descend(call, 1.0 / len(state.waiting), state, shares, frozenset())
@@ -178,7 +185,7 @@ class Walk:
         index = activity.leaf_owner
         node = self._nodes[index]
         busy: tuple[Activity, ...] = ()
-        if index in above:  # only a broken file leads back to where the walk came from
+        if index in above:  # only a damaged file contains a cycle
             busy = ()
         elif node.base in ASYNC:
             busy = state.workers.get(index, ())
@@ -202,11 +209,11 @@ class Walk:
                     self._descend(work, input_share / len(busy), state, shares, above | {index})
         if own:
             causes = self._cause(index, activity, state)
-            for guilty in causes:
-                shares[guilty] = shares.get(guilty, 0.0) + own / len(causes)
+            for cause in causes:
+                shares[cause] = shares.get(cause, 0.0) + own / len(causes)
 
     def _cause(self, index: int, activity: Activity, state: State) -> list[int]:
-        """The node itself; or, where its function is due but none runs, the nodes whose functions have the pool."""
+        """The node itself; or, if it waits for its function and none runs, the nodes whose functions occupy the pool."""
         waits_for_function = activity.is_in_function or self._nodes[index].base in FUNCTION_PARALLEL
         if not waits_for_function or not state.running or index in state.running:
             return [index]

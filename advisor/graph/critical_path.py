@@ -1,11 +1,10 @@
-"""The critical path, the bottleneck on it, and the resource that is really short.
+"""Finds the critical path, the bottleneck on it, and the limiting resource.
 
-In: the iterators of one pipeline with their blame, the classic self times, and the process' usage.  Out: which
-iterators stand on
-the attributed path and on the classic one, and the `Bottleneck`.
+In: the iterators of one pipeline with their blame, the classic self times, and the resource usage of the process.  Out: the
+iterators on the attributed path and on the classic path, and the `Bottleneck`.
 
-Classic: the profiler guide's definition, self time inside the slowest call of the root, on the caller's thread alone.
-Attributed: from the root always on to the input under which most of the wait lies, through asynchronous boundaries.
+The classic path follows the profiler guide: self time inside the slowest call of the root, on the caller's thread only.
+The attributed path starts at the root and follows the input with the largest share of the wait, across asynchronous boundaries.
 """
 
 from __future__ import annotations
@@ -21,30 +20,29 @@ from advisor.model.units import format_bytes, format_share
 PASSIVE = frozenset(
     {"Root", "Model", "Options", "Prefetch", "FiniteTake", "Take", "Repeat", "Generator+Prefetch", "AssertCardinality"}
 )
-"""Types that only hand elements on; they are never the cause as long as anything else has a share."""
+"""Types that only pass elements on. They are reported as the cause only if no other type has a share."""
 
 CPU_BUSY_SHARE = 0.9
-"""Cores busy at least this much: more parallelism cannot help. 0.9 leaves the tenth that a saturated pool loses to
-wake-ups.
-"""
+"""If the cores are at least this busy, more parallelism cannot help. A saturated pool loses the remaining tenth to wake-ups."""
 PYTHON_SHARE = 0.5
-"""Python ops that fill at least half of the bottleneck's function time make the lock a suspect."""
+"""The GIL is suspected if Python ops take at least this share of the bottleneck's function time."""
 GIL_WAIT_SHARE = 0.2
-"""A thread that waits for Python's lock this much of its time shows that the lock is contended."""
+"""The GIL is contended if a probe thread waits for it for at least this share of its time."""
 GIL_HELD_SHARE = 0.8
-"""Python ops in flight for this share of the window, on average at least this many at a time: the lock has no time
-left.
-"""
+"""The GIL is exhausted if the time in Python ops, summed over threads, is at least this share of the window."""
 DISK_BYTES_PER_S = 10e6
-"""Below 10 MB/s really read from storage nobody waits for a disk (spinning disks read more at random access of large
-files).
-"""
+"""Below 10 MB/s read from storage, the disk is not the limit (even spinning disks read large files faster at random access)."""
 DISK_IDLE_CPU_SHARE = 0.5
-"""A pipeline that waits for the disk leaves the cores idle."""
+"""The disk is the limit only if the cores are less busy than this; a pipeline that waits for the disk leaves them idle."""
 
 
 def mark_paths(iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int]) -> list[Iterator]:
-    """The iterators (root first) with `is_on_critical_path` and `is_on_classic_path` set."""
+    """Set `is_on_critical_path` and `is_on_classic_path`.
+
+    Args:
+        iterators: The iterators of one pipeline, root first.
+        classic_self_ns: Iterator id -> self time in nanoseconds inside the slowest call of the root.
+    """
     below = {it.id: it.blame_ns for it in iterators}
     for it in reversed(iterators):  # children come after their parents
         if it.parent_id is not None:
@@ -64,7 +62,17 @@ def mark_paths(iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int]
 def find_bottleneck(
     iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int], usage: Usage | None, host: Host | None
 ) -> Bottleneck | None:
-    """The call with the largest share of the wait, and what it is short of; None where nothing was waited for."""
+    """Find the call with the largest share of the wait and the resource that limits it.
+
+    Args:
+        iterators: The iterators of one pipeline, root first.
+        classic_self_ns: Iterator id -> self time in nanoseconds inside the slowest call of the root.
+        usage: Resource usage during the window; None if it was not measured.
+        host: The machine; None if unknown.
+
+    Returns:
+        The bottleneck, or None if most of the wait belongs to iterators that only pass elements on.
+    """
     device_feeders = {
         it.id for it in iterators if it.name == "Generator" and not it.long_name.endswith("FlatMap::Generator")
     }
@@ -73,16 +81,14 @@ def find_bottleneck(
         for it in iterators
         if base_type(it.name) not in PASSIVE and not it.injected_by_tensorflow and it.id not in device_feeders
     ]
-    handed_on = 1 - sum(it.blame_share for it in active)
+    passive_share = 1 - sum(it.blame_share for it in active)
     by_call: dict[str, list[Iterator]] = {}
     for it in active:  # one call may run as several iterators (a FlatMap and the files it opens)
         by_call.setdefault(_cost_center(it), []).append(it)
     group = max(by_call.values(), key=lambda its: sum(it.blame_share for it in its), default=[])
     share = sum(it.blame_share for it in group)
-    if not group or share <= handed_on:
-        return (
-            None  # most of the wait lies with nodes that only hand on: their producers were not seen, or it is overhead
-        )
+    if not group or share <= passive_share:
+        return None  # most of the wait belongs to passive nodes: their producers were not recorded, or it is overhead
     worst = max(group, key=lambda it: it.blame_ns)
     resource, why = _resource(worst, usage, host)
     classic_id = max(classic_self_ns, key=lambda i: classic_self_ns[i], default=None)
@@ -90,11 +96,11 @@ def find_bottleneck(
     if classic_id is not None and classic_id != worst.id:
         classic = next(it for it in iterators if it.id == classic_id)
         classic_why = (
-            f"{classic.name} has the largest self time inside the slowest call, but there it only waits: what it "
-            "waits for runs on other threads"
+            f"{classic.name} has the largest self time inside the slowest call, but it only waits there for work on "
+            "other threads"
             if classic.is_async or base_type(classic.name) in PASSIVE
-            else f"{classic.name} has the largest self time inside the slowest call, which is not what most "
-            "calls wait for"
+            else f"{classic.name} has the largest self time inside the slowest call, but most calls wait for a different "
+            "iterator"
         )
     else:
         classic_id = None
@@ -102,7 +108,7 @@ def find_bottleneck(
 
 
 def _cost_center(it: Iterator) -> str:
-    """What the iterator's cost is counted under: its call; a source opened by an interleave's function, under that call."""
+    """The key under which the iterator's cost is summed: its call, or the interleave call whose function opened it."""
     call = it.main_call
     if call is None:
         return it.id
@@ -110,7 +116,7 @@ def _cost_center(it: Iterator) -> str:
 
 
 def cpu_busy_share(usage: Usage | None, host: Host | None) -> float | None:
-    """Share of the usable cores that the process (and its children) kept busy; None if it was not measured."""
+    """Return the share of the usable cores that the process and its children kept busy; None if not measured."""
     if usage is None or host is None or not usage.wall_ns or not host.cores:
         return None
     return (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns / host.cores
@@ -122,11 +128,11 @@ def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[
         waits = (
             ""
             if usage.gil_wait_share is None
-            else f"; a probe waited {format_share(usage.gil_wait_share)} of its time for the lock"
+            else f"; a probe thread waited for the GIL {format_share(usage.gil_wait_share)} of its time"
         )
-        return "gil", f"its elements are made by Python code, which runs on one core at a time{waits}"
+        return "gil", f"its elements are produced by Python code, which runs on one core at a time{waits}"
     if busy is not None and busy >= CPU_BUSY_SHARE:
-        return "cpu", f"the usable cores were {format_share(min(1.0, busy))} busy"
+        return "cpu", f"{format_share(min(1.0, busy))} of the usable cores were busy"
     if (
         usage is not None
         and usage.read_bytes is not None
@@ -136,7 +142,7 @@ def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[
         and usage.read_bytes / usage.wall_ns * 1e9 >= DISK_BYTES_PER_S
     ):
         rate = format_bytes(usage.read_bytes / usage.wall_ns * 1e9)
-        return "disk", f"storage delivered {rate} a second while the cores were {format_share(busy)} busy"
+        return "disk", f"storage delivered {rate}/s while only {format_share(busy)} of the cores were busy"
     return "node", ""
 
 
@@ -145,7 +151,6 @@ def _holds_python_lock(worst: Iterator, usage: Usage) -> bool:
     if not worst.function_ns or python_ns < PYTHON_SHARE * worst.function_ns:
         return False
     contended = usage.gil_wait_share is not None and usage.gil_wait_share >= GIL_WAIT_SHARE
-    # Python that sleeps or waits for a file gives the lock back: then the process uses little CPU for its time in
-    # Python ops
+    # Python code that sleeps or waits for a file releases the GIL; the process then uses little CPU for its time in Python ops
     computes = usage.cpu_ns >= 0.5 * min(python_ns, usage.wall_ns)
     return computes and (contended or python_ns >= GIL_HELD_SHARE * usage.wall_ns)

@@ -1,9 +1,9 @@
-"""Calls that must stand behind the iterators of a profile, where neither a recording nor a script tells them.
+"""Infers the calls behind the iterators of a profile that has neither a recording nor a script.
 
-In: an `Analysis` without calls.  Out: the same analysis with a `Call` per iterator: its method and inputs, no line, no arguments
-but those that the iterator repeats. So rules can speak and predict; what they propose has no place in a file.
+In: an `Analysis` without calls.  Out: the same analysis with a `Call` per iterator: its method and inputs, no line, and only
+those arguments that the profile shows. Rules can then report and predict, but their edits have no place in a file.
 
-Functions are those of a script that was not run: nothing is assumed of them.
+Nothing is assumed about the user's functions.
 """
 
 from __future__ import annotations
@@ -53,14 +53,19 @@ _METHODS: Mapping[str, tuple[str, ...]] = {
     "FixedLengthRecord": ("FixedLengthRecordDataset",),
     "Random": ("random",),
 }
-"""By the base of the type; the calls of a fused iterator, source first."""
+"""Base type -> calls that it represents, source first; several for fused iterators."""
 _WITH_FUNCTION = frozenset({"map", "filter", "interleave", "flat_map", "scan", "take_while", "group_by_window"})
 _OPENERS = frozenset({"interleave", "flat_map"})
 _KNOWN_ARGUMENTS = ("batch_size", "drop_remainder", "cycle_length", "block_length")
 
 
 def infer_calls(analysis: Analysis, has_source: bool = False) -> Analysis:
-    """`analysis` with inferred calls on every pipeline that has none of its own. `has_source`: a script was searched for them."""
+    """Add inferred calls to every pipeline without calls.
+
+    Args:
+        analysis: The analysis; returned unchanged if the run was recorded.
+        has_source: Whether the calls were already looked up in a script (`--source`).
+    """
     if analysis.recording is not None:
         return analysis
     calls: dict[str, Call] = {}
@@ -78,12 +83,12 @@ def infer_calls(analysis: Analysis, has_source: bool = False) -> Analysis:
 
 
 def is_inferred(call: Call) -> bool:
-    """Whether `call` was made here."""
+    """Return whether the call was inferred by this module."""
     return call.id.startswith("inferred_")
 
 
 def _with_calls(pipeline: Pipeline, calls: dict[str, Call]) -> Pipeline:
-    of: dict[str, tuple[Call, ...]] = {}
+    calls_of: dict[str, tuple[Call, ...]] = {}
     for it in reversed(pipeline.iterators):  # inputs before those that consume them
         parent = pipeline.parent(it)
         base = base_type(it.name)
@@ -93,25 +98,25 @@ def _with_calls(pipeline: Pipeline, calls: dict[str, Call]) -> Pipeline:
             continue
         methods = _METHODS.get(base, ("cache",) if base in CACHES else ())
         if parent is not None and base in CACHES and base_type(parent.name) in CACHES:
-            continue  # a cache is several iterators
-        below = _inputs(it, pipeline, of)
+            continue  # a cache runs as several iterators
+        below = _inputs(it, pipeline, calls_of)
         made: list[Call] = []
         for method in methods:
             inputs = (made[-1].id,) if made else tuple(below)
             made.append(_call(f"inferred_{len(calls) + 1}", method, it, inputs))
             calls[made[-1].id] = made[-1]
-        of[it.id] = tuple(made)
-    iterators = tuple(replace(it, calls=of.get(it.id, ())) for it in pipeline.iterators)
+        calls_of[it.id] = tuple(made)
+    iterators = tuple(replace(it, calls=calls_of.get(it.id, ())) for it in pipeline.iterators)
     return replace(pipeline, iterators=iterators)
 
 
-def _inputs(it: Iterator, pipeline: Pipeline, of: Mapping[str, tuple[Call, ...]]) -> list[str]:
-    """The nearest calls below an iterator; TensorFlow's own iterators in between are looked through."""
-    found: list[str] = []
+def _inputs(it: Iterator, pipeline: Pipeline, calls_of: Mapping[str, tuple[Call, ...]]) -> list[str]:
+    """The nearest calls upstream of an iterator, skipping iterators that TensorFlow injected."""
+    ids: list[str] = []
     for below in pipeline.inputs(it):
-        known = of.get(below.id, ())
-        found += [known[-1].id] if known else _inputs(below, pipeline, of)
-    return found
+        known = calls_of.get(below.id, ())
+        ids += [known[-1].id] if known else _inputs(below, pipeline, calls_of)
+    return ids
 
 
 def _call(number: str, method: str, it: Iterator, inputs: tuple[str, ...]) -> Call:
@@ -121,7 +126,7 @@ def _call(number: str, method: str, it: Iterator, inputs: tuple[str, ...]) -> Ca
         number,
         method,
         None,
-        # what an interleave opens is no input of it, and cannot be told from it by names alone
+        # the datasets that an interleave opens are not its inputs, but names alone do not distinguish the two
         inputs=inputs[:1] if method in _OPENERS else inputs,
         arguments=arguments if method != "map" else {},
         function=function,

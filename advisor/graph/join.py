@@ -1,11 +1,11 @@
-"""Events of all threads nested and joined: which node every event belongs to.
+"""Nests the events of each thread and assigns every event to a node.
 
-In: a `HostTrace` and its `Forest`.  Out: `NestedThread`s: per event its enclosing event and its node.
+In: a `HostTrace` and its `Forest`.  Out: `NestedThread`s: for each event its enclosing event and its node.
 
-How events of different threads are joined:
-* `*Produce` on a worker belongs to the asynchronous iterator whose input's GetNext runs inside it (its `parent_id`); one without
-  such a child is joined through its element id to the `*Consume` inside the consumer's GetNext.
-* an executor on a pool thread belongs to the node whose GetNext or Produce holds the function run with the same step id.
+Events of different threads are joined as follows:
+* `*Produce` on a worker belongs to the asynchronous iterator whose input's GetNext runs inside it (its `parent_id`). Without
+  such a child it is joined by element id to the `*Consume` inside the consumer's GetNext.
+* An executor on a pool thread belongs to the node whose GetNext or Produce contains the function run with the same step id.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 MAX_NESTING = 500
-"""Events inside one another that are told apart. A broken file can nest every event,
-and what is looked up through the levels grows with their number."""
+"""Maximum nesting depth. A damaged file can nest every event, and the cost of lookups grows with the depth."""
 NOBODY = -1
-"""Owner of what belongs to no node."""
+"""Owner of events that belong to no node."""
 
 
 @dataclass(eq=False)
@@ -39,25 +38,25 @@ class NestedThread:
     owner: Rows
 
     def inherit(self, rows: Rows) -> None:
-        """Give rows without an owner that of the nearest enclosing row that has one."""
+        """Assign to rows without an owner the owner of the nearest enclosing row that has one."""
         pending = rows[self.owner[rows] == NOBODY]
         above = self.parent[pending]
         while len(pending):
             has_parent = above >= 0
             pending, above = pending[has_parent], above[has_parent]
-            found = self.owner[above]
-            known = found != NOBODY
-            self.owner[pending[known]] = found[known]
+            owners = self.owner[above]
+            known = owners != NOBODY
+            self.owner[pending[known]] = owners[known]
             pending, above = pending[~known], self.parent[above[~known]]
 
 
 def rows_of(thread: Thread, *kinds: EventKind) -> Rows:
-    """Rows of a thread's events of these kinds, in order."""
+    """Return the rows of a thread's events of these kinds, in order."""
     return np.flatnonzero(np.isin(thread.kind, np.array(kinds, np.uint8))).astype(np.int32)
 
 
 def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
-    """Nest every thread and give iterators, and the Produce events around their inputs, their nodes."""
+    """Nest every thread, and assign iterators and the Produce events around their inputs to nodes."""
     ids = np.array(sorted(forest.node_of_iterator), np.uint64)
     node_of = np.array([forest.node_of_iterator[int(i)] for i in ids], np.int32)
     parent_node = np.array([NOBODY if n.parent is None else n.parent.index for n in forest.nodes], np.int32)
@@ -74,7 +73,7 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
             above = part.parent[rows]
             inside_produce = known & (above >= 0) & (thread.kind[above] == EventKind.PRODUCE)
             part.owner[above[inside_produce]] = parent_node[node_of[where[inside_produce]]]
-            # a root's id may have been used twice: what it calls tells which root it is
+            # a root's id may be reused; its input tells which root it is
             inside_root = known & (above >= 0) & (thread.kind[above] == EventKind.ITERATOR) & (thread.link[above] == 0)
             caller = parent_node[node_of[where[inside_root]]]
             part.owner[above[inside_root]] = np.where(caller != NOBODY, caller, part.owner[above[inside_root]])
@@ -83,7 +82,7 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
 
 
 def _join_elements(nested: Sequence[NestedThread]) -> None:
-    """Produce events still without a node get it through (type, element id) from the Consume events."""
+    """Assign remaining Produce events to the node of the Consume event with the same type and element id."""
     owners: dict[tuple[int, int], int] = {}
     for part in nested:
         rows = rows_of(part.thread, EventKind.CONSUME)
@@ -98,7 +97,7 @@ def _join_elements(nested: Sequence[NestedThread]) -> None:
 
 
 def _join_functions(nested: Sequence[NestedThread]) -> None:
-    """Executors get the node that started the function run with their step id (column `link`)."""
+    """Assign executors to the node that started the function run with the same step id (column `link`)."""
     steps: list[npt.NDArray[np.uint64]] = []
     owners: list[Rows] = []
     for part in nested:
@@ -121,7 +120,7 @@ def _join_functions(nested: Sequence[NestedThread]) -> None:
 
 
 def join(host: HostTrace, forest: Forest) -> list[NestedThread]:
-    """Nest every thread's events and find the node of each."""
+    """Nest the events of every thread and assign each event to its node."""
     nested = _own_iterators(host, forest)
     _join_elements(nested)
     _join_functions(nested)
@@ -129,12 +128,12 @@ def join(host: HostTrace, forest: Forest) -> list[NestedThread]:
 
 
 def nearest(part: NestedThread, kinds: tuple[EventKind, ...]) -> Rows:
-    """For each row the nearest enclosing row of one of `kinds`; -1: none."""
+    """Return for each row the nearest enclosing row of one of `kinds`, or -1."""
     wanted = np.isin(part.thread.kind, np.array(kinds, np.uint8))
-    found = part.parent.copy()
-    unsettled = np.flatnonzero((found >= 0) & ~wanted[found])
+    enclosing = part.parent.copy()
+    unsettled = np.flatnonzero((enclosing >= 0) & ~wanted[enclosing])
     while len(unsettled):
-        found[unsettled] = part.parent[found[unsettled]]
-        above = found[unsettled]
+        enclosing[unsettled] = part.parent[enclosing[unsettled]]
+        above = enclosing[unsettled]
         unsettled = unsettled[(above >= 0) & ~wanted[above]]
-    return found
+    return enclosing

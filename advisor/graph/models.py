@@ -1,6 +1,6 @@
-"""tf.data's own models of a running iterator, laid beside the nodes of its pipeline.
+"""Aligns tf.data's own performance models of running iterators with the nodes of a pipeline.
 
-In: the recording, the pipeline's root, and its calls.  Out: `Models`: bytes of an element and its unprofiled cost, per node.
+In: the recording, the pipeline's root, and its calls.  Out: `Models`: element size and unprofiled cost per node.
 """
 
 from __future__ import annotations
@@ -12,42 +12,48 @@ from advisor.graph.nodes import Node
 from advisor.model.recording import Call, IteratorModel, ModelNode, Recording
 
 MOST_CALLS_BEHIND = 20
-"""How many calls without an iterator may stand between a consumer and the pipeline's last iterator."""
+"""Maximum number of calls without an iterator between a consumer and the pipeline's last iterator."""
 _FEW = 16
-"""A mean of fewer elements than this is that of the first ones, whose memory is new."""
+"""Minimum number of elements for a mean; the first elements cost more because their memory is newly allocated."""
 
 
 class Models:
-    """The models of one pipeline, as far as there are any: of the window, and of the stretch without the profiler."""
+    """The models of one pipeline, where recorded: one of the profiled window and one of the unprofiled stretch."""
 
     def __init__(self, root: Node, recording: Recording | None, calls: Mapping[str, Call]) -> None:
-        """`calls`: dataset name -> recorded call."""
+        """Align the models with the nodes under `root`. `calls`: dataset name -> recorded call."""
         self.window = self._plain = None
         if recording is not None:
             ids = {call.id for node in root.walk() for call in calls_of(node, calls)}
-            consumers = {each.id: executed_call(calls, each.call_id, ids) is not None for each in recording.consumers}
+            consumers = {c.id: executed_call(calls, c.call_id, ids) is not None for c in recording.consumers}
             self.window = _of_consumers(recording.models, consumers)
             self._plain = _of_consumers(recording.plain_models, consumers)
         self._nodes = _aligned(root, self.window)
         self._plain_nodes = _aligned(root, self._plain)
 
     def element_bytes(self, node: Node, calls: Sequence[Call]) -> int | None:
-        """Mean bytes of an element that a node produces: as seen, else as the static shapes of its calls say."""
-        for found in (self._nodes.get(node.index), self._plain_nodes.get(node.index)):
-            if found is not None and found.num_elements and found.bytes_produced:
-                return found.bytes_produced // found.num_elements
+        """Return the mean size in bytes of a node's elements: measured, or else from the static shapes of its calls."""
+        for model in (self._nodes.get(node.index), self._plain_nodes.get(node.index)):
+            if model is not None and model.num_elements and model.bytes_produced:
+                return model.bytes_produced // model.num_elements
         return calls[-1].element_bytes if calls else None
 
     def unprofiled_ns(self, node: Node) -> float | None:
-        """A node's own work for an element while nothing was profiled; None: not known."""
-        found = self._plain_nodes.get(node.index)
-        if found is None or found.num_elements < _FEW or found.processing_time_ns <= 0:
+        """Return a node's own work per element in nanoseconds without the profiler; None if unknown."""
+        model = self._plain_nodes.get(node.index)
+        if model is None or model.num_elements < _FEW or model.processing_time_ns <= 0:
             return None
-        return found.processing_time_ns / found.num_elements
+        return model.processing_time_ns / model.num_elements
 
 
 def executed_call(calls: Mapping[str, Call], call_id: str | None, ids: set[str]) -> str | None:
-    """The call itself or the nearest one it was made from that an iterator stands for: options, say, leave none behind."""
+    """Return the call or the nearest one upstream that has an iterator; `with_options`, for example, has none.
+
+    Args:
+        calls: Call id -> recorded call.
+        call_id: The call to start from.
+        ids: Ids of the calls that have an iterator.
+    """
     seen = 0
     while call_id is not None and call_id not in ids and seen < MOST_CALLS_BEHIND:
         call = calls.get(call_id)
@@ -57,12 +63,12 @@ def executed_call(calls: Mapping[str, Call], call_id: str | None, ids: set[str])
 
 
 def _of_consumers(models: Sequence[IteratorModel], consumers: Mapping[str, bool]) -> IteratorModel | None:
-    """The model whose consumer took from a call of this pipeline."""
+    """The model whose consumer reads from this pipeline."""
     return next((model for model in models if consumers.get(model.consumer_id)), None)
 
 
 def _aligned(root: Node, model: IteratorModel | None) -> dict[int, ModelNode]:
-    """Walk both trees together, pairing inputs of the same type in order; what has no partner stays without."""
+    """Walk both trees together and pair inputs of the same type in order; nodes without a counterpart are left out."""
     if model is None:
         return {}
     nodes = {node.id: node for node in model.nodes}

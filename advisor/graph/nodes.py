@@ -1,13 +1,11 @@
-"""Iterators of a profile folded into the nodes of pipelines: one node per dataset, whatever its epochs and cycle slots.
+"""Folds the iterators of a profile into pipeline nodes: one node per dataset, regardless of epochs and interleave slots.
 
 In: a `HostTrace`.  Out: `Forest`: for each pipeline a networkx DiGraph (edges run from an input to its consumer), and for every
 iterator id the node it belongs to.
 
-TensorFlow makes a new iterator for each epoch and for each slot of an interleave. They carry the same long name up to
-the
-`[n]` indices and the same dataset name, so those two, along the chain of parents, are what a node is keyed by.
-Branches of a
-zip or concatenate are different datasets and stay apart.
+TensorFlow creates a new iterator for each epoch and for each slot of an interleave. These iterators share the dataset name and
+the long name except for its `[n]` indices, so a node's key consists of these two along the chain of parents. The branches of a
+zip or concatenate are different datasets and stay separate.
 """
 
 from __future__ import annotations
@@ -25,27 +23,27 @@ from advisor.profile.long_names import LongName, LongNameNode, parse_long_name, 
 BRANCHING = frozenset(
     {"Zip", "Concatenate", "SampleFromDatasets", "DirectedInterleave", "Choose", "WeightedFlatMap", "IndexFlatMap"}
 )
-"""Types whose inputs are different datasets, told apart by the index on the parent's name component."""
+"""Types whose inputs are different datasets, distinguished by the index on the parent's name component."""
 
 _NUMBER = re.compile(r"/_\d+$|(?<=^GeneratorDataset):\d+$")
 """Numbers that differ between iterators of one dataset: Grappler's, and those of the devices' generators."""
 
 _UNNAMED = re.compile(r"(?<=Dataset):\d+$|(?<=DatasetV\d):\d+$")
-"""TensorFlow's number in the name of a dataset without `name=`: each call of a function makes datasets with new ones."""
+"""TensorFlow's number in the name of a dataset without `name=`; it differs between calls of the function that creates it."""
 _CALLS_ITS_FUNCTION = frozenset({"Interleave", "ParallelInterleave", "LegacyParallelInterleave", "FlatMap"})
 
 MAX_NODES = 2_000
-"""Nodes of one host. Real programs have at most some hundred; a broken file can have one per event, and what is computed of
-a chain of them grows with the square of its length."""
+"""Maximum nodes per host. Real programs have a few hundred at most; a damaged file can have one per event, and some costs grow
+with the square of a chain's length."""
 MAX_DEPTH = 200
-"""Iterators above one another; each stands in the long name of those below it."""
+"""Maximum length of a chain of iterators; each one appears in the long names of its inputs."""
 
 Key = tuple[str, ...]
 
 
 @dataclass(eq=False)
 class Node:
-    """One folded iterator, while the graph is being built."""
+    """One node of the executed graph: all iterators of one dataset."""
 
     index: int
     type: str
@@ -66,13 +64,13 @@ class Node:
 
     @property
     def base(self) -> str:
-        """The type without its version: what the catalog knows it by."""
+        """The type without its version, as in the catalog."""
         return base_type(self.type)
 
     def walk(self) -> Iterable[Node]:
-        """This node and everything upstream of it, consumers before their inputs."""
+        """Yield this node and everything upstream of it, consumers before their inputs."""
         waiting = [self]
-        while waiting:  # no recursion: a broken file may hold chains of any depth
+        while waiting:  # no recursion: a damaged file may contain chains of any depth
             node = waiting.pop()
             yield node
             waiting.extend(reversed(node.children))
@@ -89,7 +87,7 @@ class Forest:
     warnings: list[str] = field(default_factory=list)
 
     def graph(self, root: Node) -> nx.DiGraph[int]:
-        """The pipeline of `root`: nodes are `Node.index` with attribute `node`; an edge runs from input to consumer."""
+        """Return the graph of a pipeline. Nodes are `Node.index` with attribute `node`; edges run from input to consumer."""
         graph: nx.DiGraph[int] = nx.DiGraph()
         for node in root.walk():
             graph.add_node(node.index, node=node)
@@ -99,12 +97,12 @@ class Forest:
 
 
 def _parsed(long_name: str) -> LongName:
-    """The long name; one that is against the grammar counts as a single unknown type."""
+    """The parsed long name; a name that does not parse counts as a single unknown type."""
     return parse_long_name(long_name) or LongName((LongNameNode(long_name),))
 
 
 def _local_key(facts: IteratorFacts) -> Key:
-    """What tells a node from its siblings: type, dataset name and, under branching parents, the branch."""
+    """The key that distinguishes a node from its siblings: type, dataset name and, under branching parents, the branch."""
     nodes = _parsed(facts.long_name).nodes
     own = nodes[-1].type
     branch = ""
@@ -116,8 +114,8 @@ def _local_key(facts: IteratorFacts) -> Key:
 def _dataset_name(facts: IteratorFacts) -> str:
     """The dataset's name without the numbers that differ between iterators of one dataset.
 
-    An `interleave` or `flat_map` calls its function for each input element. What the calls make is one dataset of the script;
-    an index on the opener's component of the long name marks it.
+    An `interleave` or `flat_map` calls its function for each input element. The datasets that these calls create are one
+    dataset of the script, marked by an index on the interleave's component of the long name.
     """
     name = _NUMBER.sub("", facts.dataset_name)
     above = _parsed(facts.long_name).nodes[:-1]
@@ -127,7 +125,7 @@ def _dataset_name(facts: IteratorFacts) -> str:
 
 
 def _ancestors_first(parent_of: dict[int, int]) -> tuple[list[int], list[int]]:
-    """Iterator ids so that parents come before children, and the ids that stand in a cycle (only a broken file has any)."""
+    """Order iterator ids so that parents precede children; also return the ids in a cycle (only damaged files have any)."""
     order: list[int] = []
     is_done: dict[int, bool] = {}
     cyclic: list[int] = []
@@ -147,7 +145,7 @@ def _ancestors_first(parent_of: dict[int, int]) -> tuple[list[int], list[int]]:
 
 
 def _adopt_orphans(iterators: dict[int, IteratorFacts], parent_of: dict[int, int]) -> None:
-    """Give iterators whose parent made no call in the window the parent's twin: same long name but for the indices."""
+    """Reparent iterators whose parent made no call in the window to an iterator with the same long name up to indices."""
     twins: dict[str, list[int]] = {}
     for iterator_id, facts in iterators.items():
         twins.setdefault(strip_indices(facts.long_name), []).append(iterator_id)
@@ -155,16 +153,16 @@ def _adopt_orphans(iterators: dict[int, IteratorFacts], parent_of: dict[int, int
         parent = _parsed(facts.long_name).parent
         if parent_of[iterator_id] or not facts.parent_id or parent is None or facts.parent_id in iterators:
             continue
-        found = twins.get(strip_indices(str(parent)), [])
-        if found and len({_dataset_name(iterators[twin]) for twin in found}) == 1:
-            parent_of[iterator_id] = found[0]
+        candidates = twins.get(strip_indices(str(parent)), [])
+        if candidates and len({_dataset_name(iterators[twin]) for twin in candidates}) == 1:
+            parent_of[iterator_id] = candidates[0]
 
 
 def _split_reused_roots(iterators: dict[int, IteratorFacts], parent_of: dict[int, int]) -> dict[int, IteratorFacts]:
-    """Iterators in which each root has one input. A root has no other, so one with several stands for several.
+    """Split roots with several inputs. A root has exactly one input, so such a root represents several roots.
 
-    TensorFlow makes ids from addresses, and a new epoch's (or an evaluation's) root can come to lie where an old one was
-    [seen with 2.16]. The first kind of input keeps the id; each other kind gets a twin of the root under a free id.
+    TensorFlow derives ids from addresses, and the root of a new epoch (or of an evaluation) can reuse the address of an old one
+    (observed with 2.16). The first kind of input keeps the id; every other kind gets a copy of the root under an unused id.
     """
     inputs: dict[int, dict[Key, list[int]]] = {}
     for iterator_id, parent_id in parent_of.items():
@@ -185,7 +183,7 @@ def _split_reused_roots(iterators: dict[int, IteratorFacts], parent_of: dict[int
 
 
 def _chain_signature(iterator_id: int, inputs: dict[int, list[int]], keys: dict[int, Key]) -> Key:
-    """The keys from a root down its first inputs: what tells two pipelines with the same injected root apart."""
+    """The keys from a root along its first inputs; distinguishes two pipelines with the same injected root."""
     signature: list[str] = []
     current: int | None = iterator_id
     while current is not None:
@@ -200,10 +198,13 @@ _UNNAMED_SCAN = re.compile(r"ScanDataset:\d+")
 
 
 def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str]) -> dict[int, IteratorFacts]:
-    """Cut off what AutoGraph makes of `for x in dataset` in a `tf.function`: it runs the loop's body in a Scan on top.
+    """Remove the Scan that AutoGraph adds for `for x in dataset` in a `tf.function`; it runs the body of the loop.
 
-    That Scan is the consumer, so it and what stands above it go, and its input becomes the root. `loop_names` are the
-    dataset names of Scans that are known to be loops; unnamed ones under a `ReduceIterator` are taken for loops too.
+    The Scan is the consumer, so it and everything downstream of it are removed, and its input becomes the root.
+
+    Args:
+        iterators: Iterators by id.
+        loop_names: Dataset names of Scans that are known to be loops. An unnamed Scan under a `ReduceIterator` also counts.
     """
     gone: set[int] = set()
     for iterator_id, facts in iterators.items():
@@ -219,7 +220,12 @@ def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str
 
 
 def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
-    """Fold the iterators of one host into pipelines. Never fails: iterators of a broken file end up as roots."""
+    """Fold the iterators of one host into pipelines. Never fails: the iterators of a damaged file become roots.
+
+    Args:
+        host: The profile of one host.
+        loop_names: Dataset names of Scans that are loops; see `without_loops`.
+    """
     iterators = without_loops(host.iterators, loop_names)
     _, cyclic = _ancestors_first({i: facts.parent_id for i, facts in iterators.items()})
     warnings = [f"{len(cyclic)} iterators name each other as parents; their links are ignored"] if cyclic else []
@@ -274,7 +280,7 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
         forest.node_of_iterator[iterator_id] = node.index
     if left_out:
         warnings.append(
-            f"{len(left_out)} iterators are left out: no program has {MAX_NODES:,} kinds, or {MAX_DEPTH} above one another"
+            f"{len(left_out)} iterators are left out: more than {MAX_NODES:,} datasets, or a chain of more than {MAX_DEPTH}"
         )
     for number, root in enumerate(forest.roots):
         for node in root.walk():
@@ -285,16 +291,16 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
 
 
 def _branch(node: Node) -> int:
-    """Which input of its parent a node is; the window may have seen a later one first."""
+    """The position of a node among its parent's inputs; a later input may have been recorded first."""
     parts = _parsed(node.facts[0].long_name).nodes
     index = parts[-2].index if len(parts) > 1 else None
     return -1 if index is None else index
 
 
 def is_device_pipeline(root: Node) -> bool:
-    """Whether `root` is a device's buffer of a distributed dataset: (Root ->) Prefetch -> Generator (-> the host's pipeline).
+    """Return whether `root` is a device buffer of a distributed dataset: (Root ->) Prefetch -> Generator (-> host pipeline).
 
-    `from_generator` always has a FlatMap above its Generator, so it is never mistaken for one.
+    `from_generator` has a FlatMap between them, so it does not match.
     """
     chain = [node for node in root.walk() if node.base not in ("Root", "Model")]
     bases = [node.base for node in chain[:2]]
@@ -302,7 +308,7 @@ def is_device_pipeline(root: Node) -> bool:
 
 
 def attach(host_root: Node, device_root: Node, forest: Forest) -> None:
-    """Put a host pipeline under the generator of the devices that it feeds, so that both are one graph."""
+    """Attach a host pipeline to the generator of the device pipeline that it feeds, so that both form one graph."""
     generator = next(node for node in device_root.walk() if node.base == "Generator")
     host_root.parent = generator
     generator.children.append(host_root)
@@ -312,14 +318,14 @@ def attach(host_root: Node, device_root: Node, forest: Forest) -> None:
 
 
 def _root_signatures(inputs: dict[int, list[int]], keys: dict[int, Key]) -> dict[int, Key]:
-    """Signature per root iterator. One that the window cut short takes the longest one that it is a beginning of.
+    """Signature per root iterator. A signature truncated by the window is completed to the longest one that it is a prefix of.
 
-    Where it is the beginning of two different pipelines it cannot be told whose it is, and it stays one of its own.
+    A prefix of two different pipelines is ambiguous and stays as it is.
     """
     signatures = {root: _chain_signature(root, inputs, keys) for root in inputs.get(0, ())}
     completed: dict[Key, Key] = {}
     distinct = sorted(set(signatures.values()), key=len)
-    if len(distinct) > MAX_NODES:  # a broken file: nothing that was cut short could be told from the rest
+    if len(distinct) > MAX_NODES:  # a damaged file: completing this many signatures is not worth its quadratic cost
         return signatures
     for signature in distinct:
         longer = [s for s in distinct if len(s) > len(signature) and s[: len(signature)] == signature]

@@ -1,7 +1,7 @@
-"""Recorded calls checked and bounded, so that what is computed of them ends and stays linear in their number.
+"""Validates and limits recorded calls, so that the analysis terminates and stays linear in their number.
 
-In: a `Recording` as it stands in a file.  Out: the same, or one with fewer calls and a warning; `AdvisorError` for calls that
-lead back to themselves.
+In: a `Recording` as read from a file.  Out: the same recording, or one with fewer calls and a warning; `AdvisorError` for calls
+that form a cycle.
 """
 
 from __future__ import annotations
@@ -14,12 +14,19 @@ from advisor.model.errors import AdvisorError
 from advisor.model.recording import Call, Recording
 
 MAX_ANALYSED_CALLS = 500
-"""Calls that the analysis looks at. Rules compare the calls of a pipeline with one another, which costs the square of their
-number; real scripts record some dozens."""
+"""Maximum number of calls that are analysed. Rules compare the calls of a pipeline pairwise; real scripts record a few dozen."""
 
 
 def check_calls(recording: Recording, where: str) -> None:
-    """Raise `AdvisorError` if a call is, through others, its own input or was made inside itself. `where` names the file."""
+    """Check that no call is, directly or indirectly, its own input or created inside itself.
+
+    Args:
+        recording: The recording to check.
+        where: The name of the file, for the message.
+
+    Raises:
+        AdvisorError: The calls form a cycle.
+    """
     by_id = {call.id: call for call in recording.calls}
     for links, what in (
         (lambda call: call.inputs, "its own input"),
@@ -33,10 +40,10 @@ def check_calls(recording: Recording, where: str) -> None:
 
 
 def limit_calls(recording: Recording) -> Recording:
-    """The recording with at most `MAX_ANALYSED_CALLS` calls, and a warning where some are left out.
+    """Limit the recording to `MAX_ANALYSED_CALLS` calls, with a warning if calls are left out.
 
-    Calls that lead to a consumer are kept first, nearest to it first, together with those made inside them; then others in
-    the order in which they were recorded.
+    Calls that lead to a consumer are kept first, nearest to it first, together with the calls made inside them; then the
+    others in recording order.
     """
     calls = recording.calls
     if len(calls) <= MAX_ANALYSED_CALLS:
@@ -60,8 +67,8 @@ def limit_calls(recording: Recording) -> Recording:
             break
         kept[call.id] = None
     warning = (
-        f"{len(calls):,} dataset calls were recorded; the {len(kept):,} nearest to what was consumed are analysed. Make"
-        " datasets once, outside loops, to have all of them analysed."
+        f"{len(calls):,} dataset calls were recorded; only the {len(kept):,} nearest to the consumed datasets are analysed."
+        " Create datasets once, outside loops, to have all calls analysed."
     )
     return replace(
         recording,
@@ -71,7 +78,7 @@ def limit_calls(recording: Recording) -> Recording:
 
 
 def _find_cycle(by_id: Mapping[str, Call], links: Callable[[Call], Iterable[str]]) -> str | None:
-    """Id of a call that leads back to itself; None: there is none."""
+    """Id of a call in a cycle; None if there is no cycle."""
     is_done: dict[str, bool] = {}
     for start in by_id:
         if start in is_done:

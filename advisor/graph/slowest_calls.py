@@ -1,9 +1,9 @@
-"""The slowest calls of a pipeline's root, each with what every node did inside it: the profiler guide's "rank".
+"""Describes the slowest calls of a pipeline's root and the activity of every node inside them: the profiler guide's "rank".
 
 In: the joined threads and the `Timeline`.  Out: `RootCall`s, slowest first, with columns in the order of the pipeline's nodes.
 
-Calls, total and self time are the guide's: inside that call, on the caller's thread. The wait is attributed as for the whole
-window, through asynchronous boundaries (`attribution.py`), but with this one call as the window.
+Calls, total time and self time are defined as in the guide: inside that call, on the caller's thread. The wait is attributed
+across asynchronous boundaries (`attribution.py`), with the call as the window.
 """
 
 from __future__ import annotations
@@ -23,8 +23,19 @@ from advisor.model.pipeline import RootCall
 def slowest_calls(
     timeline: Timeline, forest: Forest, root: Node, nodes: Sequence[Node], parallelism: Mapping[int, int]
 ) -> tuple[RootCall, ...]:
-    """The slowest calls of `root` by its consumer; columns in the order of `nodes`."""
-    found = []
+    """Describe the slowest calls of a root by its consumer.
+
+    Args:
+        timeline: The activities of all threads.
+        forest: All pipelines of the host.
+        root: The root of the pipeline.
+        nodes: The nodes of the pipeline, root first; the columns of the result are in this order.
+        parallelism: `Node.index` -> number of parallel calls.
+
+    Returns:
+        The calls, slowest first.
+    """
+    root_calls = []
     for call in timeline.slow_calls.get(root.index, ()):
         blame: Mapping[int, float] = {}
         if root.index not in timeline.fed_roots and call.end_ns > call.start_ns:
@@ -34,7 +45,7 @@ def slowest_calls(
         inside = [call.inside.get(node.index, (0, 0, 0)) for node in nodes]
         blamed = [round(blame.get(node.index, 0.0)) for node in nodes]
         path = _path(nodes, blamed)
-        found.append(
+        root_calls.append(
             RootCall(
                 start_ns=call.start_ns,
                 duration_ns=call.end_ns - call.start_ns,
@@ -43,14 +54,14 @@ def slowest_calls(
                 self_ns=tuple(max(0, own) for _, _, own in inside),
                 blame_ns=tuple(blamed),
                 is_on_path=tuple(index in path for index in range(len(nodes))),
-                bottleneck=_guiltiest(nodes, blamed),
+                bottleneck=_most_blamed(nodes, blamed),
             )
         )
-    return tuple(found)
+    return tuple(root_calls)
 
 
 def _cut(timeline: Timeline, start_ns: int, end_ns: int) -> Timeline:
-    """The part of the timeline that a call needs: each thread's boundaries inside it, and the activity it begins with."""
+    """The part of the timeline that a call needs: each thread's boundaries inside it, and the activity at its start."""
     times, codes = [], []
     for instants, activity in zip(timeline.times, timeline.codes, strict=True):
         first = max(0, int(np.searchsorted(instants, start_ns, side="right")) - 1)
@@ -61,7 +72,7 @@ def _cut(timeline: Timeline, start_ns: int, end_ns: int) -> Timeline:
 
 
 def _path(nodes: Sequence[Node], blamed: Sequence[int]) -> set[int]:
-    """Places of the nodes on the way from the root on to the input under which most of the call's wait lies."""
+    """Positions of the nodes on the path from the root along the input with the largest share of the call's wait."""
     place = {node.index: index for index, node in enumerate(nodes)}
     below = list(blamed)
     for index, node in reversed(list(enumerate(nodes))):  # inputs come after their consumers
@@ -74,7 +85,7 @@ def _path(nodes: Sequence[Node], blamed: Sequence[int]) -> set[int]:
     return path
 
 
-def _guiltiest(nodes: Sequence[Node], blamed: Sequence[int]) -> int | None:
-    """Place of the node with the largest share, those that only hand elements on left aside; None: no other has any."""
+def _most_blamed(nodes: Sequence[Node], blamed: Sequence[int]) -> int | None:
+    """Position of the node with the largest share, excluding passive types; None if no such node has a share."""
     active = [index for index, node in enumerate(nodes) if node.base not in PASSIVE and blamed[index] > 0]
     return max(active, key=lambda index: blamed[index], default=None)

@@ -1,7 +1,7 @@
-"""Iterators of a profile without a recording joined to the calls in a script, by structure, without running it.
+"""Assigns the calls in a script to the iterators of a profile without a recording, by structure, without running the script.
 
-In: an `Analysis` without calls, and the script.  Out: the same analysis with calls on every iterator for which all ways to lay
-the script beside the profile agree; a sentence for what stays open.
+In: an `Analysis` without calls, and the script.  Out: the same analysis with calls on every iterator whose calls are the same
+in all possible matches; a sentence for ambiguous iterators.
 """
 
 from __future__ import annotations
@@ -41,30 +41,35 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "TFRecordDataset": ("filenames", "compression_type", "buffer_size", "num_parallel_reads"),
     "TextLineDataset": ("filenames", "compression_type", "buffer_size", "num_parallel_reads"),
 }
-"""Which parameter an argument passed by position is. Source: the signatures of TensorFlow 2.3 to 2.21, where they agree."""
+"""Parameters in positional order. Source: the signatures of TensorFlow 2.3 to 2.21, as far as they agree."""
 
 
 def align_source(analysis: Analysis, path: Path) -> Analysis:
-    """`analysis` with the calls of the script at `path` on its iterators. A recorded run keeps its own calls.
+    """Assign the calls of a script to the iterators. A recorded run keeps its own calls.
 
-    Raises AdvisorError where the script cannot be read.
+    Args:
+        analysis: An analysis without calls.
+        path: The script.
+
+    Raises:
+        AdvisorError: The script cannot be read.
     """
     script = read_script(path)
     if analysis.recording is not None:
         return replace(
-            analysis, warnings=(*analysis.warnings, "--source is not used: the run was recorded with its calls.")
+            analysis, warnings=(*analysis.warnings, "--source is ignored: the run was recorded with its calls.")
         )
     calls = _Calls(script)
-    pipelines, said = [], []
+    pipelines, sentences = [], []
     for pipeline in analysis.pipelines:
         aligned, sentence = _align(pipeline, script, calls)
         pipelines.append(aligned)
-        said.append(sentence)
+        sentences.append(sentence)
     return replace(
         analysis,
         pipelines=tuple(pipelines),
         calls=calls.used(),
-        warnings=(*analysis.warnings, *dict.fromkeys(filter(None, said))),
+        warnings=(*analysis.warnings, *dict.fromkeys(filter(None, sentences))),
     )
 
 
@@ -81,21 +86,21 @@ def _align(pipeline: Pipeline, script: Script, calls: _Calls) -> tuple[Pipeline,
         if len({tuple(id(call.node) for call in way.get(it.id, ())) for way in ways}) == 1
     }
     iterators = tuple(
-        replace(it, calls=tuple(calls.call(each, ways[0], it.name) for each in agreed.get(it.id, ())))
+        replace(it, calls=tuple(calls.call(source, ways[0], it.name) for source in agreed.get(it.id, ())))
         for it in pipeline.iterators
     )
-    open_ones = [it.name for it in pipeline.iterators if it.id not in agreed]
-    if open_ones and len(ways) > 1:
-        sentence = f"Several calls in {script.path.name} can be {', '.join(open_ones)}: those are shown without a line."
+    ambiguous = [it.name for it in pipeline.iterators if it.id not in agreed]
+    if ambiguous and len(ways) > 1:
+        sentence = f"Several calls in {script.path.name} match {', '.join(ambiguous)}: these are shown without a line."
     else:
-        sentence = f"Lines are those of {script.path.name}, found by its structure alone; the script was not run."
+        sentence = f"Lines in {script.path.name} were matched by the structure of the script alone; it was not run."
     return replace(pipeline, iterators=iterators, already_done=already_done(iterators)), sentence
 
 
 def _ways(pipeline: Pipeline, script: Script, calls: _Calls) -> list[Way]:
-    """All ways over all datasets of the script: of those that nothing is made from, else of the others."""
+    """All matches over all datasets of the script: datasets that no other call consumes are preferred."""
     match = Match(pipeline, calls.arguments)
-    consumed = {id(each) for call in script.calls for each in (*call.inputs, *call.nested)}
+    consumed = {id(source) for call in script.calls for source in (*call.inputs, *call.nested)}
     known = [call for call in script.calls if call.method != OPAQUE]
     for group in (
         [call for call in known if id(call) not in consumed],
@@ -108,7 +113,7 @@ def _ways(pipeline: Pipeline, script: Script, calls: _Calls) -> list[Way]:
 
 
 class _Calls:
-    """The model's `Call`s of a script, made where they are needed; one per call that is written."""
+    """Creates the model's `Call`s of a script on demand; one per call in the source."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -123,34 +128,40 @@ class _Calls:
                 self._outer.setdefault(id(inner.node), call)
 
     def arguments(self, call: SourceCall) -> Mapping[str, Scalar]:
-        """Arguments by parameter name; None where what is written is no constant."""
+        """Return the arguments by parameter name; expressions that are not constants are returned as text."""
         if call.node is None:
             return {}
         if id(call) not in self._arguments:
             names = _PARAMETERS.get(call.method, ())
             given = [*zip(names, call.node.args, strict=False)]
             given += [(word.arg, word.value) for word in call.node.keywords if word.arg is not None]
-            found: dict[str, Scalar] = {}
+            arguments: dict[str, Scalar] = {}
             for name, node in given:
                 value = constant(node, self._constants)
-                found[name] = value if isinstance(value, bool | int | float | str) else _described(node)
-            self._arguments[id(call)] = found
+                arguments[name] = value if isinstance(value, bool | int | float | str) else _described(node)
+            self._arguments[id(call)] = arguments
         return self._arguments[id(call)]
 
     def call(self, source: SourceCall, way: Way, executed: str = "") -> Call:
-        """The call, with those that it was made from."""
+        """Return the `Call` for a source call; its inputs are created first.
+
+        Args:
+            source: The call in the script.
+            way: The match that the call belongs to.
+            executed: The type of the iterator that executed it.
+        """
         known = self._made.get(id(source.node))
         if known is not None or source.node is None:
             return known or Call("source_0", source.method, None)
-        for each in (*source.inputs, *source.nested):
-            self.call(each, way)
+        for upstream in (*source.inputs, *source.nested):
+            self.call(upstream, way)
         outer = self._outer.get(id(source.node))
         arguments = dict(self.arguments(source))
         made = Call(
             id=self._id(source),
             method=source.method,
             site=self._script.site(source.node),
-            inputs=tuple(self._id(each) for each in source.inputs),
+            inputs=tuple(self._id(upstream) for upstream in source.inputs),
             arguments=arguments,
             explicit=tuple(arguments),
             function=self._function(source, executed),
@@ -161,7 +172,7 @@ class _Calls:
         return made
 
     def used(self) -> tuple[Call, ...]:
-        """Every call that was made so far, sources first."""
+        """Return all calls created so far, sources first."""
         return tuple(self._made.values())
 
     def _id(self, call: SourceCall) -> str:
@@ -170,7 +181,7 @@ class _Calls:
     def _function(self, call: SourceCall, executed: str) -> FunctionFacts | None:
         if call.function is None:
             return None
-        # TensorFlow parallelises by itself only what it holds for stateless
+        # TensorFlow automatically parallelizes only functions that it considers stateless
         is_stateless = executed.startswith("ParallelMap") and "num_parallel_calls" not in self.arguments(call)
         return FunctionFacts(_described(call.function), None, is_stateful=not is_stateless, is_traced=False)
 
@@ -178,7 +189,7 @@ class _Calls:
     def _text(call: SourceCall) -> str:
         if call.node is None:
             return ""
-        arguments = [ast.unparse(each) for each in (*call.node.args, *call.node.keywords)]
+        arguments = [ast.unparse(argument) for argument in (*call.node.args, *call.node.keywords)]
         dot = "." if isinstance(call.node.func, ast.Attribute) else ""
         return f"{dot}{call.method}({', '.join(arguments)})"[:MAX_TEXT]
 
@@ -194,25 +205,25 @@ def _closure(calls: Sequence[SourceCall]) -> Iterable[SourceCall]:
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """Names that are assigned once in the whole script, with what is assigned."""
-    found: dict[str, list[ast.expr]] = {}
+    """Names that are assigned exactly once in the whole script, with the assigned expression."""
+    assigned: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.setdefault(node.id, [])
+            assigned.setdefault(node.id, [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id].append(node.value)
+            assigned[node.targets[0].id].append(node.value)
     stores = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     return {
         name: values[0]
-        for name, values in found.items()
+        for name, values in assigned.items()
         if len(values) == 1 and stores.count(name) == 1 and name not in arguments
     }
 
 
 def _described(node: ast.expr) -> str:
-    """What is no constant, in a few words."""
+    """A short text for an expression that is not a constant."""
     if isinstance(node, ast.Lambda):
         return "<lambda>"
     text = ast.unparse(node)

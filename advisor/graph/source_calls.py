@@ -1,10 +1,10 @@
-"""The tf.data calls in a script and how their datasets flow, read from its syntax; nothing is run.
+"""Reads the tf.data calls of a script and the flow of its datasets from the syntax tree, without running the script.
 
-In: a script's syntax tree.  Out: `SourceCall`s that refer to their inputs; every value a variable may have is followed.
+In: a script's syntax tree.  Out: `SourceCall`s that refer to their inputs, for every value that a variable may have.
 
-Followed: chains, variables, tuples, the script's own functions (datasets passed in and returned), conditions (either branch)
-and the functions given to `interleave` and `flat_map`. What is not understood (a dataset out of a container, another module's
-function) is opaque: it may be any pipeline.
+The reader follows chains, variables, tuples, the script's own functions (datasets as arguments and return values), both branches
+of conditions, and the functions passed to `interleave` and `flat_map`. Anything else (a dataset from a container, a function of
+another module) is opaque and may be any pipeline.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from advisor.model.catalog import EXPERIMENTAL_READERS, READERS, SOURCE_METHODS, TRANSFORMATIONS
 
 MAX_VALUES = 24
-"""Datasets that one variable may hold; more says that the flow is not understood."""
+"""Maximum number of datasets that one variable may hold."""
 MAX_DEPTH = 12
-"""Calls of the script's functions inside one another."""
+"""Maximum nesting of calls of the script's functions."""
 MAX_STEPS = 200_000
-"""Expressions looked at, each call of a function again: bounds scripts that are made to take for ever."""
+"""Maximum number of evaluated expressions, repeated for each call of a function; bounds the time for malicious scripts."""
 OPAQUE = "?"
-"""Method of a dataset that nobody knows the making of."""
+"""Method of a dataset of unknown origin."""
 _READERS = frozenset((*READERS, *EXPERIMENTAL_READERS))
 _SOURCES = frozenset((*SOURCE_METHODS, "from_list"))
 _STEPS = frozenset(TRANSFORMATIONS)
@@ -31,15 +31,15 @@ _SEVERAL_INPUTS = frozenset({"zip", "concatenate", "sample_from_datasets", "choo
 
 @dataclass(frozen=True, eq=False)
 class SourceCall:
-    """One call that makes a dataset, on one way through the script: its inputs are calls too."""
+    """One call that creates a dataset, on one path through the script."""
 
     method: str
     node: ast.Call | None
     inputs: tuple[SourceCall, ...] = ()
     function: ast.expr | None = None
-    """The function given to it, as written."""
+    """The function passed to it, as written."""
     nested: tuple[SourceCall, ...] = ()
-    """What that function may return, where it makes datasets."""
+    """The datasets that the function may return."""
 
 
 Value = tuple["SourceCall | tuple[Value, ...]", ...]
@@ -49,14 +49,18 @@ _NOTHING: Value = ()
 
 
 def calls_of(tree: ast.Module) -> tuple[SourceCall, ...]:
-    """Every dataset that is made anywhere in a script, in the order in which it makes them. RecursionError: nested too deeply."""
+    """Return every call in a script that creates a dataset, in execution order.
+
+    Raises:
+        RecursionError: The script is nested too deeply.
+    """
     reader = _Reader(tree)
     reader.read(tree.body)
     return tuple(reader.made)
 
 
 class _Reader:
-    """Walks statements in order and keeps what each variable may hold."""
+    """Walks statements in order and tracks the possible values of each variable."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.made: list[SourceCall] = []
@@ -66,14 +70,14 @@ class _Reader:
         self._steps = 0
 
     def read(self, body: Sequence[ast.stmt]) -> None:
-        """The module, and then each function that nothing in it called."""
+        """Read the module, then every function that the module does not call."""
         self._block(body, {}, 0)
         for name, function in self._functions.items():
             if name not in self._called:
                 self._call_function(function, [], {}, 0)
 
     def _block(self, body: Iterable[ast.stmt], env: _Environment, depth: int) -> list[Value]:
-        """Run statements; the values of `return`s in them."""
+        """Evaluate statements and return the values of their `return` statements."""
         returned: list[Value] = []
         for statement in body:
             returned += self._statement(statement, env, depth)
@@ -117,7 +121,7 @@ class _Reader:
         return []
 
     def _branches(self, bodies: Sequence[Sequence[ast.stmt]], env: _Environment, depth: int) -> list[Value]:
-        """Ways of which one is taken: afterwards a variable may hold what any of them left in it."""
+        """Evaluate alternative branches; afterwards a variable may hold its value from any of them."""
         returned: list[Value] = []
         ends = []
         for body in bodies:
@@ -131,14 +135,14 @@ class _Reader:
     def _assign(self, target: ast.expr, value: Value, env: _Environment) -> None:
         if isinstance(target, ast.Tuple | ast.List):
             for place, element in enumerate(target.elts):
-                parts = [each[place] for each in value if isinstance(each, tuple) and place < len(each)]
-                opaque = tuple(each for each in value if isinstance(each, SourceCall) and each.method == OPAQUE)
+                parts = [item[place] for item in value if isinstance(item, tuple) and place < len(item)]
+                opaque = tuple(item for item in value if isinstance(item, SourceCall) and item.method == OPAQUE)
                 self._assign(element, _union([*parts, opaque]), env)
         elif (name := _dotted(target)) is not None:
             env[name] = value
 
     def _value(self, node: ast.expr, env: _Environment, depth: int) -> Value:
-        """Everything the expression may be, as far as datasets are concerned."""
+        """The possible values of an expression, as far as datasets are concerned."""
         self._steps += 1
         if self._steps > MAX_STEPS:
             return _NOTHING
@@ -151,7 +155,7 @@ class _Reader:
                 self._value(node.test, env, depth)
                 return _union([self._value(node.body, env, depth), self._value(node.orelse, env, depth)])
             case ast.Tuple() | ast.List():
-                return (tuple(self._value(each, env, depth) for each in node.elts),)
+                return (tuple(self._value(element, env, depth) for element in node.elts),)
             case ast.NamedExpr():
                 value = self._value(node.value, env, depth)
                 self._assign(node.target, value, env)
@@ -186,16 +190,16 @@ class _Reader:
     def _step(
         self, node: ast.Call, name: str, datasets: list[SourceCall], given: list[Value], env: _Environment, depth: int
     ) -> Value:
-        """A transformation of each of `datasets`."""
+        """Apply a transformation to each of `datasets`."""
         if name == "apply":
             made = self._applied(node, datasets, depth)
-            return made or self._made([SourceCall(OPAQUE, node, (each,)) for each in datasets])
+            return made or self._made([SourceCall(OPAQUE, node, (dataset,)) for dataset in datasets])
         function = _function_argument(node)
         nested = self._nested(function, env, depth) if function is not None else ()
         others = [_datasets(value) for value in given]
         calls = []
-        for each in datasets:
-            inputs: list[tuple[SourceCall, ...]] = [(each,)]
+        for dataset in datasets:
+            inputs: list[tuple[SourceCall, ...]] = [(dataset,)]
             if name in _SEVERAL_INPUTS:
                 for other in others:
                     inputs = [(*before, more) for before in inputs for more in other][:MAX_VALUES]
@@ -215,11 +219,11 @@ class _Reader:
             parts = [_datasets(part) for part in _flat(value)]
             for part in parts:
                 if part:
-                    ways = [(*before, each) for before in ways for each in part][:MAX_VALUES]
+                    ways = [(*before, dataset) for before in ways for dataset in part][:MAX_VALUES]
         return self._made([SourceCall(name, node, way, _function_argument(node)) for way in ways])
 
     def _nested(self, function: ast.expr, env: _Environment, depth: int) -> tuple[SourceCall, ...]:
-        """What a function given to a transformation returns, if it makes datasets."""
+        """The datasets that a function passed to a transformation returns."""
         if depth >= MAX_DEPTH:
             return ()
         if isinstance(function, ast.Lambda):
@@ -261,21 +265,21 @@ class _Reader:
 def _union(values: Iterable[Value]) -> Value:
     seen: dict[int, object] = {}
     for value in values:
-        for each in value:
-            seen.setdefault(id(each), each)
+        for item in value:
+            seen.setdefault(id(item), item)
     return tuple(list(seen.values())[:MAX_VALUES])  # type: ignore[arg-type]
 
 
 def _datasets(value: Value) -> list[SourceCall]:
-    return [each for each in value if isinstance(each, SourceCall)]
+    return [item for item in value if isinstance(item, SourceCall)]
 
 
 def _flat(value: Value) -> Iterator[Value]:
-    """The value, and the parts of the tuples in it: `zip((a, b))` takes both."""
-    yield tuple(each for each in value if isinstance(each, SourceCall))
-    for each in value:
-        if isinstance(each, tuple):
-            for part in each:
+    """Yield the value and the parts of the tuples in it: `zip((a, b))` takes both."""
+    yield tuple(item for item in value if isinstance(item, SourceCall))
+    for item in value:
+        if isinstance(item, tuple):
+            for part in item:
                 yield from _flat(part)
 
 
@@ -289,7 +293,7 @@ def _dotted(node: ast.expr) -> str | None:
 
 
 def _is_dataset_class(function: ast.expr) -> bool:
-    """Whether `function` is `tf.data.Dataset.range` or its like: the class stands before the method."""
+    """Whether `function` is a method of a dataset class or module, such as `tf.data.Dataset.range`."""
     if not isinstance(function, ast.Attribute):
         return False
     owner = _dotted(function.value) or ""
@@ -297,12 +301,12 @@ def _is_dataset_class(function: ast.expr) -> bool:
 
 
 def _makes_datasets_elsewhere(name: str) -> bool:
-    """Whether a function of that name, in a library, is likely to make datasets: `tfds.load`, `image_dataset_from_directory`."""
+    """Whether a library function of that name likely returns datasets: `tfds.load`, `image_dataset_from_directory`."""
     return name in ("load", "as_dataset", "make_csv_dataset", "make_batched_features_dataset") or "dataset_from" in name
 
 
 def _function_argument(node: ast.Call) -> ast.expr | None:
-    """The function given to a transformation: its first argument, or the keyword that names one."""
+    """The function passed to a transformation: its first argument or a known keyword argument."""
     for word in node.keywords:
         if word.arg in ("map_func", "predicate", "generator", "reduce_func", "key_func", "scan_func"):
             return word.value

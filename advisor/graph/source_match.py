@@ -1,9 +1,9 @@
-"""Which calls of a script the iterators of a profile can be: every way in which the two structures fit.
+"""Matches the iterators of a profile with the calls of a script, in every way in which the two structures fit.
 
-In: a `Pipeline` and the last call of a dataset.  Out: `Way`s: iterator id -> the calls it stands for, source first.
+In: a `Pipeline` and the last call of a dataset.  Out: `Way`s: iterator id -> the calls it represents, source first.
 
-An iterator can stand for no call (injected by TensorFlow), for one, or for several that were fused; a call for no iterator
-(`with_options`), or for several (a cache, a reader of several files).
+An iterator represents no call (injected by TensorFlow), one call, or several fused calls. A call runs as no iterator
+(`with_options`), one iterator, or several (a cache, a reader of several files).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from advisor.model.pipeline import Iterator, Pipeline
 Way = dict[str, tuple[SourceCall, ...]]
 
 MAX_WAYS = 32
-"""Ways kept at each iterator: more than a few say that it is ambiguous."""
+"""Maximum number of ways kept per iterator; with more than a few, the iterator is ambiguous anyway."""
 MAX_TRIES = 50_000
-"""Pairs of an iterator and a call that are tried for one pipeline."""
+"""Maximum number of (iterator, call) pairs that are tried for one pipeline."""
 NO_CALL = frozenset(
     {"Root", "Model", "Options", "MaxIntraOpParallelism", "PrivateThreadPool", "Prefetch", "Rebatch", "Shard", "Generator",
      "AssertCardinality", "MapOnGpu"}
 )  # fmt: skip
-"""Types that TensorFlow puts in by itself, or that old versions show for an option."""
+"""Types that TensorFlow injects, or that old versions create for an option."""
 NO_ITERATOR = frozenset({"with_options", "assert_cardinality", "apply"})
 MAYBE_NO_ITERATOR = frozenset({"prefetch", "repeat", "take", "skip", "shard"})
-"""Calls that TensorFlow leaves out where they change nothing (`repeat(1)`, `shard(1, 0)`)."""
+"""Calls that TensorFlow omits if they have no effect (`repeat(1)`, `shard(1, 0)`)."""
 TYPES: Mapping[str, frozenset[str]] = {
     "map": frozenset({"Map", "ParallelMap"}),
     "batch": frozenset({"Batch", "ParallelBatch"}),
@@ -73,14 +73,14 @@ _READER_LEAVES = {
 _FILE_LISTS = frozenset({"TensorSlice", "FromTensor", "Tensor"})
 _OPENERS = frozenset({"FlatMap", "Interleave", "ParallelInterleave", "LegacyParallelInterleave"})
 _STATS = {"batch_size": "batch_size", "cycle_length": "cycle_length", "block_length": "block_length"}
-"""Argument -> the iterator's parameter that repeats it as it was written."""
+"""Argument -> the iterator's parameter with the same value."""
 
 
 class Match:
     """Matches one pipeline with the calls of one script."""
 
     def __init__(self, pipeline: Pipeline, arguments: Callable[[SourceCall], Mapping[str, object]]) -> None:
-        """`arguments`: the arguments of a call that are written as constants."""
+        """Prepare matching a pipeline. `arguments` returns the arguments of a call that are constants in the source."""
         self._inputs: dict[str, list[Iterator]] = {it.id: [] for it in pipeline.iterators}
         for it in pipeline.iterators:
             if it.parent_id is not None:
@@ -90,9 +90,9 @@ class Match:
         self._root = pipeline.root
 
     def ways(self, call: SourceCall) -> list[Way]:
-        """Every way in which the pipeline can be the dataset that `call` makes; empty: it cannot."""
+        """Return every way in which the pipeline can be the dataset that `call` creates; empty if it cannot."""
         ways = self._match(self._root, call)
-        # a call that may have left no iterator did leave one where there is one for it
+        # prefer the ways in which an optional call has its iterator
         return [way for way in ways if not any(_contains(other, way) for other in ways)]
 
     def _match(self, it: Iterator, call: SourceCall) -> list[Way]:
@@ -100,7 +100,7 @@ class Match:
         if key not in self._known:
             if len(self._known) >= MAX_TRIES:
                 return []
-            self._known[key] = []  # what comes back to itself does not fit
+            self._known[key] = []  # a cycle does not match
             self._known[key] = _distinct(self._tried(it, call))
         return self._known[key]
 
@@ -141,49 +141,46 @@ class Match:
             while len(below := self._inputs[chain[-1].id]) == 1 and base_type(below[0].name) in CACHES:
                 chain.append(below[0])
             for way in self._below(self._inputs[chain[-1].id], call):
-                found = dict(way)
-                found.update((each.id, (call,)) for each in chain)
-                yield found
+                yield {**way, **{cache.id: (call,) for cache in chain}}
         elif call.method == "enumerate" and base == "Zip":
-            counters = [each for each in inputs if base_type(each.name) == "Range"]
+            counters = [branch for branch in inputs if base_type(branch.name) == "Range"]
             for counter in counters:
-                rest = [each for each in inputs if each is not counter]
+                rest = [branch for branch in inputs if branch is not counter]
                 for way in self._below(rest, call):
                     yield {**way, it.id: (call,), counter.id: (call,)}
         elif call.method in READERS:
             yield from self._reader(it, base, call)
         elif call.method == "from_generator":
-            types = {base_type(each.name) for each in inputs}
+            types = {base_type(source.name) for source in inputs}
             if (base == "Generator" and not inputs) or (base == "FlatMap" and types <= {"Generator", *_FILE_LISTS}):
-                yield {each.id: (call,) for each in (it, *inputs)}
+                yield {part.id: (call,) for part in (it, *inputs)}
         elif call.method == "list_files":
             if base in _FILE_LISTS:
                 yield {it.id: (call,)}
-            elif base == "Shuffle" and all(base_type(each.name) in _FILE_LISTS for each in inputs):
-                yield {each.id: (call,) for each in (it, *inputs)}
+            elif base == "Shuffle" and all(base_type(source.name) in _FILE_LISTS for source in inputs):
+                yield {part.id: (call,) for part in (it, *inputs)}
 
     def _reader(self, it: Iterator, base: str, call: SourceCall) -> Iterable[Way]:
-        """`TFRecordDataset(files)`: the reader itself, or what opens one file after another, or several at once."""
+        """`TFRecordDataset(files)`: the reader itself, or an iterator that opens the files in sequence or in parallel."""
         leaf = _READER_LEAVES[call.method]
         if base == leaf:
             yield {it.id: (call,)}
         elif base in _OPENERS:
-            own = [each for each in self._inputs[it.id] if base_type(each.name) == leaf]
-            names = [each for each in self._inputs[it.id] if each not in own]
-            if not own or len(names) > 1:
+            readers = [source for source in self._inputs[it.id] if base_type(source.name) == leaf]
+            names = [source for source in self._inputs[it.id] if source not in readers]
+            if not readers or len(names) > 1:
                 return
-            listed = all(base_type(each.name) in _FILE_LISTS for each in names)
+            listed = all(base_type(source.name) in _FILE_LISTS for source in names)
             for way in self._match(names[0], call.inputs[0]) if call.inputs and names else [{}]:
-                found = dict(way)
-                found.update((each.id, (call,)) for each in (it, *own))
+                extended = {**way, **{part.id: (call,) for part in (it, *readers)}}
                 if listed and not call.inputs:
-                    found.update({each.id: (call,) for each in names})
+                    extended.update({source.id: (call,) for source in names})
                 if listed or call.inputs:
-                    yield found
+                    yield extended
 
     def _below(self, iterators: Sequence[Iterator], call: SourceCall) -> list[Way]:
-        """The iterators that feed one, matched with the inputs of its call and with what its function makes."""
-        if not iterators:  # a source; or they did not run in the window
+        """Match the inputs of an iterator with the inputs of its call and with the datasets that its function creates."""
+        if not iterators:  # a source, or the inputs did not run in the window
             return [{}]
         if call.nested or call.method in ("interleave", "flat_map"):
             return self._opened(iterators, call)
@@ -197,7 +194,7 @@ class Match:
         return _distinct(ways)
 
     def _opened(self, iterators: Sequence[Iterator], call: SourceCall) -> list[Way]:
-        """Below an interleave: its own input, and what it opens."""
+        """Match the inputs of an interleave: its input dataset and the datasets that it opens."""
         if len(iterators) > 2:
             return []
         ways: list[Way] = []
@@ -213,12 +210,12 @@ class Match:
         """Every combination of the ways of each pair."""
         ways: list[Way] = [{}]
         for it, call in pairs:
-            found = self._match(it, call)
-            ways = [{**before, **way} for before in ways for way in found][:MAX_WAYS]
+            matches = self._match(it, call)
+            ways = [{**before, **way} for before in ways for way in matches][:MAX_WAYS]
         return ways
 
     def _fits(self, it: Iterator, call: SourceCall) -> bool:
-        """Whether constants that are written in the call agree with what the iterator says of itself."""
+        """Whether the constant arguments of the call agree with the iterator's parameters."""
         given = self._arguments(call)
         for argument, parameter in _STATS.items():
             value, seen = given.get(argument), it.parameters.get(parameter)
@@ -227,12 +224,12 @@ class Match:
         if call.method == "shuffle" and isinstance(given.get("buffer_size"), int):
             seen = it.parameters.get("buffer_size")
             return not isinstance(seen, int) or seen == given["buffer_size"]
-        # a map that was given a parallelism never runs one at a time
+        # a map with num_parallel_calls never runs as a serial Map
         return not (call.method == "map" and base_type(it.name) == "Map" and "num_parallel_calls" in given)
 
 
 def constant(node: ast.expr, names: Mapping[str, ast.expr]) -> object:
-    """The value of an expression that is a constant or names one (`AUTOTUNE` is -1); None for anything else."""
+    """Return the value of a constant expression or of a name of one (`AUTOTUNE` is -1); None for anything else."""
     if isinstance(node, ast.Name) and node.id in names:
         node = names[node.id]
     if isinstance(node, ast.Attribute | ast.Name):

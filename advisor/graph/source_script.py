@@ -1,4 +1,4 @@
-"""A script that is read and not run: its text, the tf.data calls in it, and where each of them stands.
+"""Reads a script without running it: its text, its tf.data calls and their locations.
 
 In: a path.  Out: `Script`, or one `AdvisorError` sentence.
 """
@@ -15,23 +15,23 @@ from advisor.model.errors import AdvisorError
 from advisor.model.recording import Site
 
 MAX_SOURCE_BYTES = 5_000_000
-"""Larger files are no source that a person wrote."""
+"""Maximum size of a script; larger files are not hand-written source code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script's calls, and where each of them stands."""
+    """A script, its dataset calls and their locations."""
 
     path: Path
     text: str
     calls: tuple[SourceCall, ...]
-    """Every dataset that is made anywhere, in the order in which the script makes them."""
+    """Every call that creates a dataset, in execution order."""
 
     def site(self, node: ast.Call) -> Site:
-        """Where the call's method name stands, to the end of the whole call; columns in characters from 1."""
-        lines = self.text.split("\n")  # as Python counts them: a form feed ends no line
+        """Return the location from the call's method name to the end of the call; columns are in characters, from 1."""
+        lines = self.text.split("\n")  # as Python counts lines: a form feed does not end one
         line, column = node.lineno, node.col_offset
-        if isinstance(node.func, ast.Attribute):  # a chain over several lines: the name stands at the end of the callee
+        if isinstance(node.func, ast.Attribute):  # in a chain over several lines, the name is at the end of the callee
             line = node.func.end_lineno or line
             column = (node.func.end_col_offset or 0) - len(node.func.attr.encode())
         end_line = node.end_lineno or line
@@ -45,20 +45,24 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """The calls in the script at `path`. Raises AdvisorError where it cannot be read or is no Python."""
+    """Read the calls of a script.
+
+    Raises:
+        AdvisorError: The file cannot be read or is not valid Python.
+    """
     try:
         if path.stat().st_size > MAX_SOURCE_BYTES:
             raise AdvisorError(f"{path} is too large to be a script.")
-        if not path.is_file():  # opening a named pipe would wait for ever
-            raise AdvisorError(f"{path} cannot be read: it is no file.")
-        with tokenize.open(path) as file:  # minds a byte order mark and a declared encoding
+        if not path.is_file():  # opening a named pipe would block
+            raise AdvisorError(f"{path} cannot be read: it is not a file.")
+        with tokenize.open(path) as file:  # respects a byte order mark and a declared encoding
             text = file.read()
         tree = ast.parse(text)
     except OSError as error:
         raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise AdvisorError(f"{path} is no Python that can be read ({type(error).__name__}).") from None
+        raise AdvisorError(f"{path} is not valid Python ({type(error).__name__}).") from None
     try:
         return Script(path.resolve(), text, calls_of(tree))
     except RecursionError:
-        raise AdvisorError(f"{path} is nested too deeply to be read.") from None
+        raise AdvisorError(f"{path} cannot be read: it is nested too deeply.") from None

@@ -1,6 +1,6 @@
-"""Sums per node over the window: latency, self time, own work, function time, Python time, op costs.
+"""Sums the time of each node over the window: latency, self time, own work, function time, Python time, op costs.
 
-In: joined threads.  Out: `NodeSums`, one per node. All times are nanoseconds, summed over threads.
+In: joined threads.  Out: `NodeSums`, one per node. All times are in nanoseconds, summed over threads.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from advisor.model.catalog import PYTHON_OPS
 from advisor.model.trace import EventKind
 
 DONE_CALLBACK = "ExecutorDoneCallback"
-"""Hands a function's results on: real work for MapAndBatch (it copies them into the batch), but after Python ops mostly a
-wait for the lock that releasing NumPy buffers needs [measured: as long as the next call of the Python function]."""
+"""Passes on the results of a function. For MapAndBatch this is real work (it copies the results into the batch); after Python
+ops it is mostly a wait for the GIL, which releasing NumPy buffers needs (measured: as long as the next Python call)."""
 
 OUTLIER_RATIO = 10
-"""A call that takes so many times the median one did something else: its thread had lost its core, or an epoch began. [Measured
-with two parallel maps on two cores: a shuffle's calls take 1.1 us in the median, 2.2 in the 90th percentile, 196 in the mean.]"""
+"""Calls longer than this multiple of the median are capped: their thread lost its core, or an epoch began. Measured with two
+parallel maps on two cores: the calls of a shuffle take 1.1 us (median), 2.2 us (90th percentile) and 196 us (mean)."""
 
 
 @dataclass(eq=False)
@@ -32,23 +32,23 @@ class NodeSums:
     calls_ns: list[Ints] = field(default_factory=list)
     """Self time of each call."""
     waiting_ns: int = 0
-    """The part of self time spent inside synchronous function runs, whose work is in `function_ns`."""
+    """The part of self time inside synchronous function runs, whose work is counted in `function_ns`."""
     produce_ns: int = 0
-    """Own time inside Produce events: worker time that is not the input's."""
+    """Self time inside Produce events: worker time without the input's."""
     function_ns: int = 0
     done_ns: int = 0
-    """The part of function time that is in done callbacks."""
+    """The part of function time in done callbacks."""
     python_ns: int = 0
     num_calls: int = 0
     produced: int = 0
     produced_from_ns: int | None = None
-    """When its first Produce event began; None: there is none."""
+    """Start of its first Produce event; None if there is none."""
     produced_to_ns: int = 0
     ops: dict[str, list[int]] = field(default_factory=dict)
     """Op type -> [count, total_ns]."""
 
     def usual_self_ns(self) -> int:
-        """Self time, were no call longer than `OUTLIER_RATIO` times the median one."""
+        """Return the self time with every call capped at `OUTLIER_RATIO` times the median call."""
         if not self.calls_ns:
             return 0
         calls = np.concatenate(self.calls_ns)
@@ -56,7 +56,13 @@ class NodeSums:
 
 
 def sum_up(nested: Sequence[NestedThread], count: int, labels: Sequence[str]) -> list[NodeSums]:
-    """The sums of `count` nodes."""
+    """Sum the events of all threads per node.
+
+    Args:
+        nested: The joined threads.
+        count: The number of nodes.
+        labels: The names that event labels refer to.
+    """
     sums = [NodeSums() for _ in range(count)]
     for part in nested:
         _add_sums(part, sums, labels)
@@ -78,7 +84,7 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     iterators = rows_of(thread, EventKind.ITERATOR)
     iterators = iterators[owner[iterators] != NOBODY]
     if len(iterators):
-        # the nearest enclosing iterator or produce event of each iterator call loses the call's time from its own
+        # subtract the time of each iterator call from its nearest enclosing iterator or produce event
         scope = nearest(part, (EventKind.ITERATOR, EventKind.PRODUCE))
         own = duration.copy()
         inside = iterators[scope[iterators] >= 0]
@@ -104,7 +110,7 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
         begin, known = int(thread.start_ns[rows[0]]), sums[index].produced_from_ns
         sums[index].produced_from_ns = begin if known is None else min(begin, known)
         sums[index].produced_to_ns = max(sums[index].produced_to_ns, int(thread.end_ns[rows].max()))
-    made = produces[thread.key[produces] != 0]  # opening an input makes no element and has no element id
+    made = produces[thread.key[produces] != 0]  # opening an input produces no element and has no element id
     for index, _, number in zip(*_grouped(owner[made], duration[made]), strict=True):
         sums[index].produced += number
     executors = rows_of(thread, EventKind.EXECUTOR)
@@ -123,21 +129,21 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
 
 
 def _split(owner: Rows, values: Ints) -> Iterator[tuple[int, Ints]]:
-    """(owner, its values) of each."""
+    """Yield (owner, its values) for each distinct owner."""
     order = np.argsort(owner, kind="stable")
     distinct, first = np.unique(owner[order], return_index=True)
     yield from zip(distinct.tolist(), np.split(values[order], first[1:]), strict=True)
 
 
 def _grouped(owner: Rows, values: Ints) -> tuple[list[int], list[int], list[int]]:
-    """Distinct owners, the sum of values of each, and how many there are of each."""
+    """Distinct owners, and the sum and number of the values of each."""
     distinct, inverse, number = np.unique(owner, return_inverse=True, return_counts=True)
     total = np.bincount(inverse, weights=values, minlength=len(distinct)).astype(np.int64)
     return distinct.tolist(), total.tolist(), number.tolist()
 
 
 def _add_function_waits(part: NestedThread, scope: Rows, duration: Ints, sums: list[NodeSums]) -> None:
-    """Time inside synchronous function runs, less the iterators called in it (an interleave's function makes none)."""
+    """Add the time inside synchronous function runs, without the iterators called in them."""
     thread = part.thread
     rows = rows_of(thread, EventKind.FUNCTION)
     above = scope[rows]

@@ -1,6 +1,6 @@
-"""What every host thread was doing for which node, at every moment of the window.
+"""Determines which node every host thread was working for at every moment of the window.
 
-In: a `HostTrace` and its `Forest`.  Out: `Timeline`: per thread a piecewise constant activity, the calls of each root, and the
+In: a `HostTrace` and its `Forest`.  Out: `Timeline`: a piecewise constant activity per thread, the calls of each root, and the
 sums per node.
 """
 
@@ -20,31 +20,30 @@ from advisor.model.trace import EventKind, HostTrace
 from advisor.profile.nesting import nest
 
 MULTI_DEVICE_THREAD = "tf_data_multi_device_iterator"
-"""Threads that fill the devices' buffers of a distributed dataset: nobody waits for them directly. Source: the thread
-names in
-`tensorflow/core/kernels/data/multi_device_iterator_ops.cc`."""
+"""Name prefix of threads that fill the device buffers of a distributed dataset; no consumer waits for them directly.
+Source: `tensorflow/core/kernels/data/multi_device_iterator_ops.cc`."""
 SLOW_CALLS_KEPT = 10
-"""Calls of each root that are kept by themselves, for those who look at one slow call."""
+"""Number of slowest calls of each root that are described individually."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What a thread does, as far as attribution cares: on whose behalf, and where it is."""
+    """What a thread is doing, as far as attribution is concerned: for which node, and inside which node."""
 
     top_kind: EventKind
-    """ITERATOR: a consumer called a root; PRODUCE: worker of an asynchronous node; EXECUTOR: runs a node's function."""
+    """ITERATOR: a consumer's call of a root; PRODUCE: a worker of an asynchronous node; EXECUTOR: runs a node's function."""
     top_owner: int
     leaf_owner: int
-    """The innermost node it is in."""
+    """The innermost node."""
     is_in_function: bool = False
-    """It waits for a function of that node, which runs on pool threads."""
+    """Whether the thread waits for a function of that node, which runs on pool threads."""
     is_multi_device: bool = False
-    """A root call made by the thread that feeds several devices, not by the training step."""
+    """Whether the root was called by a thread that feeds several devices instead of by the training step."""
 
 
 @dataclass(frozen=True, eq=False)
 class RootCalls:
-    """Calls of a pipeline's root by its consumer, in order of time. All columns have the same length."""
+    """Calls of a pipeline's root by its consumer, in chronological order. All columns have the same length."""
 
     start_ns: Ints
     end_ns: Ints
@@ -54,7 +53,7 @@ class RootCalls:
 
 @dataclass(frozen=True, slots=True)
 class SlowCall:
-    """One call of a root, and what stands under it on the caller's thread."""
+    """One call of a root and its nested calls on the caller's thread."""
 
     start_ns: int
     end_ns: int
@@ -64,28 +63,28 @@ class SlowCall:
 
 @dataclass(eq=False)
 class Timeline:
-    """See the module's docstring. `times[t]`/`codes[t]` are thread t's boundaries and the activity from each on (-1:
-    none).
-    """
+    """The activities of all threads of one host, the calls of its roots, and the sums per node."""
 
     activities: list[Activity]
     times: list[Ints]
+    """For each thread the instants at which its activity changes, in nanoseconds, sorted."""
     codes: list[Rows]
+    """For each thread the activity from each of these instants on: index into `activities`, -1 for none."""
     sums: list[NodeSums]
     root_calls: dict[int, RootCalls]
-    """Root node index -> the calls of it by a consumer or by the feeding thread."""
+    """Root node index -> its calls by a consumer or by a multi-device thread."""
     fed_roots: frozenset[int]
-    """Roots that are called by a multi-device thread only."""
+    """Roots that are called only by multi-device threads."""
     slow_calls: dict[int, list[SlowCall]]
     """Root node index -> its slowest calls, slowest first."""
 
     def slowest_call(self, root: int) -> dict[int, int]:
-        """Self time per node inside the root's slowest call, on the caller's thread alone (the classic view)."""
+        """Return the self time per node inside the root's slowest call, on the caller's thread only (the classic view)."""
         return {node: own for call in self.slow_calls.get(root, ())[:1] for node, (_, _, own) in call.inside.items()}
 
 
 def build_timeline(host: HostTrace, forest: Forest) -> Timeline:
-    """Join the events of all threads. Cost grows linearly with the number of events (times log for sorting)."""
+    """Join the events of all threads, in O(n log n) of the number of events."""
     nested = join(host, forest)
     timeline = Timeline([], [], [], sum_up(nested, len(forest.nodes), host.labels), {}, frozenset(), {})
     _collect_root_calls(forest, nested, timeline)
@@ -108,7 +107,7 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
         thread = part.thread
         rows = rows_of(thread, EventKind.ITERATOR)
         rows = rows[is_root[part.owner[rows]]]
-        # what runs inside another node's call or worker is a fragment whose parent was not seen: nobody waits for it directly
+        # a root inside another node's call or worker is a fragment with an unrecorded parent; no consumer waits for it directly
         rows = rows[_enclosing_owner(part, rows) == NOBODY]
         feeds = thread.name.startswith(MULTI_DEVICE_THREAD)
         starts, ends, keys = thread.start_ns[rows].tolist(), thread.end_ns[rows].tolist(), thread.key[rows].tolist()
@@ -118,7 +117,7 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
             columns.setdefault(owner, []).append((start, end, key, number))
             fed[owner] = fed.get(owner, True) and feeds
             heap = slowest.setdefault(owner, [])
-            entry = (end - start, -number, -row)  # of calls of one length the first
+            entry = (end - start, -number, -row)  # the first of equally long calls
             if len(heap) < SLOW_CALLS_KEPT:
                 heapq.heappush(heap, entry)
             elif entry > heap[0]:
@@ -144,17 +143,17 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
 
 
 def _enclosing_owner(part: NestedThread, rows: Rows) -> Rows:
-    """The node of the nearest enclosing event that has one; NOBODY: none."""
-    found = np.full(len(rows), NOBODY, np.int32)
+    """The node of the nearest enclosing event that has one; NOBODY if none has."""
+    owners = np.full(len(rows), NOBODY, np.int32)
     above = part.parent[rows]
-    while (pending := (above >= 0) & (found == NOBODY)).any():
-        found[pending] = part.owner[above[pending]]
+    while (pending := (above >= 0) & (owners == NOBODY)).any():
+        owners[pending] = part.owner[above[pending]]
         above = np.where(pending, part.parent[np.maximum(above, 0)], above)
-    return found
+    return owners
 
 
 def _look_inside(part: NestedThread, row: int, scope: Rows) -> SlowCall:
-    """What each node did inside one call, on its own thread. `scope`: each row's nearest enclosing iterator."""
+    """Describe the nodes inside one call, on its thread. `scope` holds each row's nearest enclosing iterator."""
     thread = part.thread
     begin, finish = int(thread.start_ns[row]), int(thread.end_ns[row])
     last = int(np.searchsorted(thread.start_ns, finish, side="left"))
@@ -173,7 +172,7 @@ def _look_inside(part: NestedThread, row: int, scope: Rows) -> SlowCall:
 
 
 def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, Rows]:
-    """The thread's boundaries in time and its activity from each on; new activities are added to `known`."""
+    """The instants at which the thread's activity changes, and the activity from then on; adds new activities to `known`."""
     thread, owner = part.thread, part.owner
     rows = rows_of(thread, EventKind.ITERATOR, EventKind.PRODUCE, EventKind.EXECUTOR, EventKind.FUNCTION)
     rows = rows[(owner[rows] != NOBODY) & (thread.end_ns[rows] > thread.start_ns[rows])]
@@ -186,7 +185,7 @@ def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, R
     kind = thread.kind[rows]
     leaf = owner[rows].astype(np.int64)
     num_owners = int(leaf.max()) + 1
-    # all that decides an activity as one number: sorting numbers is several times as fast as sorting rows of a table
+    # encode each activity as one number: sorting numbers is several times faster than sorting the rows of a table
     distinct, inverse = np.unique(
         ((kind[top].astype(np.int64) * num_owners + leaf[top]) * num_owners + leaf) * 2 + (kind == EventKind.FUNCTION),
         return_inverse=True,
@@ -210,10 +209,10 @@ def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, R
 
 
 def _settle(parent: Rows, end: Ints) -> tuple[Rows, Rows, Ints]:
-    """(outermost enclosing row, how many rows enclose it, end) of each row: an inner event never outlives the outer one."""
+    """Outermost enclosing row, nesting depth and end of each row; an inner event is cut off at the end of the outer one."""
     top = np.where(parent >= 0, parent, np.arange(len(parent), dtype=np.int32))
     depth = (parent >= 0).astype(np.int32)
-    while True:  # each round looks twice as far up
+    while True:  # every iteration doubles the number of levels looked up
         end = np.minimum(end, end[top])
         above = top[top]
         if (above == top).all():

@@ -1,9 +1,9 @@
-"""Steps without markers: one step runs from one call of the root to the next by the same iterator.
+"""Derives steps without markers: a step lasts from one call of the root to the next call by the same iterator.
 
-In: the root calls of a pipeline (and marked steps, where the script has them).  Out: `Steps`: intervals with the input wait in
-each, and their distribution as `StepStats`.
+In: the root calls of a pipeline (and marked steps, if the script has them).  Out: `Steps`: intervals and the input wait in each,
+and their distribution as `StepStats`.
 
-The pair of calls around a change of iterator (the end of an epoch) is no step: validation, checkpoints and the like lie in it.
+The interval between two iterators (the end of an epoch) is not a step; it contains validation, checkpoints and the like.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from advisor.model.intervals import mean_of, median_of_steps
 from advisor.model.pipeline import StepStats
 
 SLOW_CALL_NS = 50_000
-"""The profiler guide's line between an element that was ready and one that was waited for: 50 us."""
+"""Calls longer than this (50 us) had to wait for their element; the threshold of the profiler guide."""
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps in order of time; all columns have the same length."""
+    """Steps in chronological order; all columns have the same length, in nanoseconds."""
 
     start_ns: Ints
     end_ns: Ints
     wait_start_ns: Ints
-    """The root call that a step begins with (marked steps: the union of those inside it is only in `wait_ns`)."""
+    """Start of the root call at the beginning of the step. (Marked steps may contain several; `wait_ns` is their union.)"""
     wait_end_ns: Ints
     wait_ns: Ints
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Steps:
-        """The steps for which `chosen` is True."""
+        """Return the steps for which `chosen` is True."""
         columns = (self.start_ns, self.end_ns, self.wait_start_ns, self.wait_end_ns, self.wait_ns)
         return Steps(*(column[chosen] for column in columns))
 
@@ -45,12 +45,12 @@ class Steps:
 
     @property
     def total_wait_ns(self) -> int:
-        """Sum of the input wait in the steps."""
+        """Sum of the input wait in all steps."""
         return int(self.wait_ns.sum())
 
 
 def find_steps(calls: RootCalls) -> Steps:
-    """Steps of one pipeline. Where several devices call it, a step is one round of calls, its wait their union."""
+    """Derive the steps of one pipeline. If several devices call it, a step is one round of calls and its wait their union."""
     rounds = _rounds(calls)
     first, last = rounds[:-1], rounds[1:]
     start, end, ids = calls.start_ns, calls.end_ns, calls.iterator_id
@@ -65,14 +65,14 @@ def find_steps(calls: RootCalls) -> Steps:
 
 
 def _rounds(calls: RootCalls) -> list[Ints]:
-    """Rows of each round: it ends when an iterator of it is called again, or when one of a later epoch is called."""
+    """Rows of each round; a round ends when one of its iterators, or an iterator of a later epoch, is called."""
     ids = calls.iterator_id.tolist()
     last_row = {iterator_id: row for row, iterator_id in enumerate(ids)}
     generation: dict[int, int] = {}
     leader = -1
     for row, iterator_id in enumerate(ids):
         if iterator_id not in generation:
-            # devices of one epoch are called by turns; the next epoch's iterators start after the last call of these
+            # the calls of one epoch's devices alternate; the next epoch's iterators start after their last call
             if leader == -1 or row > last_row[leader]:
                 leader = iterator_id
             generation[iterator_id] = leader
@@ -91,7 +91,7 @@ def _rounds(calls: RootCalls) -> list[Ints]:
 
 
 def _union(start: Ints, end: Ints) -> int:
-    """Length of the union of intervals that are sorted by start."""
+    """Length of the union of intervals sorted by start."""
     if len(start) == 1:
         return int(max(0, end[0] - start[0]))
     total, reached = 0, int(start[0])
@@ -102,7 +102,13 @@ def _union(start: Ints, end: Ints) -> int:
 
 
 def use_markers(steps: Steps, marks: list[tuple[int, int]], calls: RootCalls) -> Steps:
-    """The script's own `Trace(..., _r=1)` markers as steps; `steps` where they hold no root call."""
+    """Use the script's `Trace(..., _r=1)` markers as steps.
+
+    Args:
+        steps: The steps derived from the root calls; returned if most markers contain no root call.
+        marks: (start, end) of each marked step in nanoseconds.
+        calls: The root calls.
+    """
     begin = np.array([a for a, _ in marks], np.int64)
     finish = np.array([b for _, b in marks], np.int64)
     rows = zip(np.searchsorted(calls.start_ns, begin), np.searchsorted(calls.start_ns, finish), strict=True)
@@ -120,7 +126,7 @@ def use_markers(steps: Steps, marks: list[tuple[int, int]], calls: RootCalls) ->
 
 
 def union(calls: RootCalls) -> tuple[Ints, Ints]:
-    """The calls as disjoint intervals, sorted."""
+    """Return the calls as sorted, disjoint intervals: (starts, ends) in nanoseconds."""
     begins: list[int] = []
     ends: list[int] = []
     for start, end in zip(calls.start_ns.tolist(), calls.end_ns.tolist(), strict=True):
@@ -133,7 +139,7 @@ def union(calls: RootCalls) -> tuple[Ints, Ints]:
 
 
 def describe(steps: Steps) -> StepStats | None:
-    """Distribution of the steps; None if there is none. Intervals: `advisor.model.intervals`."""
+    """Return the distribution of the steps, or None without steps. Confidence intervals: see `advisor.model.intervals`."""
     duration = steps.end_ns - steps.start_ns
     count = len(duration)
     if not count:

@@ -1,15 +1,15 @@
-"""Step times and waits from the stretch without the profiler: the profiler costs time itself.
+"""Takes step times and waits from the unprofiled stretch, because the profiler itself costs time.
 
-In: the main pipeline as profiled, and the recording.  Out: the same pipeline with `steps`, `wait_ns` from the plain stretch,
-and how much longer the profiled steps took.
+In: the main pipeline as profiled, and the recording.  Out: the same pipeline with `steps` and `wait_ns` from the unprofiled
+stretch, and the relative overhead of the profiler.
 
-Python times a whole `next`, with what TensorFlow does around the iterator; how much that is shows in the profiled stretch,
-where both are known, and is taken off, as much shorter as all of a step is without the profiler. A pipeline that was run
-alone, to prove something, has nothing else in its steps.
+Python times a whole `next`, which includes TensorFlow's work around the iterator. In the profiled stretch both are known; the
+difference, scaled to the shorter unprofiled step, is subtracted. If a pipeline runs alone, without a consumer, its whole step is
+wait.
 
-Where Python does not see the wait (Keras fetches inside its step function), it lies between two bounds: the share of the profiled
-steps, if the profiler makes all of a step longer alike; and what is left of the plain step when the consumer's own time is as in
-the profiled ones, if it makes only the pipeline longer. On small elements the two are far apart; the middle is taken.
+If Python does not see the wait (Keras fetches inside its step function), the wait lies between two bounds. If the profiler slows
+all parts of a step equally, the wait has the same share as in the profiled steps. If it slows only the pipeline, the wait is the
+unprofiled step minus the consumer's time in a profiled step. For small elements the bounds are far apart; their mean is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ from advisor.model.recording import Recording, StepSeries
 
 
 def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline, float | None]:
-    """The pipeline with plain steps, and (mean profiled step / mean plain step - 1); unchanged and None without them."""
+    """Replace the profiled steps of a pipeline by unprofiled ones.
+
+    Args:
+        pipeline: The main pipeline, as profiled.
+        recording: The recording of the same run.
+
+    Returns:
+        The pipeline, unchanged if there are too few unprofiled steps; and the profiler's overhead (mean profiled step / mean
+        unprofiled step - 1), None if it is unknown.
+    """
     window = recording.window
     series = _main_series(recording)
     if window is None or series is None or not window.plain_start_ns or pipeline.steps is None:
@@ -50,19 +59,19 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
         overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
     wait_ns = round(share * pipeline.span_ns)
-    blamed = wait_ns / pipeline.wait_ns if pipeline.wait_ns else 1.0  # the blame of all iterators stays the whole wait
+    blamed = wait_ns / pipeline.wait_ns if pipeline.wait_ns else 1.0  # the blame still adds up to the whole wait
     iterators = tuple(replace(it, blame_ns=round(it.blame_ns * blamed)) for it in pipeline.iterators)
     return replace(pipeline, steps=describe(steps), wait_ns=wait_ns, iterators=iterators), overhead
 
 
 def sees_waits(recording: Recording) -> bool:
-    """Whether the waits of the main consumer's steps were timed without the profiler; Keras does not show them."""
+    """Return whether the waits of the main consumer were timed without the profiler. Keras does not expose them."""
     series = _main_series(recording)
     return recording.is_pipeline_alone or (series is not None and bool(series.wait_ns))
 
 
 def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
-    """Share of the plain steps that the consumer waited, as the profiled ones tell."""
+    """The wait share of the unprofiled steps, estimated from the profiled ones."""
     share = pipeline.wait_share
     if len(profiled.start_ns) < PLAIN_MIN_STEPS:
         return share
@@ -77,7 +86,7 @@ def _main_series(recording: Recording) -> StepSeries | None:
 
 
 def _between(series: StepSeries, start_ns: int, end_ns: int) -> Steps:
-    """The steps that lie in that stretch, on the clock of `time.time_ns`."""
+    """The steps inside that stretch, on the clock of `time.time_ns`."""
     start, end = np.array(series.start_ns, np.int64), np.array(series.end_ns, np.int64)
     wait = np.array(series.wait_ns or [0] * len(start), np.int64)
     chosen = (start >= start_ns) & (end <= end_ns)

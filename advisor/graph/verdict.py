@@ -1,6 +1,6 @@
-"""Is input the problem, and what is the most that fixing it can give?
+"""Decides whether input is the bottleneck and estimates the maximum possible speedup.
 
-In: the pipelines and the recording.  Out: `Verdict` in one sentence.
+In: the pipelines and the recording.  Out: `Verdict`, with a sentence for the report.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
-from advisor.graph import MIN_STEPS
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_ns, format_rate, format_ratio, format_share
 
+MIN_STEPS = 3
+"""Minimum number of steps for a verdict; a wait share of fewer steps is not reliable."""
 MODERATE_WAIT_SHARE = 0.05
-"""Source: XProf's thresholds for the share of step time spent waiting for input."""
+"""Share of step time spent waiting for input from which a run is input-bound. Source: XProf's thresholds."""
 HIGH_WAIT_SHARE = 0.20
+"""Share from which it is highly input-bound. Source: XProf's thresholds."""
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
@@ -25,11 +27,17 @@ _STEPS = {
     "unprofiled": "steps without the profiler",
     "estimated": "steps without the profiler, estimated from the profiled ones",
 }
-"""`Verdict.wait_steps` in words: the pages of the profiler guide speak of profiled steps, and their shares differ."""
+"""`Verdict.wait_steps` in words. The statistics pages use profiled steps, whose shares differ."""
 
 
 def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps: str = "profiled") -> Verdict:
-    """The verdict on the main pipeline. `wait_steps`: as in `Verdict`."""
+    """Judge the main pipeline.
+
+    Args:
+        pipelines: All pipelines, at most one of which is the main one.
+        recording: What capture recorded; None for a profile without a recording.
+        wait_steps: The steps that the wait was measured on; see `Verdict`.
+    """
     main = next((p for p in pipelines if p.is_main), None)
     if main is None:
         return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
@@ -65,8 +73,8 @@ def _service_worker(main: Pipeline) -> str:
         f", most of whose time goes to {main.iterator(main.bottleneck.iterator_id).name}" if main.bottleneck else ""
     )
     return (
-        f"This is a tf.data service worker with a pipeline{rate}{slowest}. Whether anybody waits for it stands in the "
-        "consumers' profiles: put all of them into one run to see both."
+        f"This is a tf.data service worker with a pipeline{rate}{slowest}. Only the consumers' profiles show whether they wait "
+        "for it: put all profiles into one run to see both."
     )
 
 
@@ -76,8 +84,8 @@ def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | 
         return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated)."
     if recording is not None and not recording.host.accelerators:
         return (
-            f"Without that wait a step is {most} faster; pipeline and model share the cores here, so fixing it can give "
-            "more: --ceiling measures how much."
+            f"Without that wait, a step is {most} faster. Pipeline and model share the cores of this machine, so the maximum "
+            "possible speedup is higher: --ceiling measures it."
         )
     return f"Fixing it can make a step at most {most} faster."
 
@@ -86,7 +94,7 @@ def _too_few_steps(main: Pipeline) -> str:
     count = main.steps.count if main.steps else 0
     whole = "no whole step" if not count else "only 1 whole step" if count == 1 else f"only {count} whole steps"
     sentence = (
-        f"The profile holds {whole} of the input pipeline, too few to tell whether input is the problem: "
+        f"The profile contains {whole} of the input pipeline, too few to tell whether input is the problem: "
         "capture a longer window."
     )
     if main.max_call_ns:
@@ -103,26 +111,26 @@ def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | No
 def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> str:
     if pipelines:
         return (
-            "An input pipeline ran, but no consumer asked it for elements inside the profile: nothing can be said "
-            "about waiting."
+            "An input pipeline ran, but no consumer requested elements during the profile: the time spent waiting for input is "
+            "unknown."
         )
     if recording is None:
-        return "There is no input pipeline in this profile: no tf.data iterator ran while it was taken."
+        return "The profile contains no input pipeline: no tf.data iterator ran while it was taken."
     times = step_durations(recording)
-    steps = f" {len(times)} steps were seen, {format_ns(statistics.median(times))} in the median." if times else ""
+    steps = f" {len(times)} steps were timed; the median is {format_ns(statistics.median(times))}." if times else ""
     if recording.unprofiled:
-        return f"No profile was taken, so nothing can be said about waiting for input. {recording.unprofiled}{steps}"
+        return f"No profile was taken, so the time spent waiting for input is unknown. {recording.unprofiled}{steps}"
     if not recording.calls:
-        return f"The script makes no tf.data dataset, so there is no input pipeline to advise on.{steps}"
+        return f"The script creates no tf.data dataset, so there is no input pipeline to analyse.{steps}"
     if not recording.consumers:
-        return "The script makes tf.data datasets but never iterates over one, so nothing was measured."
+        return "The script creates tf.data datasets but never iterates over one, so nothing was measured."
     if recording.window is None:
-        return f"The script ended before anything could be profiled.{steps} Run it on more data or with more steps."
+        return f"The script ended before anything could be profiled.{steps} Run it with more data or more steps."
     return f"No tf.data iterator ran while the profile was taken.{steps}"
 
 
 def step_durations(recording: Recording) -> list[int]:
-    """Step times that Python saw, of the main consumer (or the one with most steps), in nanoseconds."""
+    """Return the step times in nanoseconds, as timed in Python, of the main consumer (or the one with the most steps)."""
     main = {c.id for c in recording.consumers if c.is_main}
     series = max(recording.steps, key=lambda s: (s.consumer_id in main, len(s.start_ns)), default=None)
     starts = series.start_ns if series else ()

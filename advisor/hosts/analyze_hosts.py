@@ -1,4 +1,4 @@
-"""Hosts analysed one by one, in as many processes as there are cores and memory for.
+"""Analyses the hosts of a run in parallel processes, limited by cores and memory.
 
 In: `ProfileFiles`, a recording, who is told of progress.  Out: `Analysis` of all hosts that could be read.
 """
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from advisor.model.window_timeline import HostView
 
 OnHost = Callable[[int, int], None]
-"""Told (hosts done, hosts in all)."""
+"""Called with (finished hosts, total hosts)."""
 
 MIN_BYTES_FOR_PROCESSES = 8 << 20
-"""A process takes as long to start as a profile of a few MB takes to analyse."""
+"""Minimum total size for several processes: starting one takes as long as analysing a profile of a few MB."""
 MAX_BYTES_IN_FLIGHT = 64 << 20
-"""Files that are read at the same time are together no larger than this, or than the largest single one."""
+"""Files read at the same time are together no larger than this or than the largest single file."""
 
 
 def analyse_path(
@@ -45,26 +45,26 @@ def analyse_path(
     hosts: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
-    """The analysis of the run that `path` stands for; see `find_profiles` for `run` and `hosts`."""
-    found = find_profiles(path, run, hosts)
-    return analyse_files(found, recording, target, told_choice(found, path, run), on_host)
+    """Analyse the run at `path`; see `find_profiles` for `run` and `hosts`."""
+    files = find_profiles(path, run, hosts)
+    return analyse_files(files, recording, target, told_choice(files, path, run), on_host)
 
 
 def analyse_files(
-    found: ProfileFiles,
+    files: ProfileFiles,
     recording: Recording | None,
     target: str,
     warnings: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
-    """The analysis of all hosts together; a host that cannot be read is a warning as long as another one can.
+    """Analyse all hosts together. A host that cannot be read is a warning as long as another one can.
 
     Raises AdvisorError where none can.
     """
-    results: list[Result] = [""] * len(found.paths)
-    for done, (place, result) in enumerate(_results(found.paths, recording), 1):
+    results: list[Result] = [""] * len(files.paths)
+    for done, (place, result) in enumerate(_results(files.paths, recording), 1):
         results[place] = result
-        on_host(done, len(found.paths))
+        on_host(done, len(files.paths))
     parts = _told_apart([result for result in results if isinstance(result, HostPart)])
     failures = [result for result in results if isinstance(result, str)]
     if not parts:
@@ -74,20 +74,20 @@ def analyse_files(
 
 
 def analyse_and_draw(
-    found: ProfileFiles,
+    files: ProfileFiles,
     recording: Recording | None,
     target: str,
     warnings: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> tuple[Analysis, tuple[HostView, ...]]:
-    """The same, and the lanes of the hosts' windows: of many hosts those of the most input-bound ones."""
+    """Analyse all hosts and compute the lanes of their windows; with many hosts, those of the most input-bound ones."""
     from advisor.profile.lanes import MAX_HOSTS, MAX_SPANS, draw_host, draw_hosts
 
-    if len(found.paths) == 1:  # one trace serves both
-        trace = Trace((read_host(found.paths[0]),), tuple(warnings))
+    if len(files.paths) == 1:  # one trace serves both
+        trace = Trace((read_host(files.paths[0]),), tuple(warnings))
         return analyse(trace, recording, target), draw_hosts(trace)
-    analysis = analyse_files(found, recording, target, warnings, on_host)
-    paths = _most_input_bound(found, analysis)[:MAX_HOSTS]
+    analysis = analyse_files(files, recording, target, warnings, on_host)
+    paths = _most_input_bound(files, analysis)[:MAX_HOSTS]
     views = []
     for path in paths:
         with suppress(AdvisorError):  # what cannot be read has been told
@@ -95,15 +95,15 @@ def analyse_and_draw(
     return analysis, tuple(view for view in views if view is not None)
 
 
-def _most_input_bound(found: ProfileFiles, analysis: Analysis) -> list[Path]:
-    """The files of the hosts that were read, the most input-bound first."""
-    by_text = {str(path): path for path in found.paths}
+def _most_input_bound(files: ProfileFiles, analysis: Analysis) -> list[Path]:
+    """The files of the hosts that were read, most input-bound first."""
+    by_text = {str(path): path for path in files.paths}
     ranked = [by_text[host.path] for host in analysis.hosts.hosts if host.path in by_text] if analysis.hosts else []
-    return ranked or list(found.paths)
+    return ranked or list(files.paths)
 
 
 def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tuple[int, Result]]:
-    """(place in `paths`, result), in the order in which they are done."""
+    """Yield (index in `paths`, result) in order of completion."""
     sizes = [unpacked_size(path) for path in paths]
     num_workers = min(len(paths), int(usable_cores()))
     if num_workers < 2 or sum(sizes) < MIN_BYTES_FOR_PROCESSES or any(_is_in_this_process(path) for path in paths):
@@ -142,7 +142,7 @@ def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tup
 
 
 def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
-    """Parts with names of their own: processes of one machine, and hosts called `localhost`, go by their files' names."""
+    """Give the parts unique names: processes of one machine, and hosts named `localhost`, are named by their files."""
     names = [part.hostname for part in parts]
     if len(set(names)) == len(names):
         return list(parts)
@@ -154,5 +154,5 @@ def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
 
 
 def _is_in_this_process(path: Path) -> bool:
-    """`memory://` files, which no other process sees."""
+    """Whether a path is a `memory://` file, which other processes cannot read."""
     return is_remote(path) and str(path).startswith("memory:")

@@ -1,4 +1,4 @@
-"""Hosts beside one another: the most input-bound one, stragglers, and what is not the same everywhere.
+"""Compares the hosts of a run: the most input-bound one, stragglers, and differences.
 
 In: the combined `Analysis` and the hosts' parts.  Out: the same analysis with `hosts`, and its verdict naming the host.
 
@@ -23,21 +23,21 @@ from advisor.model.units import format_ns, format_rate, format_share
 from advisor.profile.profile_files import few
 
 OUTLIER = 3.5
-"""Robust deviations from the median. Source: Iglewicz and Hoaglin, the usual cut for the modified z-score."""
+"""Threshold in robust deviations from the median. Source: Iglewicz and Hoaglin, the usual cut for the modified z-score."""
 MAD_TO_SIGMA = 1.4826
-"""Median absolute deviation to standard deviation, normal distribution."""
+"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 SAME_STEP = 0.05
-"""Hosts step together if their median steps lie within this share of one another."""
+"""Hosts step together if their median steps are within this share of each other."""
 MOST_DIFFERENCES = 10
 
 MAX_LINKS = 12
-"""Iterators of a chain that a sentence names."""
+"""Maximum number of iterators of a chain in a sentence."""
 _ARROW = " -> "
 _Read = Callable[[Iterator], str]
 
 
 def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
-    """`analysis` with its hosts compared."""
+    """Add a comparison of the hosts to the analysis."""
     by_host: dict[str, list[Pipeline]] = {part.hostname: [] for part in parts}
     for pipeline in analysis.pipelines:
         by_host.setdefault(pipeline.host, []).append(pipeline)
@@ -63,7 +63,7 @@ def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
 
 
 def slowest_pipeline(pipelines: Iterable[Pipeline]) -> Pipeline | None:
-    """The pipeline of a host that its consumer waited for longest; None if none was consumed."""
+    """Return the pipeline of a host whose consumer waited longest; None if none was consumed."""
     consumed = [p for p in pipelines if p.steps is not None or p.wait_ns]
     return max(
         consumed, key=lambda p: (not p.serves_elements, p.wait_ns, p.steps.count if p.steps else 0), default=None
@@ -93,7 +93,7 @@ def _summary(part: HostPart, pipelines: Sequence[Pipeline], slowest: Pipeline | 
 
 
 def _with_stragglers(hosts: Sequence[HostSummary]) -> list[HostSummary]:
-    """Mark hosts that wait far longer per step than the median host, by an amount that matters in a step."""
+    """Mark hosts that wait far longer per step than the median host, by an amount that is relevant for the step."""
     measured = [h for h in hosts if h.wait_per_step_ns is not None and h.steps >= MIN_STEPS]
     if len(measured) < 2:
         return list(hosts)
@@ -113,18 +113,18 @@ def _with_stragglers(hosts: Sequence[HostSummary]) -> list[HostSummary]:
 
 
 def _straggler_sentence(host: HostSummary, together: bool | None) -> str:
-    behind = f", behind {host.bottleneck}" if host.bottleneck else ""
+    bottleneck = f" (bottleneck: {host.bottleneck})" if host.bottleneck else ""
     sentence = (
-        f"{host.hostname} is a straggler: its steps wait {format_ns(host.wait_per_step_ns or 0)} for input{behind}, "
+        f"{host.hostname} is a straggler: its steps wait {format_ns(host.wait_per_step_ns or 0)} for input{bottleneck}, "
         f"{format_ns(host.excess_wait_ns)} longer than on the median host."
     )
     if together:
-        sentence += " All hosts' steps take equally long, so all of them lose that time."
+        sentence += " The steps of all hosts take equally long, so all hosts lose that time."
     return sentence
 
 
 def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
-    """Which workers make the elements that tf.data service consumers wait for, where only one answer is possible."""
+    """Describe which workers produce the elements for tf.data service consumers, if it is unambiguous."""
     workers = [p for p in pipelines if p.serves_elements]
     consumers = [p for p in pipelines if any(base_type(it.name) == "DataService" for it in p.iterators)]
     if not workers or not consumers:
@@ -133,8 +133,8 @@ def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
     names = few(sorted({p.host for p in workers}))
     if len(kinds) > 1:
         return (
-            f"The tf.data service workers {names} run {len(kinds)} different pipelines: whose elements come from which "
-            "cannot be told from their profiles.",
+            f"The tf.data service workers {names} run {len(kinds)} different pipelines: their profiles do not show which "
+            "worker serves which consumer.",
         )
     slowest = Counter(p.iterator(p.bottleneck.iterator_id).name for p in workers if p.bottleneck).most_common(1)
     behind = f", most of whose time goes to {slowest[0][0]}" if slowest else ""
@@ -144,21 +144,21 @@ def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
     for consumer in consumers:
         share = sum(it.blame_share for it in consumer.iterators if base_type(it.name) == "DataService")
         sentences.append(
-            f"{consumer.host} takes its elements from the tf.data service workers ({names}; {format_share(share)} of its wait"
+            f"{consumer.host} gets its elements from the tf.data service workers ({names}; {format_share(share)} of its wait"
             f" is for them): {_short_chain(_chain(workers[0]))}{rate}{behind}."
         )
     return tuple(sentences)
 
 
 def _chain(pipeline: Pipeline) -> str:
-    """The iterators from the sources to the root; neighbours of one kind as `Range (50 times)`."""
+    """The iterators from the sources to the root; repeated neighbours as `Range (50 times)`."""
     names = (it.name for it in reversed(pipeline.iterators))
     groups = [(name, sum(1 for _ in group)) for name, group in itertools.groupby(names)]
     return _ARROW.join(name if count == 1 else f"{name} ({count} times)" for name, count in groups)
 
 
 def _short_chain(chain: str) -> str:
-    """A chain for people: of a long one its two ends."""
+    """A chain as text; only the two ends of a long one."""
     links = chain.split(_ARROW)
     if len(links) <= MAX_LINKS:
         return chain
@@ -167,22 +167,22 @@ def _short_chain(chain: str) -> str:
 
 
 def _differences(slowest: dict[str, Pipeline | None]) -> list[str]:
-    """What differs in the hosts' slowest pipelines: their structure, parallelism, buffers and budgets."""
+    """The differences of the hosts' slowest pipelines: structure, parallelism, buffers and budgets."""
     consumed = {name: pipeline for name, pipeline in slowest.items() if pipeline is not None}
     without = [name for name, pipeline in slowest.items() if pipeline is None]
-    said = [f"No pipeline was consumed on {few(without)}."] if without and consumed else []
+    sentences = [f"No pipeline was consumed on {few(without)}."] if without and consumed else []
     shapes = {name: _chain(p) for name, p in consumed.items()}
-    said += _odd_ones("the slowest pipeline is", shapes, _short_chain)
+    sentences += _odd_ones("the slowest pipeline is", shapes, _short_chain)
     common = Counter(shapes.values()).most_common(1)
     alike = {name: p for name, p in consumed.items() if common and shapes[name] == common[0][0]}
     if len(alike) < 2:
-        return said
+        return sentences
     first = next(iter(alike.values()))
     for place, iterator in enumerate(first.iterators):
         same = {name: p.iterators[place] for name, p in alike.items()}
         for what, read in _COMPARED:
-            said += _odd_ones(f"the {what} of {iterator.name} is", {name: read(it) for name, it in same.items()})
-    return said
+            sentences += _odd_ones(f"the {what} of {iterator.name} is", {name: read(it) for name, it in same.items()})
+    return sentences
 
 
 def _of_root(name: str) -> _Read:
@@ -203,7 +203,7 @@ _COMPARED: tuple[tuple[str, _Read], ...] = (
 
 
 def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = str) -> list[str]:
-    """A sentence for each value that is not the usual one; several values of about equal weight are told as a list."""
+    """A sentence for each value that differs from the usual one; several values of similar frequency are listed together."""
     told = {name: value for name, value in values.items() if value}
     counts = Counter(told.values()).most_common()
     if len(counts) < 2:
@@ -220,7 +220,7 @@ def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = st
 
 
 def wait_text(host: HostSummary) -> str:
-    """The wait share for people; why there is none, where there is none."""
+    """The wait share as text, or the reason why there is none."""
     if host.input_wait_share is None:
         return "no whole step" if host.pipeline_id else "no pipeline"
     return format_share(host.input_wait_share)

@@ -1,4 +1,4 @@
-"""A process that analyses hosts for another one: paths in, parts out, until its input ends.
+"""A child process that analyses hosts: paths in, parts out, until its input ends.
 
 In: pickled `Job`s on stdin.  Out: for each a pickled `HostPart`, or the sentence that says why there is none, on stdout.
 
@@ -22,7 +22,7 @@ from advisor.model.recording import Recording
 from advisor.profile import read_host
 
 Result = HostPart | str
-"""A host's part; or one sentence: why it could not be read."""
+"""The part of a host, or one sentence that says why it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,20 @@ class Job:
 
 
 def work(job: Job) -> Result:
-    """Read and analyse one host; the trace is freed before this returns."""
+    """Read and analyse one host. The trace is freed before the function returns."""
     try:
         return analyse_host(read_host(job.path), job.recording)
     except AdvisorError as error:
         return str(error)
     except MemoryError:
-        return f"{job.path} does not fit into the memory that is free: read it on a larger machine."
+        return f"{job.path} does not fit into the free memory: read it on a larger machine."
 
 
 class WorkerProcess:
-    """The other end of such a process."""
+    """The parent's end of a worker process."""
 
     def __init__(self) -> None:
-        """Start it. OSError where no process can be started."""
+        """Start the process. Raises OSError if it cannot be started."""
         root = str(Path(__file__).parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         # -P: a `numpy.py` in the current folder is not NumPy
@@ -59,19 +59,19 @@ class WorkerProcess:
         )
 
     def work(self, job: Job) -> Result:
-        """The same as `work`, there. A process that died is replaced by the next call's sentence only."""
+        """Run `work` in the process. If the process died, this call returns a sentence; the next call starts a new one."""
         try:
             pickle.dump(job, self._pipe(self._process.stdin))
             self._pipe(self._process.stdin).flush()
             return cast(Result, pickle.load(self._pipe(self._process.stdout)))
         except (OSError, EOFError, pickle.UnpicklingError):
             code = self._process.wait()
-            reason = "most likely for lack of memory" if code == -signal.SIGKILL else f"exit code {code}"
+            reason = "probably out of memory" if code == -signal.SIGKILL else f"exit code {code}"
             self.__init__()  # type: ignore[misc]
-            return f"{job.path} could not be read: the process that read it was ended ({reason})."
+            return f"{job.path} could not be read: its process was ended ({reason})."
 
     def close(self) -> None:
-        """End it, whatever it is doing."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -85,7 +85,7 @@ class WorkerProcess:
 
 
 def serve() -> None:
-    """Answer jobs until stdin ends. What a library prints goes to stderr: stdout belongs to the answers."""
+    """Answer jobs until stdin ends. Output of libraries goes to stderr, because stdout carries the answers."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -1,6 +1,6 @@
-"""The data that the phases share: frozen dataclasses, no TensorFlow, no phase imported.
+"""The data that the phases share: frozen dataclasses that depend neither on TensorFlow nor on a phase.
 
-In: nothing.  Out: `recording` (what capture saw), `trace` (what the profile holds), `pipeline` (the executed graph,
-measured), `finding` (what the rules say and which edits would mend it), `outcome` (the report), `catalog` (what is known of
-tf.data's iterator types), `codec` (dataclasses to JSON and back).
+The main modules are `recording` (what capture recorded), `trace` (the contents of a profile), `pipeline` (the executed graph with
+its measurements), `finding` (results of rules and the edits that fix them), `outcome` (the report), `catalog` (tf.data's iterator
+types) and `codec` (dataclasses to JSON and back).
 """

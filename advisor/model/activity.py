@@ -1,9 +1,9 @@
-"""What ran on the host's threads and on the devices, event by event: the columns that statistics are computed from.
+"""The events of host threads and devices as columns, from which the statistics are computed.
 
-In: nothing.  Out: `HostActivity` and `DeviceActivity`, made by `advisor.profile.activity_columns` and `advisor.profile.devices`.
+`HostActivity` and `DeviceActivity` are made by `advisor.profile.activity_columns` and `advisor.profile.devices`.
 
-Times are integer picoseconds, the file's own unit, from the profile's zero: sums of many short kernels stay exact. All columns of
-a table have the same length and are sorted by thread or stream, then by start, longer first.
+Times are integer picoseconds from the profile's zero, the unit of the file, so that sums of many short kernels stay exact. All
+columns of a table have the same length and are sorted by thread or stream, then by start, longer events first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Codes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 MAX_PS = 2**56
-"""Times are kept between 0 and this (20 hours), so that those of a damaged file overflow no sum."""
+"""Times are limited to 0 to this (20 hours), so that the times of a damaged file do not overflow a sum."""
 NO_GROUP = -1
-"""The event belongs to no step that the file knows of."""
+"""Group of events that belong to no step in the file."""
 
 
 class HostKind(IntEnum):
-    """What an event on a host thread is, as far as statistics care."""
+    """The kind of an event on a host thread, as far as the statistics are concerned."""
 
     OTHER = 0
     OP = 1
@@ -34,29 +34,29 @@ class HostKind(IntEnum):
     ITERATOR = 2
     """`Iterator::...` GetNext."""
     GET_NEXT = 3
-    """`IteratorGetNext...::DoCompute`: the step asks for its input."""
+    """`IteratorGetNext...::DoCompute`: the step requests its input."""
     EXECUTOR = 4
-    """`ExecutorState::Process`: an executor schedules a graph's ops."""
+    """`ExecutorState::Process`: an executor schedules the ops of a graph."""
     COMPILE = 5
     """Tracing, graph optimisation, XLA compilation."""
     MARKER = 6
-    """Encloses others and does nothing itself: step markers, eager dispatch, `FunctionRun`."""
+    """Encloses other events without work of its own: step markers, eager dispatch, `FunctionRun`."""
     TRACED_CALL = 7
-    """A call of a `tf.function` that traced it: encloses the tracing and the run."""
+    """A call of a `tf.function` that traced the function; encloses the tracing and the run."""
     COPY_TO_DEVICE = 8
-    """The host's call that copies to a device."""
+    """The call on the host that copies to a device."""
     STEP = 9
-    """A step that the program marked; `group` is its number where the file knows no groups."""
+    """A step marked by the program; `group` is its number if the file has no groups."""
     FUNCTION_CALL = 10
     """Any other call of a `tf.function`."""
     EAGER_OP = 11
-    """Dispatch and run of one op outside any function, `EagerLocalExecute: <type>`."""
+    """Dispatch and execution of one op outside a function, `EagerLocalExecute: <type>`."""
     XLA_OP = 12
     """An op of a program that XLA compiled for the CPU."""
 
 
 class DeviceKind(IntEnum):
-    """What an event on a device's stream is."""
+    """The kind of an event on a device stream."""
 
     OTHER = 0
     KERNEL = 1
@@ -64,16 +64,16 @@ class DeviceKind(IntEnum):
     """A copy from the host."""
     TO_HOST = 3
     DEVICE_TO_DEVICE = 4
-    """A copy inside the device or to another one."""
+    """A copy within the device or to another device."""
     COLLECTIVE = 5
-    """NCCL and its like."""
+    """NCCL and similar libraries."""
     XLA_OP = 6
-    """An op of a program compiled by XLA, on a device that shows ops and no kernels (TPU)."""
+    """An op of a program compiled by XLA, on a device that records ops instead of kernels (TPU)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryEvents:
-    """Allocations and deallocations of all allocators, in order of time. Sizes in bytes."""
+    """Allocations and deallocations of all allocators, in chronological order. Sizes are in bytes."""
 
     time_ps: Picoseconds
     allocator: Numbers
@@ -86,17 +86,17 @@ class MemoryEvents:
     free_bytes: npt.NDArray[np.int64]
     """`bytes_available` after this event."""
     peak_bytes: npt.NDArray[np.int64]
-    """`peak_bytes_in_use`: the most that was ever in use, before the window too."""
+    """`peak_bytes_in_use`: the maximum in use so far, including before the window."""
     fragmentation: npt.NDArray[np.float64]
     size_bytes: npt.NDArray[np.int64]
-    """What the allocator took for this request (`allocation_bytes`)."""
+    """The size that the allocator reserved for this request (`allocation_bytes`)."""
     requested_bytes: npt.NDArray[np.int64]
     address: npt.NDArray[np.uint64]
     what: Numbers
     """Index into `owners`."""
     allocators: tuple[str, ...] = ()
     owners: tuple[tuple[str, str, int, str], ...] = ()
-    """(op, region type, number of the data type, shape) of allocations."""
+    """(op, region type, data type number, shape) of each allocation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,10 +114,10 @@ class HostActivity:
     """Index into `names`."""
     kind: Codes
     group: Numbers
-    """The step that TensorFlow put it into (TF 2.3 to 2.5 write it; NO_GROUP elsewhere)."""
+    """The step that TensorFlow assigned the event to (written by TF 2.3 to 2.5; NO_GROUP otherwise)."""
     is_eager: Flags
     is_launch: Flags
-    """Carries a correlation id: a call of the device's driver."""
+    """Whether the event has a correlation id: a call of the device driver."""
     memory: MemoryEvents | None = None
     devices: tuple[DeviceActivity, ...] = ()
     start_unix_ns: int | None = None
@@ -128,12 +128,12 @@ class HostActivity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceActivity:
-    """All events of one device, without the lines that TensorFlow derived from them."""
+    """All events of one device, without the lines that TensorFlow derives from them."""
 
     name: str
     """`/device:GPU:0`."""
     facts: dict[str, str | int | float | bool]
-    """The plane's own: `clock_rate` (kHz), `core_count`, `memory_bandwidth` (bytes/s), `memory_size`, `compute_cap_major`, ..."""
+    """The stats of the plane: `clock_rate` (kHz), `core_count`, `memory_bandwidth` (bytes/s), `compute_cap_major`, ..."""
     names: tuple[str, ...]
     streams: tuple[str, ...]
     start_ps: Picoseconds
@@ -143,21 +143,21 @@ class DeviceActivity:
     """Index into `names`."""
     kind: Codes
     op: Numbers
-    """Index into `ops`; -1: no op known."""
+    """Index into `ops`; -1 if the op is unknown."""
     group: Numbers
     is_eager: Flags
     details: Numbers
-    """Index into `kernel_details`; -1: none."""
+    """Index into `kernel_details`; -1 if there are none."""
     is_half: Flags
-    """Computes with 16-bit floats, as far as names and shapes tell."""
+    """Whether the kernel computes with 16-bit floats, according to names and shapes."""
     ops: tuple[tuple[str, str], ...] = ()
-    """(name, type) of TensorFlow ops, or of XLA's where no other is known."""
+    """(name, type) of TensorFlow ops, or of XLA ops if no TensorFlow op is known."""
     kernel_details: tuple[str, ...] = ()
-    """As they stand in the file: `regs:25 shm:0 grid:1,1,1 block:1024,1,1`."""
+    """As written in the file: `regs:25 shm:0 grid:1,1,1 block:1024,1,1`."""
     steps: tuple[tuple[int, int, int], ...] = ()
-    """(group, start, end in ps) of the steps that TensorFlow derived, where the file has them."""
+    """(group, start, end in ps) of the steps that TensorFlow derived, if the file has them."""
     programs: tuple[tuple[str, int, int], ...] = ()
-    """(name, start, end in ps) of the runs of programs compiled by XLA, where the file has them (TPU)."""
+    """(name, start, end in ps) of the runs of programs compiled by XLA, if the file has them (TPU)."""
     has_xla_ops: bool = False
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""Parameters of the tf.data calls, in order: which one an argument passed by position is.
+"""Parameters of the tf.data calls in positional order.
 
-In: a method's name.  Out: `POSITIONS`; a method that is not here is not edited. Source: the signatures of TF 2.16 to 2.21, as far
-as all of them agree on the order.
+Methods that are not in `POSITIONS` are not edited. Source: the signatures of TF 2.16 to 2.21, as far as all of them agree on the
+order.
 """
 
 from __future__ import annotations

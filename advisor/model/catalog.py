@@ -1,7 +1,7 @@
-"""What is known of tf.data's iterator types (by the base of their names), calls and ops; unknown ones are no error.
+"""Catalog of tf.data's iterator types (by base name), calls and ops. Unknown types are not an error.
 
 In: a type as TensorFlow writes it (`ParallelMapV2`).  Out: its base name and traits. Source: the kernels in
-`tensorflow/core/kernels/data/**` of TF 2.3 to 2.21 and the profiles seen.
+`tensorflow/core/kernels/data/**` of TF 2.3 to 2.21, and recorded profiles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ASYNC = frozenset(
         "MultiDeviceIterator",
     }
 )
-"""Types whose elements are produced on other threads than their caller's."""
+"""Types whose elements are produced on threads other than the caller's."""
 
 SOURCES = frozenset(
     {
@@ -48,7 +48,7 @@ SOURCES = frozenset(
         "Snapshot",
     }
 )
-"""Types that can stand at the bottom. (`Snapshot` has an input only while it writes.)"""
+"""Types that need no input. (`Snapshot` has an input only while it writes.)"""
 
 FILE_SOURCES = frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "CSV", "ArrayRecord", "Snapshot", "Load"})
 
@@ -75,7 +75,7 @@ CACHES = frozenset(
 )
 
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-"""Ops that run Python code in this process and so hold the interpreter's lock."""
+"""Ops that run Python code in this process and therefore hold the GIL."""
 
 OPTION_NODES = frozenset(
     {
@@ -91,7 +91,7 @@ OPTION_NODES = frozenset(
         "SetStatsAggregator",
     }
 )
-"""Nodes that pass elements on and do no work of their own; roots among them."""
+"""Nodes that pass elements on without work of their own, including roots."""
 
 TRANSFORMATIONS: tuple[str, ...] = (
     "apply",
@@ -127,7 +127,7 @@ TRANSFORMATIONS: tuple[str, ...] = (
     "window",
     "with_options",
 )
-"""Methods of a dataset that give another one."""
+"""Methods of a dataset that return another dataset."""
 
 SOURCE_METHODS = (
     "choose_from_datasets",
@@ -143,7 +143,7 @@ SOURCE_METHODS = (
     "sample_from_datasets",
     "zip",
 )
-"""Static methods that make one from something else, or from several."""
+"""Static methods that create a dataset from other data or from several datasets."""
 
 READERS = ("TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset")
 EXPERIMENTAL_READERS = ("CsvDataset", "SqlDataset", "RandomDataset")
@@ -169,7 +169,7 @@ METHODS = (
     *EXPERIMENTAL_FUNCTIONS,
     *SERVICE_FUNCTIONS,
 )
-"""Every public maker of datasets, by the name that a `Call` carries as its method."""
+"""Every public function or method that creates a dataset, by the name that a `Call` has as its method."""
 
 ELEMENTWISE_OPS = frozenset({
     "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Cos", "Div", "DivNoNan", "Equal", "Exp", "Expm1", "Floor", "FloorDiv",
@@ -179,13 +179,13 @@ ELEMENTWISE_OPS = frozenset({
     "SquaredDifference", "StringLower", "StringStrip", "StringToHashBucketFast", "StringToNumber", "StringUpper", "Sub", "Tan",
     "Tanh", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy", "ZerosLike",
 })  # fmt: skip
-"""Ops that give the same values element by element, whether there is one element or a batch of them."""
+"""Ops that compute the same values for a batch as for each of its elements."""
 
 _VERSION = re.compile(r"V\d+$")
 
 
 def base_type(name: str) -> str:
-    """`ParallelMapV2` -> `ParallelMap`, `FiniteRepeat` -> `Repeat`; other names lose only a version suffix."""
+    """Return the base name of a type: `ParallelMapV2` -> `ParallelMap`, `FiniteRepeat` -> `Repeat`."""
     base = _VERSION.sub("", name)
     for prefix in ("Finite", "Forever", "Empty"):
         if base in (prefix + "Repeat", prefix + "Take", prefix + "Skip"):
@@ -194,12 +194,15 @@ def base_type(name: str) -> str:
 
 
 def is_async(name: str) -> bool:
+    """Return whether iterators of this type produce elements on other threads than the caller's."""
     return base_type(name) in ASYNC
 
 
 def is_source(name: str) -> bool:
+    """Return whether iterators of this type need no input."""
     return base_type(name) in SOURCES
 
 
 def is_cache(name: str) -> bool:
+    """Return whether this type is part of a cache."""
     return base_type(name) in CACHES

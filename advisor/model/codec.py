@@ -1,6 +1,6 @@
-"""Dataclasses to JSON bytes and back, with the errors that people need when a file is damaged or not ours.
+"""Converts the model's dataclasses to JSON bytes and back, with readable errors for damaged files and files of other tools.
 
-In: any of the model's dataclasses, or JSON bytes and the class they should be.  Out: bytes, or that class.
+In: any of the model's dataclasses, or JSON bytes and the expected class.  Out: bytes, or an instance of that class.
 """
 
 from __future__ import annotations
@@ -15,15 +15,23 @@ T = TypeVar("T")
 
 
 def encode(value: object) -> bytes:
-    """JSON of a dataclass of the model; field names are the keys, tuples become arrays, enums their values."""
+    """Encode a dataclass of the model as JSON: field names become keys, tuples arrays, and enums their values."""
     return msgspec.json.encode(value)
 
 
 def decode(data: bytes, kind: type[T], where: str = "") -> T:
-    """The `kind` that `data` holds, every field checked against its type; unknown fields are ignored.
+    """Decode JSON and check every field against its type. Unknown fields are ignored.
 
-    `where` names the file in the error. Raises AdvisorError when the data is no JSON, too deeply nested, or of another
-    shape.
+    Args:
+        data: JSON bytes.
+        kind: The expected class.
+        where: The name of the file, for the error message.
+
+    Returns:
+        An instance of `kind`.
+
+    Raises:
+        AdvisorError: The data is not JSON, is nested too deeply, or does not match `kind`.
     """
     try:
         return msgspec.json.decode(data, type=kind)

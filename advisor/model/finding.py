@@ -1,7 +1,7 @@
-"""What a rule says, and the edits that would mend it.
+"""The findings of rules and the edits that fix them.
 
-In: nothing.  Out: `Finding`, `Fix` and the closed set of `Edit`s, which two interpreters read: `replay/replay.py` (run time)
-and `rewrite/source.py` (the user's file).
+The set of `Edit`s is closed. Two interpreters apply them: `replay/replay.py` at run time and `rewrite/source.py` to the user's
+file.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from advisor.model.recording import Site
 
 
 class Safety(StrEnum):
-    """What a fix does to the data; the order is from harmless to harmful."""
+    """The effect of a fix on the data, ordered from harmless to harmful."""
 
     EXACT = "exact"
     """The same elements in the same order, bit for bit."""
     RERANDOMIZED = "rerandomized"
-    """Random ops draw other numbers of the same distribution."""
+    """Random ops draw different numbers from the same distribution."""
     REORDERED = "reordered"
-    """The same elements in another order."""
+    """The same elements in a different order."""
     NUMERICS = "numerics"
-    """Training arithmetic or schedule changes."""
+    """The arithmetic or the schedule of the training changes."""
     CHANGES = "changes"
-    """Different data: never applied, only told."""
+    """Different data: reported, but never applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An argument written as source text (`tf.data.AUTOTUNE`); `tf` stands for TensorFlow however the file imports
-    it.
-    """
+    """An argument as source text (`tf.data.AUTOTUNE`). `tf` refers to TensorFlow, whatever name the file imports it as."""
 
     text: str
 
@@ -41,7 +39,7 @@ Value = Code | int | float | bool | str | None
 
 @dataclass(frozen=True, slots=True)
 class SetArgument:
-    """Pass `name=value` in a call, replacing what was passed."""
+    """Pass `name=value` in a call, replacing the present value."""
 
     call_id: str
     name: str
@@ -50,24 +48,24 @@ class SetArgument:
 
 @dataclass(frozen=True, slots=True)
 class InsertAfter:
-    """Add `.method(arguments)` behind a call."""
+    """Add `.method(arguments)` after a call."""
 
     call_id: str
     method: str
     arguments: tuple[tuple[str, Value], ...] = ()
-    """(parameter, value); an empty parameter name means positional."""
+    """(parameter, value) pairs; an empty parameter name means positional."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Take a call out of its chain (its single input takes its place)."""
+    """Remove a call from its chain; its single input takes its place."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class MoveAfter:
-    """Take a call out of its chain and put it behind another call of the same chain."""
+    """Move a call to the position after another call of the same chain."""
 
     call_id: str
     after_id: str
@@ -75,7 +73,7 @@ class MoveAfter:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """Set a `tf.data.Options` field, dotted (`autotune.enabled`), behind a call; None removes what the user set."""
+    """Set a dotted `tf.data.Options` field (`autotune.enabled`) after a call; None removes the user's value."""
 
     call_id: str
     option: str
@@ -87,69 +85,71 @@ Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that belong together."""
+    """A set of edits that are applied together."""
 
     edits: tuple[Edit, ...]
     safety: Safety
     is_auto: bool
-    """Applied without being asked for (its safety permitting)."""
+    """Whether the fix is tried by default, provided that its safety level is allowed."""
     is_provable: bool = True
-    """False: it makes nothing faster, it saves memory or restores what was meant. The change of the text is shown, never applied,
-    for what is applied is proved to be faster."""
+    """False if the fix makes nothing faster but saves memory or restores the intended behaviour. Its diff is shown but never
+    applied, because only changes that are proved faster are applied."""
     assumptions: tuple[str, ...] = ()
-    """What must hold so that the data stays as `safety` says, where no observation could establish it; a clause each, without a
-    period. A fix with assumptions is tried only when its rule is asked for by name (`--only`), whatever levels are allowed."""
+    """Conditions for `safety` that no observation can establish, as clauses without a period. A fix with assumptions is tried
+    only if its rule is named explicitly (`--only`), regardless of the allowed levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One measured fact. `value` keeps full precision; `unit` is `ns`, `bytes`, `share`, `elements/s`, `calls`, ``
-    ...
-    """
+    """One measured fact."""
 
     name: str
     value: float
+    """With full precision."""
     unit: str = ""
+    """`ns`, `bytes`, `share`, `elements/s`, `calls`, ...; empty for a plain number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a change does to one iterator: factors from 0 (gone) to 1 (unchanged)."""
+    """The effect of a change on one iterator, as factors from 0 (removed) to 1 (unchanged)."""
 
     iterator_id: str
     cost: float
-    """Of the time for which it keeps others waiting; parallel calls make this smaller and leave the work."""
+    """Factor for the time that others wait for it; parallel calls reduce this but not the work."""
     work: float = 1.0
-    """Of the work that still has to be done by some core."""
+    """Factor for the CPU work that remains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted end-to-end speedup (ratio of step times, > 1 is faster) with its range."""
+    """Predicted end-to-end speedup (ratio of step times; above 1 is faster) with its range."""
 
     value: float
     low: float
     high: float
     effects: tuple[Effect, ...] = field(default=(), compare=False)
-    """What it was predicted from, so that several changes can be predicted together; empty: nothing is known of that."""
+    """The effects that it was predicted from, so that several changes can be combined; empty if they are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """One result of a rule: what was measured and what to change."""
+
     rule: str
     """The rule's id (`serial-map`)."""
     title: str
-    """What to do, short: `Parallelise map(decode)`."""
+    """The action, in a few words: `Parallelise map(decode)`."""
     because: str
-    """What was measured, with figures, in one or two sentences."""
+    """The measurements behind it, in one or two sentences."""
     site: Site | None = None
     iterator_id: str | None = None
     call_id: str | None = None
     prediction: Prediction | None = None
     memory_bytes: int | None = None
-    """Additional memory the change is predicted to hold; 0: none worth a word; None: unknown."""
+    """Predicted additional memory of the change; 0 if negligible, None if unknown."""
     fix: Fix | None = None
-    """None: advice only."""
+    """None if the finding is advice only."""
     evidence: tuple[Evidence, ...] = ()
     diff: str | None = None
     """Unified one-hunk diff, filled in by the engine from the fix and the user's source."""

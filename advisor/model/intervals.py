@@ -1,13 +1,13 @@
-"""The 95 % intervals of everything that is measured: means of steps in a row, medians of independent runs.
+"""Computes the 95 % confidence intervals of all measurements: means of consecutive steps and medians of independent runs.
 
-In: numbers.  Out: intervals that hold the true value at least 93 times in 100, at the sample sizes that are used
-(`tests/model/test_intervals.py` simulates each).
+In: numbers.  Out: intervals that cover the true value in at least 93 of 100 cases at the sample sizes used
+(`tests/model/test_intervals.py` simulates each case).
 
-Steps of one run are not independent: a buffer runs empty for a while, a background job comes and goes. Their mean is therefore
-judged by up to 10 stretches of consecutive steps, and by how much neighbouring stretches resemble each other. Assumptions: the
-dependence dies away within a few stretches (simulated: correlations of neighbouring steps up to 0.8 from 20 steps on); with fewer
-than 20 steps, and where a window closed early because its mean seemed to be known, up to 0.3. Runs, and turns of a trial, are
-independent of each other.
+The steps of one run are not independent: a buffer may run empty for a while, or a background job may start and stop. The error of
+their mean is therefore estimated from up to 10 stretches of consecutive steps and from the correlation of neighbouring stretches.
+This assumes that the dependence decays within a few stretches. Simulations cover correlations of neighbouring steps up to 0.8
+with at least 20 steps, and up to 0.3 with fewer steps or if a window closed early because its mean seemed precise. Separate runs,
+and the turns of a trial, are independent.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from advisor.model.outcome import Interval
 
 CONFIDENCE = 0.95
 SEQUENTIAL_CONFIDENCE = 0.965
-"""For a measurement that stops once its interval is narrow: looking again and again costs up to 2 of 100. [Simulated with
-the rule of `advisor.prove.trial.ab_benchmark`: at 0.95 the true ratio is held 93.5 times in 100, at this level 95.3 times.]"""
+"""Level for measurements that stop once their interval is narrow; repeated checks reduce the coverage by up to 2 %. Simulated
+with the stopping rule of `advisor.prove.trial.ab_benchmark`: the coverage is 93.5 % at 0.95 and 95.3 % at this level."""
 STRETCHES = 10
-"""A longer series is cut into so many stretches."""
+"""Maximum number of stretches that a series is divided into."""
 MIN_VALUES = 4
-"""Fewer values in a row have no interval."""
+"""Minimum number of consecutive values for an interval of their mean."""
 MIN_STEPS = 8
-"""Fewer steps in a row have no interval of their median."""
+"""Minimum number of consecutive steps for an interval of their median."""
 _MIN_CORRELATED = 5
-"""Fewer stretches do not show whether neighbours resemble each other."""
+"""Minimum number of stretches for an estimate of the correlation."""
 _MAX_CORRELATION = 0.8
-"""Of neighbouring stretches; a higher estimate from 10 stretches is noise, or a trend."""
+"""Maximum correlation of neighbouring stretches; a higher estimate from 10 stretches is noise or a trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of values in a row, and how well it is known."""
+    """The mean of consecutive values with its standard error."""
 
     value: float
     error: float
-    """Standard error, as a share of the mean."""
+    """Standard error, relative to the mean."""
     stretches: int
-    """Independent stretches that the error rests on, at least 2."""
+    """Effective number of independent stretches behind the error; at least 2."""
 
     @property
     def half_width(self) -> float:
-        """Half the 95 % interval, as a share of the mean."""
+        """Half the width of the 95 % interval, relative to the mean."""
         return t_quantile(self.stretches - 1) * self.error
 
 
 def mean_of(values: Sequence[float]) -> Mean | None:
-    """The mean of values in a row; None for fewer than 4 values or a mean of 0."""
+    """Return the mean of consecutive values; None for fewer than 4 values or a mean of 0 or less."""
     count = len(values)
     if count < MIN_VALUES:
         return None
@@ -67,7 +67,10 @@ def mean_of(values: Sequence[float]) -> Mean | None:
 
 
 def ratio_of(before: Mean, after: Mean) -> Interval:
-    """`before` / `after`, two independent means, with its 95 % interval (Welch's degrees of freedom, on the log scale)."""
+    """Return the ratio `before` / `after` of two independent means.
+
+    The 95 % interval is computed on the log scale with Welch's degrees of freedom.
+    """
     squares = before.error**2, after.error**2
     error = math.sqrt(sum(squares))
     freedom = 1
@@ -80,10 +83,13 @@ def ratio_of(before: Mean, after: Mean) -> Interval:
 
 
 def median_of_steps(values: Sequence[float]) -> tuple[float, float, int] | None:
-    """(low, high, independent stretches) of the median of values in a row; None for fewer than 8.
+    """Return the 95 % interval of the median of consecutive values.
 
-    How uncertain it is which share of the values lies below the median tells which of the values bound the interval. Never
-    narrower than the exact interval of independent values.
+    The bounds are order statistics. Their ranks follow from the uncertainty of the share of values below the median. The interval
+    is never narrower than the exact interval for independent values.
+
+    Returns:
+        (low, high, effective number of independent stretches), or None for fewer than 8 values.
     """
     count = len(values)
     rank = interval_rank(count)
@@ -99,9 +105,9 @@ def median_of_steps(values: Sequence[float]) -> tuple[float, float, int] | None:
 
 
 def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """Median of independent values and its exact interval; None for fewer than 6 values, for which there is none.
+    """Return the median of independent values with its exact interval; None for fewer than 6 values at 95 %.
 
-    No assumption on how the values are distributed: the median of the population lies below each value with probability 1/2.
+    The interval assumes no distribution: the population median is below each value with probability 1/2.
     """
     rank = interval_rank(len(values), confidence)
     if rank is None:
@@ -112,13 +118,14 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 
 @lru_cache(maxsize=1024)
 def interval_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
-    """How many of the smallest and of the largest values lie outside of the interval; None where even 0 is too many.
+    """Return the number of values to exclude on each side for an interval of the median; None if `count` is too small.
 
-    With `rank` values cut off on each side the interval misses the median with probability 2 * P(Binomial(count, 1/2) <= rank).
+    With `rank` values excluded on each side, the interval misses the median with probability
+    2 * P(Binomial(count, 1/2) <= rank).
     """
     missed, best = 0.0, None
     term = 2.0 * 0.5**count if count < 1000 else 0.0
-    if not term:  # beyond the range of floats: the normal distribution is exact to a rank
+    if not term:  # the binomial underflows; the normal approximation is exact to one rank
         return max(
             0, math.floor(count / 2 - statistics.NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(count) / 2) - 1
         )
@@ -132,16 +139,16 @@ def interval_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
 
 
 def _stretch_means(values: Sequence[float]) -> list[float]:
-    """Means of up to 10 stretches of the same length; what is left over at the end is not in them."""
+    """Means of up to 10 stretches of equal length; the remainder at the end is ignored."""
     stretches = min(STRETCHES, len(values) // 2)
     length = len(values) // stretches
     return [statistics.fmean(values[n * length : (n + 1) * length]) for n in range(stretches)]
 
 
 def _error_of_mean(means: Sequence[float]) -> tuple[float, int]:
-    """(standard error of the mean of stretches in a row, how many independent stretches they are worth).
+    """Standard error of the mean of consecutive stretches, and their effective number.
 
-    Neighbours that resemble each other (first autocorrelation r, corrected for its bias) are worth fewer: n * (1 - r) / (1 + r).
+    With first autocorrelation r (corrected for bias), n stretches count as n * (1 - r) / (1 + r) independent ones.
     """
     count = len(means)
     deviation = statistics.stdev(means)
@@ -158,15 +165,18 @@ def _error_of_mean(means: Sequence[float]) -> tuple[float, int]:
     return deviation / math.sqrt(count) * math.sqrt(inflation), max(2, math.floor(count / inflation))
 
 
-# -- Student's t distribution, for whole degrees of freedom
+# -- Student's t distribution, for integer degrees of freedom
 
 
 @lru_cache(maxsize=256)
 def t_quantile(freedom: int) -> float:
-    """The value that |t| stays below with probability 0.95.
+    """Return the two-sided 95 % quantile of Student's t distribution.
 
-    Closed forms for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4, solved for t by bisection. No library:
-    SciPy would have to be imported into the user's training process for this one number.
+    Closed forms for integer degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4), solved for t by bisection. SciPy is
+    avoided, because it would be imported into the user's training process for this one number.
+
+    Args:
+        freedom: Degrees of freedom, at least 1.
     """
     low, high = 0.0, 1.0
     while _within(high, freedom) < CONFIDENCE:

@@ -1,4 +1,4 @@
-"""Which recorded calls decide about the elements of one: its inputs, what its functions make, and datasets that they capture.
+"""Determines which recorded calls the elements of a call depend on: inputs, datasets made by its functions, captured datasets.
 
 In: recorded calls.  Out: calls, nearest first.
 """
@@ -22,23 +22,24 @@ class Lineage:
                 self._children.setdefault(str(owner), []).append(call.id)
 
     def behind(self, call_id: str) -> tuple[Call, ...]:
-        """The call and every call that its elements depend on."""
+        """Return the call and every call that its elements depend on."""
         return self._closure([call_id])
 
     def inside(self, call: Call) -> tuple[Call, ...]:
-        """What the call's functions make or capture, and every call that this depends on; the call's own inputs are not among
-        them unless a function captures them.
+        """Return the calls that the call's functions make or capture, and every call that these depend on.
+
+        The call's inputs are included only if a function captures them.
         """
-        return tuple(found for found in self._closure(self._own(call)) if found.id != call.id)
+        return tuple(other for other in self._closure(self._own(call)) if other.id != call.id)
 
     def _closure(self, ids: Iterable[str]) -> tuple[Call, ...]:
-        found: dict[str, Call] = {}
+        closure: dict[str, Call] = {}
         level = [self._calls[i] for i in ids if i in self._calls]
         while level:
-            found |= {call.id: call for call in level}
-            nearer = dict.fromkeys(i for call in level for i in (*call.inputs, *self._own(call)))
-            level = [self._calls[i] for i in nearer if i in self._calls and i not in found]
-        return tuple(found.values())
+            closure |= {call.id: call for call in level}
+            upstream = dict.fromkeys(i for call in level for i in (*call.inputs, *self._own(call)))
+            level = [self._calls[i] for i in upstream if i in self._calls and i not in closure]
+        return tuple(closure.values())
 
     def _own(self, call: Call) -> Iterator[str]:
         yield from self._children.get(call.id, ())

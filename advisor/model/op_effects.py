@@ -1,11 +1,12 @@
-"""The reviewed lists of stateful ops: which of them are safe behind a cache, and what the others do.
+"""Reviewed lists of stateful ops: which of them can be cached, and what the others do.
 
-In: an op type as TensorFlow writes it (`LookupTableFindV2`).  Out: whether a function that holds it gives the same element in
-every epoch without side effects, or the reason why not.
+In: an op type as TensorFlow writes it (`LookupTableFindV2`).  Out: whether a function that contains it returns the same element
+in every epoch without side effects, or the reason why not.
 
-An op is *stateful* if TensorFlow's registry says so or does not know it. A stateful op that is on no list may do anything, so a
-cache must not replace it. Ops that only call other functions (`CALLING_OPS`) count as what those functions hold. Ops that draw
-random numbers and ops that run Python code are judged before these lists (`FunctionFacts.random_ops`, `python_ops`).
+An op is *stateful* if TensorFlow's registry marks it as stateful or does not contain it. A stateful op that is on no list may do
+anything, so a cache must not replace it. Ops that only call other functions (`CALLING_OPS`) are judged by the ops of those
+functions. Ops that draw random numbers and ops that run Python code are judged before these lists (`FunctionFacts.random_ops`,
+`python_ops`).
 
 Reviewed against the 1908 ops of TensorFlow 2.21 (`REGISTER_OP(...).SetIsStateful()`) and their kernels.
 """
@@ -26,32 +27,32 @@ CALLING_OPS = frozenset(
         "StatefulPartitionedCall",
     }
 )
-"""Ops that only call functions of the same graph. (`RemoteCall` calls one on another device and is not among them.)"""
+"""Ops that only call functions of the same graph. (`RemoteCall` calls a function on another device and is not included.)"""
 
 REPEATABLE_OPS = MappingProxyType(
     {
         "Assert": "It passes or ends the run; it computes nothing.",
-        "CheckNumerics": "It hands its input on or ends the run.",
-        "CheckNumericsV2": "It hands its input on or ends the run.",
-        "GuaranteeConst": "It hands its input on.",
-        "VariableShape": "It reads the shape of a variable, and the variable itself is judged as a resource.",
-        "StatelessRandomGetAlg": "It picks the algorithm of stateless random ops, the same on one device.",
-        "TensorArrayV3": "A tensor array lives inside one call of the function.",
-        "TensorArrayReadV3": "A tensor array lives inside one call of the function.",
-        "TensorArrayWriteV3": "A tensor array lives inside one call of the function.",
-        "TensorArrayGatherV3": "A tensor array lives inside one call of the function.",
-        "TensorArrayScatterV3": "A tensor array lives inside one call of the function.",
-        "TensorArrayConcatV3": "A tensor array lives inside one call of the function.",
-        "TensorArraySplitV3": "A tensor array lives inside one call of the function.",
-        "TensorArraySizeV3": "A tensor array lives inside one call of the function.",
-        "TensorArrayCloseV3": "A tensor array lives inside one call of the function.",
-        "AnonymousHashTable": "A static table without a name, made and filled inside one call of the function.",
-        "InitializeTableV2": "It fills a static table; a second time it changes nothing.",
-        "DummyMemoryCache": "A placeholder: each iterator makes its own cache.",
-        "AnonymousMemoryCache": "A cache of a dataset that the function makes; it belongs to that dataset.",
+        "CheckNumerics": "It returns its input or ends the run.",
+        "CheckNumericsV2": "It returns its input or ends the run.",
+        "GuaranteeConst": "It returns its input.",
+        "VariableShape": "It reads the shape of a variable; the variable itself is judged as a resource.",
+        "StatelessRandomGetAlg": "It selects the algorithm of stateless random ops, always the same one on a device.",
+        "TensorArrayV3": "A tensor array exists only within one call of the function.",
+        "TensorArrayReadV3": "A tensor array exists only within one call of the function.",
+        "TensorArrayWriteV3": "A tensor array exists only within one call of the function.",
+        "TensorArrayGatherV3": "A tensor array exists only within one call of the function.",
+        "TensorArrayScatterV3": "A tensor array exists only within one call of the function.",
+        "TensorArrayConcatV3": "A tensor array exists only within one call of the function.",
+        "TensorArraySplitV3": "A tensor array exists only within one call of the function.",
+        "TensorArraySizeV3": "A tensor array exists only within one call of the function.",
+        "TensorArrayCloseV3": "A tensor array exists only within one call of the function.",
+        "AnonymousHashTable": "An unnamed static table, created and filled within one call of the function.",
+        "InitializeTableV2": "It fills a static table; repeating it changes nothing.",
+        "DummyMemoryCache": "A placeholder: each iterator creates its own cache.",
+        "AnonymousMemoryCache": "The cache of a dataset that the function creates; it belongs to that dataset.",
         "DummyIterationCounter": "A placeholder without state.",
-        "DatasetToSingleElement": "It reads a dataset that the function makes, and that dataset's own ops are judged.",
-        "ReduceDataset": "It reads a dataset that the function makes, and that dataset's own ops are judged.",
+        "DatasetToSingleElement": "It reads a dataset that the function creates; the ops of that dataset are judged.",
+        "ReduceDataset": "It reads a dataset that the function creates; the ops of that dataset are judged.",
         "_Arg": "An argument of a function.",
         "_Retval": "A result of a function.",
     }
@@ -69,11 +70,11 @@ RESOURCE_READERS = MappingProxyType(
         "ReadVariableOp": "It reads a variable.",
         "ResourceGather": "It reads rows of a variable.",
         "ResourceGatherNd": "It reads slices of a variable.",
-        "VarIsInitializedOp": "It asks whether a variable has a value.",
+        "VarIsInitializedOp": "It checks whether a variable has a value.",
     }
 )
-"""Stateful ops that change nothing and give what their resource holds. They are repeatable exactly if the resource is constant,
-and every captured resource is judged by itself. A resource made inside the function is made by an op that must be listed too."""
+"""Stateful ops that only read a resource. They are repeatable if and only if the resource is constant; every captured resource is
+judged separately. A resource created inside the function is created by an op that must be listed too."""
 
 REPEATABLE_DATASET_OPS = frozenset({
     "AssertCardinality", "Batch", "Cache", "Concatenate", "FilterByLastComponent", "Filter", "Finalize", "FixedLengthRecord",
@@ -82,7 +83,7 @@ REPEATABLE_DATASET_OPS = frozenset({
     "PrivateThreadPool", "Range", "Rebatch", "Repeat", "Scan", "Shard", "Skip", "SlidingWindow", "SparseTensorSlice", "TFRecord",
     "Take", "TakeWhile", "Tensor", "TensorSlice", "TextLine", "CSV", "Unbatch", "Unique", "Window", "Zip",
 })  # fmt: skip
-"""Dataset ops (without `Dataset` and version) whose elements follow from their inputs, files and functions."""
+"""Dataset ops (without `Dataset` and version) whose elements depend only on their inputs, files and functions."""
 
 DATASET_OPS_JUDGED_AS_CALLS = MappingProxyType(
     {
@@ -96,13 +97,13 @@ DATASET_OPS_JUDGED_AS_CALLS = MappingProxyType(
         "Load": frozenset({"load"}),
     }
 )
-"""Dataset op -> methods that make it. It is judged by the recorded call of such a method inside the function; without one it may
-do anything."""
+"""Dataset op -> methods that create it. The op is judged by the recorded call of such a method inside the function; without such
+a call it may do anything."""
 SEED_OPS = frozenset({"AnonymousSeedGenerator", "DummySeedGenerator"})
-"""The seeds of a `shuffle` inside the function; they are judged with it."""
+"""The seeds of a `shuffle` inside the function; they are judged together with the shuffle."""
 
 FILE_READING_OPS = frozenset({"ReadFile", "MatchingFiles", "InitializeTableFromTextFileV2", "RestoreV2"})
-"""They read files by name: repeatable while the files stay as they are, which the recording watches."""
+"""Ops that read files by name. They are repeatable while the files do not change, which the recording observes."""
 
 _EFFECTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("WriteFile", "Save", "DistributedSave", "MergeV2Checkpoints", "DatasetToTFRecord", "DumpTensor"), "writes a file"),
@@ -118,53 +119,58 @@ _EFFECTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("IteratorGetNext", "MultiDeviceIteratorGetNext", "OptionalFrom"), "takes elements from an iterator of the script"),
     (("Send", "Recv", "_Send", "_Recv", "Collective", "Rpc"), "communicates with another process or device"),
 )  # fmt: skip
-"""Beginnings of op types -> what they do to the world, in the third person. A cache would stop it."""
+"""Prefixes of op types -> their side effect, as a verb in the third person. A cache would suppress the effect."""
 _CLOCKS = frozenset({"Timestamp"})
 STATE_CHANGES = frozenset({
     "assigns a variable", "changes a lookup table", "uses a queue", "uses an accumulator",
     "takes elements from an iterator of the script",
 })  # fmt: skip
-"""Effects that other elements can see: with several calls at once, their order decides about the data."""
+"""Effects that are visible to other elements. With parallel calls, the data depends on their order."""
 
 
 def is_dataset_op(op: str) -> bool:
-    """Whether the op makes a dataset."""
+    """Return whether the op creates a dataset."""
     return dataset_type(op) is not None
 
 
 def dataset_type(op: str) -> str | None:
-    """`ShuffleDatasetV3` -> `Shuffle`; None for other ops."""
+    """Return the type of a dataset op (`ShuffleDatasetV3` -> `Shuffle`); None for other ops."""
     base = op.rstrip("0123456789").removesuffix("V") if op[-1:].isdigit() else op
     return base.removesuffix("Dataset").removeprefix("Experimental") if base.endswith("Dataset") else None
 
 
 def effect_of(op: str) -> str | None:
-    """What a stateful op does beyond giving its result (`writes a file`); None: nothing that is known."""
+    """Return the side effect of a stateful op (`writes a file`); None if none is known."""
     return next((effect for beginnings, effect in _EFFECTS if op.startswith(beginnings)), None)
 
 
 def reason_against(op: str) -> str | None:
-    """Why a function that holds this stateful op must not be replaced by a cache; None if the op is on a reviewed list."""
+    """Return why a function with this stateful op must not be replaced by a cache; None if the op is on a reviewed list."""
     if op in REPEATABLE_OPS or op in RESOURCE_READERS or op in CALLING_OPS or op in FILE_READING_OPS:
         return None
     if op in SEED_OPS or is_dataset_op(op):
         return None  # judged by `reason_against_dataset_op`
     if op in _CLOCKS:
-        return f"reads the clock ({op}), which gives another value in every call"
+        return f"reads the clock ({op}), which returns a different value in every call"
     effect = effect_of(op)
     if effect is not None:
-        return f"{effect} in every call ({op}), a cache would stop that"
-    return f"contains the stateful op {op}, which is not known to give the same every time"
+        return f"{effect} in every call ({op}), which a cache would suppress"
+    return f"contains the stateful op {op}, which is not known to return the same value every time"
 
 
 def reason_against_dataset_op(op: str, methods: frozenset[str]) -> str | None:
-    """The same for a dataset op inside a function; `methods`: those of the recorded calls that were made in it."""
+    """Return why a function with this dataset op must not be replaced by a cache; None if it may be.
+
+    Args:
+        op: The op type.
+        methods: Methods of the recorded calls that were made inside the function.
+    """
     kind = dataset_type(op)
     if kind is None or kind in REPEATABLE_DATASET_OPS or DATASET_OPS_JUDGED_AS_CALLS.get(kind, frozenset()) & methods:
         return None
-    return f"makes a dataset ({op}) that is not known to give the same elements in every epoch"
+    return f"creates a dataset ({op}) that is not known to produce the same elements in every epoch"
 
 
 def reason_against_seed(op: str) -> str:
-    """Why the seeds of a shuffle inside the function forbid a cache where no recorded call made that shuffle."""
+    """Return why the seeds of a shuffle inside a function forbid a cache, if no recorded call made that shuffle."""
     return f"draws the seeds of a shuffle ({op})"

@@ -1,7 +1,6 @@
-"""The result of a command: one object that every report is made from.
+"""The result of a command, from which every report is generated.
 
-In: nothing.  Out: `Report`, `Comparison`, `FixOutcome`. `report/report_json.py` writes them in the names of the public
-contract.
+`report/report_json.py` writes `Report`, `Comparison` and `FixOutcome` with the names of the public schema.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class FixOutcome:
-    """What proving a fix showed."""
+    """The result of proving one fix."""
 
     rule: str
     site: Site | None
@@ -41,25 +40,24 @@ class FixOutcome:
     """`faster`, `same`, `slower`, `broken`."""
     is_applied: bool
     title: str = ""
-    """The finding's."""
+    """The title of the finding."""
     note: str = ""
-    """One sentence: why it was not judged or what limits the statement."""
+    """One sentence: why the fix was not judged, or what limits the result."""
     memory_before_bytes: int | None = None
     """Peak resident memory of the process without the fix."""
     memory_after_bytes: int | None = None
     is_undecided: bool = False
-    """The elements seen could not have refuted the claim, so `safety_seen` is no proof; `note` says why."""
+    """Whether the compared elements cannot refute the claimed safety, so that `safety_seen` proves nothing; `note` says why."""
     is_end_to_end: bool = False
-    """Measured by running the whole script, because the dataset could not be rebuilt with this fix."""
+    """Whether it was measured by running the whole script, because the dataset could not be rebuilt with this fix."""
     proved_on: str | None = None
-    """Where the fix was measured to be faster: `training` (the whole script; of several kept fixes, all together) or `pipeline`
-    (the input pipeline alone); None: `verdict` is not `faster`.
-    """
+    """Where the fix was measured to be faster: `training` (the whole script, with all kept fixes together) or `pipeline` (the
+    input pipeline in isolation); None if `verdict` is not `faster`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Before and after. Rates in elements per second, shares 0 to 1."""
+    """Measurements before and after the change. Rates are in elements per second, shares from 0 to 1."""
 
     pipeline_before: float
     pipeline_after: float
@@ -71,7 +69,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RuleError:
-    """A rule that raised, or whose fix does not do what it claims: a row in the report, never a crash."""
+    """A rule that raised an exception or whose fix violates its claim; reported as a row instead of a crash."""
 
     rule: str
     message: str
@@ -82,17 +80,17 @@ class Report:
     """Everything that a command found."""
 
     notebook: ClassVar[Callable[[Report], str] | None] = None
-    """How a notebook shows a report: filled in by `advisor.report`, as the model knows no report."""
+    """Renders a report as HTML for notebooks. Set by `advisor.report`, because the model must not import it."""
 
     analysis: Analysis
     findings: tuple[Finding, ...] = ()
-    """Ranked: the largest predicted gain first."""
+    """Ranked by predicted gain, largest first."""
     notes: tuple[str, ...] = ()
-    """Why tempting fixes are not proposed (`cache is not legal above augment: it draws random numbers`)."""
+    """Why plausible fixes are not proposed (`cache is not legal above augment: it draws random numbers`)."""
     fixes: tuple[FixOutcome, ...] = ()
     comparison: Comparison | None = None
     proof: Proof | None = None
-    """How the fixes were proved; None: nothing was to be proved."""
+    """How the fixes were proved; None if the command proves nothing."""
     rule_errors: tuple[RuleError, ...] = ()
     silenced: int = 0
     """Findings hidden by settings or `# advisor: ignore[...]`."""
@@ -100,11 +98,11 @@ class Report:
     advisor_version: str = ""
     run_folder: str = ""
     timeline: tuple[HostView, ...] = ()
-    """What threads and devices did in the window, host by host; empty where nobody asked for it."""
+    """The activity of threads and devices in the window, per host; empty if it was not requested."""
     outlook: Outlook | None = None
-    """What limits the main pipeline and the best set of changes; None: no steps were measured."""
+    """The limits of the main pipeline and the best set of changes; None if no steps were measured."""
 
     def _repr_html_(self) -> str | None:
-        """What notebooks ask for; None: they show plain text."""
+        """The HTML for notebooks; None makes them show plain text."""
         show = type(self).notebook
         return None if show is None else show(self)

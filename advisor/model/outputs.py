@@ -1,9 +1,9 @@
-"""Files that the user asks for (`--json`, `--html`, `--out`): written so that nobody's data is lost.
+"""Writes output files that the user requests (`--json`, `--html`, `--out`) without overwriting other data.
 
-In: a path and what it is to hold.  Out: that file, whole or not at all; an AdvisorError where something else would be lost.
+In: a path and its contents.  Out: the complete file or nothing; an AdvisorError if other data would be lost.
 
-A file may be created, and a file that this tool wrote as the same kind may be replaced. Everything else stays: scripts, inputs,
-notes. A link is followed and the same holds for the file behind it. Pipes and character devices (`/dev/stdout`) are written to.
+A file may be created, and a file that this tool wrote as the same kind may be replaced. Everything else is kept: scripts, inputs,
+notes. Links are followed, and the same rules apply to their targets. Pipes and character devices (`/dev/stdout`) are written to.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ from advisor.model.own_files import FileKind, is_own_file
 from advisor.model.run_folder import descriptor_of, whole_file
 
 SOURCE_SUFFIXES = (".py", ".pyi", ".ipynb")
-"""No output of ours is one of these: such a name is a mistake, as in `--json train.py`."""
+"""No output has one of these suffixes; such a name is a mistake, as in `--json train.py`."""
 
 
 def check_output(option: str, path: Path, kind: FileKind | Callable[[Path], bool]) -> None:
-    """Raise AdvisorError where writing `path` would destroy what this tool did not write.
+    """Check that writing `path` overwrites nothing that this tool did not write.
 
     Args:
         option: The option that names the file, for the message.
         path: The file; it need not exist.
-        kind: What it is to hold, or a function that tells whether an existing file may be replaced.
+        kind: The kind of file to write, or a function that returns whether an existing file may be replaced.
+
+    Raises:
+        AdvisorError: The file must not or cannot be written.
     """
     if descriptor_of(path) is not None:
         return
     if path.name.endswith(SOURCE_SUFFIXES):
-        raise AdvisorError(f"{option} {path} names a source file; give another name.")
+        raise AdvisorError(f"{option} {path} names a source file; choose another name.")
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         if path.is_symlink():
-            raise AdvisorError(f"{option} {path} is a link to nothing; remove it or give another name.") from None
+            raise AdvisorError(f"{option} {path} is a broken link; remove it or choose another name.") from None
         if not path.parent.is_dir():
             raise AdvisorError(f"Cannot write {path}: there is no folder {path.parent}.") from None
         return
@@ -49,22 +52,23 @@ def check_output(option: str, path: Path, kind: FileKind | Callable[[Path], bool
     if stat.S_ISDIR(mode):
         raise AdvisorError(f"Cannot write {path}: Is a directory; {option} takes the name of a file.")
     if not stat.S_ISREG(mode):
-        raise AdvisorError(f"{option} {path} is neither a file nor a pipe; give another name.")
+        raise AdvisorError(f"{option} {path} is neither a file nor a pipe; choose another name.")
     if path.stat().st_size == 0:
         return
     may_replace = is_own_file(path, kind) if isinstance(kind, FileKind) else kind(path)
     if not may_replace:
         raise AdvisorError(
             f"{option} {path} would overwrite a file that advisor did not write as this kind of output; "
-            "give another name, or remove the file first."
+            "choose another name or remove the file first."
         )
 
 
 @contextmanager
 def output_file(option: str, path: Path, kind: FileKind | Callable[[Path], bool]) -> Iterator[BinaryIO]:
-    """A file to write in that takes the place of `path` when the block ends; the file behind a link, not the link.
+    """Open a file that replaces `path` when the block ends. For a link, its target is replaced.
 
-    Raises AdvisorError as `check_output`, and when the file cannot be written.
+    Raises:
+        AdvisorError: As for `check_output`, or the file cannot be written.
     """
     check_output(option, path, kind)
     is_link = descriptor_of(path) is None and path.is_symlink()
@@ -73,6 +77,10 @@ def output_file(option: str, path: Path, kind: FileKind | Callable[[Path], bool]
 
 
 def write_output(option: str, path: Path, kind: FileKind | Callable[[Path], bool], data: bytes) -> None:
-    """Write `data` to `path`. Raises AdvisorError as `output_file`."""
+    """Write `data` to `path`.
+
+    Raises:
+        AdvisorError: As for `output_file`.
+    """
     with output_file(option, path, kind) as file:
         file.write(data)

@@ -1,7 +1,6 @@
-"""Whether a file was written by this tool: only such a file may be replaced.
+"""Recognises files that this tool wrote; only such files may be replaced.
 
-In: a path and the kind of file that is to take its place.  Out: a boolean. Files are recognised by how they begin, so that the
-answer costs one short read.
+In: a path and the kind of the new file.  Out: a boolean. Files are recognised by their first bytes, which costs one short read.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 HEAD_BYTES = 16_384
-"""Every format says who wrote it within this."""
+"""Number of bytes within which every format identifies its generator."""
 TRACE_GENERATOR = "tfdata-advisor"
 MARKDOWN_MARK = "<!-- tfdata-advisor report -->"
 _GZIP = b"\x1f\x8b"
@@ -20,7 +19,7 @@ _GZIP_WBITS = 31
 
 
 class FileKind(Enum):
-    """What this tool writes; the value is how such a file begins."""
+    """The kinds of files that this tool writes; the value is a pattern for the beginning of the file."""
 
     REPORT = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"target":'
     COMPARISON = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"verdict":'
@@ -32,12 +31,12 @@ class FileKind(Enum):
 
 
 def is_own_file(path: Path, kind: FileKind) -> bool:
-    """Whether this tool wrote the file, as that kind. False where it cannot be read."""
+    """Return whether this tool wrote the file as that kind; False if it cannot be read."""
     return re.match(kind.value, read_head(path)) is not None
 
 
 def read_head(path: Path) -> bytes:
-    """How a regular file begins, unpacked where it is packed; nothing where it cannot be read."""
+    """Return the first bytes of a regular file, decompressed if it is gzipped; empty if it cannot be read."""
     try:
         if not path.is_file():
             return b""

@@ -1,8 +1,8 @@
-"""The executed tf.data graph with its measurements: what rules, prediction and reports read.
+"""The executed tf.data graph with its measurements, as read by rules, prediction and reports.
 
-In: nothing.  Out: `Analysis`, made by `advisor.graph` from a `Recording` and a `Trace`.
+`Analysis` is made by `advisor.graph` from a `Recording` and a `Trace`.
 
-All times are sums over the window in integer nanoseconds unless a name says otherwise. Shares are 0 to 1.
+All times are sums over the window in integer nanoseconds unless stated otherwise. Shares range from 0 to 1.
 """
 
 from __future__ import annotations
@@ -25,24 +25,22 @@ class OpCost:
 
 @dataclass(frozen=True, slots=True)
 class Iterator:
-    """One node of the executed graph: all iterators of the same dataset folded (epochs, cycle slots of an
-    interleave).
-    """
+    """One node of the executed graph: all iterators of one dataset (of several epochs or interleave slots), folded."""
 
     id: str
     """Unique in the analysis: `p0.3`."""
     parent_id: str | None
-    """The iterator that consumes it; None for the root."""
+    """Id of the iterator that consumes it; None for the root."""
     name: str
     """Type as TensorFlow writes it: `ParallelMapV2`."""
     long_name: str
-    """The long name with `[n]` indices removed."""
+    """The long name without `[n]` indices."""
     dataset_name: str = ""
     calls: tuple[Call, ...] = ()
-    """The calls it stands for: none if injected, several if fused, in pipeline order (source first)."""
+    """The calls it represents, source first: none if injected, several if fused."""
     num_calls: int = 0
     instances: int = 1
-    """Iterators folded into this one."""
+    """Number of iterators folded into this node."""
     latency_ns: int = 0
     """Sum of the durations of its GetNext calls."""
     self_ns: int = 0
@@ -50,47 +48,47 @@ class Iterator:
     blame_ns: int = 0
     """The part of the consumer's wait that is attributed to it."""
     blame_share: float = 0.0
-    """blame_ns over the pipeline's whole wait; the shares of a pipeline add up to 1 (or are all 0: no wait)."""
+    """`blame_ns` relative to the pipeline's whole wait. The shares of a pipeline add up to 1, or are all 0 without a wait."""
     busy_ns: int = 0
-    """Its own work on whatever thread: self time that is not waiting, plus its functions' runs. Summed over threads."""
+    """Its own work, summed over threads: self time without waiting, plus the runs of its functions."""
     function_ns: int = 0
     """Time of its functions' executors, summed over threads."""
     usual_ns: int | None = None
-    """Self time without what is far longer than its usual calls (of one that lost its core, or began an epoch); None:
-    asynchronous, so that its calls are not its work."""
+    """Self time with outliers capped (calls that lost their core or began an epoch); None for asynchronous iterators, whose calls
+    are not their work."""
     unprofiled_ns: float | None = None
-    """Its own work for an element without the profiler, by tf.data's model; None: not known. The model counts no more of a
-    function than its ops, and nothing of what other threads do for it."""
+    """Its own work per element without the profiler, from tf.data's model; None if unknown. The model counts only the ops of a
+    function, and no work in other threads."""
     python_ns: int = 0
-    """The part of it inside ops that run Python."""
+    """The part of `function_ns` inside ops that run Python."""
     ops: tuple[OpCost, ...] = ()
-    """Ops of its functions, costliest first."""
+    """Ops of its functions, most expensive first."""
     parallelism: int | None = None
     is_autotuned: bool = False
     buffer_size: int | None = None
-    """The limit in elements, where it has a buffer."""
+    """Buffer limit in elements; None without a buffer."""
     buffered_elements: float | None = None
-    """Mean fill seen at its calls."""
+    """Mean fill of the buffer at its calls."""
     element_bytes: int | None = None
-    """Mean bytes of one element it produces (tf.data's model where present, else from static shapes)."""
+    """Mean size in bytes of the elements it produces (from tf.data's model, or else from static shapes)."""
     elements: int | None = None
-    """Elements it produced in the window (produce events or calls)."""
+    """Number of elements it produced in the window (produce events or calls)."""
     parameters: dict[str, str | int | float | bool] = field(default_factory=dict)
     is_async: bool = False
     is_on_critical_path: bool = False
-    """On the profiler guide's path: blocking iterators from the root, walked through asynchronous boundaries."""
+    """Whether it is on the critical path: the blocking iterators from the root, across asynchronous boundaries."""
     is_on_classic_path: bool = False
-    """On the guide's own definition: self time of the slowest call only, stopping at asynchronous boundaries."""
+    """Whether it is on the path by the profiler guide's definition: the slowest call only, up to asynchronous boundaries."""
     is_bottleneck: bool = False
     injected_by_tensorflow: bool = False
     is_upstream_unseen: bool = False
-    """It must have an input, but none ran in the window: it may not be the source."""
+    """Whether it requires an input, but none ran in the window, so that it need not be the source."""
     has_saturated_calls: bool | None = None
-    """Parallel iterators: all call slots were busy while the consumer waited (True), some were free (False)."""
+    """Parallel iterators: whether all call slots were busy while the consumer waited."""
 
     @property
     def main_call(self) -> Call | None:
-        """The call to point at: of fused calls the one whose function runs there, else the last; None if injected."""
+        """The call to report. Of fused calls it is the last one with a function, or else the last one; None if injected."""
         with_function = [call for call in self.calls if call.function is not None]
         calls = with_function or list(self.calls)
         return calls[-1] if calls else None
@@ -98,16 +96,19 @@ class Iterator:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
+    """The iterator with the largest share of the wait, and the resource that limits it."""
+
     iterator_id: str
     resource: str
     """`node`, `cpu`, `gil`, `disk`."""
     blame_share: float
-    """Share of the wait of all iterators that stand for the same call."""
+    """Share of the wait of all iterators that represent the same call."""
     why: str = ""
-    """One sentence: what was seen."""
+    """The observation behind `resource`, as a clause."""
     classic_iterator_id: str | None = None
-    """What the profiler guide's own definition would have named, where that differs."""
+    """The bottleneck by the profiler guide's definition, if it differs."""
     classic_why: str = ""
+    """Why the two differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +120,17 @@ class StepStats:
     p95_ns: int
     mean_ns: int
     low_ns: int | None
-    """Lower end of a 95 % interval of the median; None: too few steps for one."""
+    """Lower end of the 95 % interval of the median; None if there are too few steps."""
     high_ns: int | None
+    """Upper end of the same interval."""
     wait_median_ns: int = 0
     wait_mean_ns: int = 0
     stretches: int = 0
-    """Independent stretches of steps that the interval of the median rests on."""
+    """Effective number of independent stretches behind the interval of the median."""
     mean_error: float | None = None
-    """Standard error of the mean, as a share of it; None: too few steps."""
+    """Standard error of the mean, relative to the mean; None if there are too few steps."""
     mean_stretches: int = 0
-    """Independent stretches of steps that the error of the mean rests on."""
+    """Effective number of independent stretches behind the error of the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +141,20 @@ class RootCall:
     """On the profile's clock."""
     duration_ns: int
     num_calls: tuple[int, ...]
-    """Calls of each iterator inside this one, on the caller's thread; 0: it ran on another one, or not at all."""
+    """Calls of each iterator inside this call, on the caller's thread; 0 if it ran on another thread or not at all."""
     total_ns: tuple[int, ...]
     self_ns: tuple[int, ...]
     blame_ns: tuple[int, ...]
-    """The call's duration, attributed through asynchronous boundaries."""
+    """The call's duration, attributed across asynchronous boundaries."""
     is_on_path: tuple[bool, ...] = ()
-    """On this call's critical path, walked through asynchronous boundaries."""
+    """Whether each iterator is on this call's critical path, across asynchronous boundaries."""
     bottleneck: int | None = None
-    """Place of the iterator that most of this call waited for; None: only ones that hand elements on."""
+    """Index of the iterator that the call mostly waited for; None if only passive iterators have a share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One input pipeline: a root and everything under it."""
+    """One input pipeline: a root and everything upstream of it."""
 
     id: str
     """`p0`, ..."""
@@ -161,94 +163,102 @@ class Pipeline:
     """Root first, parents before children."""
     consumer: Consumer | None = None
     is_main: bool = False
-    """The pipeline whose consumer's steps the verdict speaks of."""
+    """Whether the verdict is about the steps of this pipeline's consumer."""
     is_device: bool = False
-    """Feeds a device iterator's host side or is one (MultiDeviceIterator, Generator/Prefetch without a Root)."""
+    """Whether it feeds the host side of a device iterator or is one (MultiDeviceIterator, Generator/Prefetch without a Root)."""
     serves_elements: bool = False
-    """Runs in a tf.data service worker: its elements go to consumers in other processes, whose wait it does not show."""
+    """Whether it runs in a tf.data service worker: its elements go to other processes, whose wait is not recorded."""
     steps: StepStats | None = None
     wait_ns: int = 0
-    """Time its consumer spent inside the root's GetNext, counted once (union over devices); where the wait was measured
-    without the profiler, that share of `span_ns`."""
+    """Time that its consumer spent inside the root's GetNext, counted once (union over devices). If the wait was measured without
+    the profiler, that share of `span_ns`."""
     span_ns: int = 0
-    """Sum of the profiled steps: wait_ns / span_ns is the input wait share."""
+    """Sum of the profiled steps; `wait_ns / span_ns` is the input wait share."""
     num_elements: int = 0
     """Elements that reached the root in the window."""
     min_call_ns: int = 0
     mean_call_ns: int = 0
     max_call_ns: int = 0
     slow_calls: int = 0
-    """Root calls longer than 50 us (the profiler guide's line between fetched ahead and waited for)."""
+    """Root calls longer than 50 us, the profiler guide's threshold for a call that had to wait."""
     slowest_calls: tuple[RootCall, ...] = ()
-    """Its root's slowest calls, slowest first."""
+    """The slowest calls of the root, slowest first."""
     bottleneck: Bottleneck | None = None
     already_done: tuple[str, ...] = ()
-    """What tf.data did by itself, in sentences (`map at train.py:12 runs as ParallelMapV2, AUTOTUNE chose 4`)."""
+    """Optimizations that tf.data applied by itself, as sentences without a subject."""
     model: IteratorModel | None = None
     notes: tuple[str, ...] = ()
-    """What could not be seen or is uncertain."""
+    """What was not recorded or is uncertain, in sentences."""
 
     @property
     def root(self) -> Iterator:
+        """The iterator that the consumer calls."""
         return self.iterators[0]
 
     @property
     def elements_per_s(self) -> float:
-        """Elements per second at the root (one a step); 0 where nothing was measured."""
+        """Elements per second at the root (one per step); 0 if not measured."""
         return 1e9 / self.step_ns if self.step_ns else 0.0
 
     @property
     def step_ns(self) -> float:
-        """Time of a step, ns: without the profiler where it was measured without; 0 where nothing was measured."""
+        """Mean step time in ns, without the profiler if it was measured that way; 0 if not measured."""
         plain = self.steps.mean_ns if self.steps is not None else 0
         return float(plain) or self.profiled_step_ns
 
     @property
     def profiled_step_ns(self) -> float:
-        """Time of a step under the profiler, ns; 0 where nothing was measured."""
+        """Mean step time in ns with the profiler; 0 if not measured."""
         return self.span_ns / self.num_elements if self.num_elements else 0.0
 
     @property
     def plain_over_profiled(self) -> float:
-        """Time of a step without the profiler over that with it; 1 where one of them was not measured."""
+        """Ratio of the step times without and with the profiler; 1 if one of them was not measured."""
         return self.step_ns / self.profiled_step_ns if self.profiled_step_ns else 1.0
 
     @property
     def wait_share(self) -> float:
+        """Share of the step time that the consumer waited for input, 0 to 1."""
         return min(1.0, self.wait_ns / self.span_ns) if self.span_ns else 0.0
 
     def iterator(self, iterator_id: str) -> Iterator:
-        """The iterator of that id; KeyError if it is not in this pipeline."""
+        """Return the iterator with that id.
+
+        Raises:
+            KeyError: The pipeline has no such iterator.
+        """
         for it in self.iterators:
             if it.id == iterator_id:
                 return it
         raise KeyError(iterator_id)
 
     def inputs(self, iterator: Iterator) -> tuple[Iterator, ...]:
+        """Return the direct inputs of an iterator."""
         return tuple(it for it in self.iterators if it.parent_id == iterator.id)
 
     def upstream(self, iterator: Iterator) -> tuple[Iterator, ...]:
-        """Every iterator that feeds `iterator`, nearest first."""
-        found: list[Iterator] = []
+        """Return all direct and indirect inputs of an iterator, nearest first."""
+        upstream: list[Iterator] = []
         level = list(self.inputs(iterator))
         while level:
-            found += level
+            upstream += level
             level = [below for it in level for below in self.inputs(it)]
-        return tuple(found)
+        return tuple(upstream)
 
     def parent(self, iterator: Iterator) -> Iterator | None:
+        """Return the iterator that consumes `iterator`; None for the root."""
         return None if iterator.parent_id is None else self.iterator(iterator.parent_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Is input the problem, and what is the most that fixing it can give?"""
+    """Whether input is the bottleneck, and the maximum possible speedup."""
 
     is_input_bound: bool
     input_wait_share: float | None
-    """None: no steps could be found. With `level` unknown: of the few steps that there were."""
+    """Share of the step time spent waiting for input; None if there are too few steps."""
     max_speedup: float | None
-    """The ceiling: 1 / (1 - wait), or measured with `--ceiling`."""
+    """The maximum possible speedup: 1 / (1 - wait share), or measured with `--ceiling`."""
     steps: StepStats | None
     limit: str
     """`pipeline`, `cpu`, `gil`, `disk`, `model`, `unknown`."""
@@ -257,14 +267,13 @@ class Verdict:
     level: str = "unknown"
     """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`."""
     wait_steps: str = "profiled"
-    """The steps that `input_wait_share` is of: `profiled`, `unprofiled` (timed without the profiler), or `estimated`: of
-    unprofiled steps, from the waits of the profiled ones (Keras does not show the others).
-    """
+    """The steps behind `input_wait_share`: `profiled`, `unprofiled` (timed without the profiler), or `estimated` (unprofiled
+    steps, with the wait estimated from profiled ones, because Keras does not expose it)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything that rules may read."""
+    """The analysis of one run: everything that rules may read."""
 
     target: str
     verdict: Verdict
@@ -276,23 +285,28 @@ class Analysis:
     recording: Recording | None = None
     warnings: tuple[str, ...] = ()
     profiling_overhead: float | None = None
-    """Mean step time while the profiler ran over that without it, minus 1; None: too few steps."""
+    """Mean step time with the profiler, relative to the time without it, minus 1; None if there are too few steps."""
     device: DeviceFacts | None = None
-    """The device side; None: no profile."""
+    """Facts about the devices; None without a profile."""
     statistics: Statistics | None = None
-    """The profiler guide's tables; None: no profile."""
+    """The tables of the profiler guide; None without a profile."""
     hosts: HostComparison | None = None
-    """The hosts beside one another, where the run has several."""
+    """A comparison of the hosts, if the run has several."""
 
     @property
     def main(self) -> Pipeline | None:
+        """The pipeline that the verdict is about; None if there is none."""
         for pipeline in self.pipelines:
             if pipeline.is_main:
                 return pipeline
         return None
 
     def call(self, call_id: str) -> Call:
-        """The recorded call of that id; KeyError if there is none."""
+        """Return the call with that id.
+
+        Raises:
+            KeyError: There is no such call.
+        """
         for call in self.calls:
             if call.id == call_id:
                 return call

@@ -1,8 +1,8 @@
-"""Figures of a run as the profiler guide's pages show them, and the facts of devices that rules read.
+"""The statistics of a run, as on the profiler guide's pages, and the device facts that rules read.
 
-In: nothing.  Out: `Statistics` and `DeviceFacts`, made by `advisor.statistics`.
+`Statistics` and `DeviceFacts` are made by `advisor.statistics`.
 
-Times are integer nanoseconds, sizes bytes, shares 0 to 1. docs/statistics.md defines every figure.
+Times are integer nanoseconds, sizes are in bytes, shares range from 0 to 1. docs/statistics.md defines every figure.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Where time went, each moment counted once, in the profiler guide's categories."""
+    """Time in the profiler guide's categories; every moment is counted once."""
 
     compile_ns: int = 0
-    """Tracing of functions, graph optimisation, XLA compilation."""
+    """Function tracing, graph optimization, XLA compilation."""
     input_ns: int = 0
     """The host waits for the input pipeline, or copies to the device while nothing computes."""
     output_ns: int = 0
     """Copies from the device to the host."""
     kernel_launch_ns: int = 0
-    """The host prepares or launches work for a device that does none."""
+    """The host prepares or launches work for an idle device."""
     host_compute_ns: int = 0
     device_communication_ns: int = 0
-    """Copies between and inside devices, collectives."""
+    """Copies between and within devices, collectives."""
     device_compute_ns: int = 0
     other_ns: int = 0
-    """Nothing that was traced: Python, mostly."""
+    """Untraced time, mostly Python."""
     to_device_ns: int = 0
-    """The part of `input_ns` in which a copy to the device ran."""
+    """The part of `input_ns` during which a copy to the device ran."""
 
     @property
     def total_ns(self) -> int:
-        """All categories together: the step's duration."""
+        """Sum of all categories: the duration of the step."""
         return (
             self.compile_ns
             + self.input_ns
@@ -48,11 +48,11 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """One step."""
+    """The breakdown of one step."""
 
     number: int
     start_ns: int
-    """From the profile's zero."""
+    """Relative to the profile's zero."""
     duration_ns: int
     breakdown: Breakdown
 
@@ -67,14 +67,17 @@ class HostSteps:
     mean: Breakdown
     """Mean over all steps."""
     steps: tuple[StepTime, ...] = ()
-    """At most as many as reports can hold, evenly taken from all."""
+    """A sample of the steps, evenly spaced and limited to what reports can hold."""
     source: str = ""
-    """What the steps are: `markers`, `device`, `recorder`, `function`, `iterator`, `program` (docs/statistics.md)."""
+    """How the steps were derived: `markers`, `device`, `recorder`, `function`, `iterator`, `program` (docs/statistics.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpRow:
-    """Statistics of one op, or of one op type (then `name` is empty). Self time: less what ran inside it on its thread."""
+    """Statistics of one op, or of one op type (`name` is then empty).
+
+    Self time excludes other ops that ran inside it on the same thread.
+    """
 
     side: str
     """`host` or `device`."""
@@ -85,19 +88,20 @@ class OpRow:
     self_ns: int
     is_eager: bool
     share: float
-    """Of its side's self time, idle time left out."""
+    """Share of the self time on its side, without idle time."""
     cumulative_share: float
-    """Sum of `share` down to this row, in order of self time."""
+    """Sum of `share` up to this row, in order of self time."""
     share_with_idle: float
-    """Of its side's whole time, idle time counted."""
+    """Share of the whole time on its side, including idle time."""
     cumulative_share_with_idle: float
     tensor_core_share: float | None = None
-    """Part of its kernels' time that ran on tensor cores; None: no kernels."""
+    """Share of its kernels' time on tensor cores; None without kernels."""
     num_ops: int = 1
-    """Ops of that type; 1 for an op."""
+    """Number of ops of that type; 1 for an op."""
 
     @property
     def mean_ns(self) -> float:
+        """Mean duration of one occurrence in ns."""
         return self.total_ns / self.occurrences if self.occurrences else 0.0
 
 
@@ -119,22 +123,23 @@ class KernelRow:
     min_ns: int
     max_ns: int
     occupancy_share: float | None = None
-    """Theoretical occupancy, where the file says it."""
+    """Theoretical occupancy; None if the file does not contain it."""
 
     @property
     def mean_ns(self) -> float:
+        """Mean duration of one run in ns."""
         return self.total_ns / self.occurrences if self.occurrences else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class InputOpRow:
-    """One row of the input-op table: a tf.data iterator, or what hands elements to the device."""
+    """One row of the input-op table: a tf.data iterator or an op that transfers elements to the device."""
 
     name: str
     count: int
     total_ns: int
     total_share: float
-    """Of the self time of all input ops; more than 1 is possible, as inner ops count in outer ones too."""
+    """Total time relative to the self time of all input ops; may exceed 1, because inner ops also count in outer ones."""
     self_ns: int
     self_share: float
     category: str
@@ -143,7 +148,7 @@ class InputOpRow:
 
 @dataclass(frozen=True, slots=True)
 class PipelineRow:
-    """One row of the guide's table of all input pipelines; times of its root's calls."""
+    """One row of the guide's table of all input pipelines, with the times of its root's calls."""
 
     pipeline_id: str
     host: str
@@ -154,15 +159,15 @@ class PipelineRow:
     max_ns: int
     calls: int
     slow_calls: int
-    """Longer than 50 us."""
+    """Calls longer than 50 us."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputStatistics:
-    """The input-pipeline analyzer's sections."""
+    """The sections of the input-pipeline analyzer."""
 
     input_share: float | None
-    """Device side: share of the step time that was input (waiting and copying); None: no steps."""
+    """Device side: share of the step time spent on input (waiting and copying); None without steps."""
     input_mean_ns: int | None
     """Per step."""
     input_min_ns: int | None
@@ -177,7 +182,7 @@ class InputStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TopOp:
-    """One of the ops with the largest self time on the devices (on the host where there is none)."""
+    """One of the ops with the largest self time on the devices, or on the host if there is no device."""
 
     name: str
     type: str
@@ -191,7 +196,7 @@ class TopOp:
 
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
-    """What the run ran on."""
+    """The hardware of the run."""
 
     num_hosts: int
     hosts: tuple[str, ...]
@@ -199,11 +204,11 @@ class RunEnvironment:
     """`GPU`, `TPU`, `CPU`."""
     device_name: str
     num_devices: int
-    """Devices that computed; of a CPU, hosts."""
+    """Devices that computed; for CPU runs, the number of hosts."""
     num_devices_seen: int
-    """Devices that the profile knows of."""
+    """Devices in the profile."""
     cores: float | None
-    """Usable cores of the host; None: not captured by this tool."""
+    """Usable cores of the host; None if the run was not captured by this tool."""
     compute_capability: str | None = None
     device_memory_bytes: int | None = None
     device_cores: int | None = None
@@ -222,35 +227,35 @@ class Overview:
     breakdown: Breakdown
     """Mean per step."""
     compute_16bit_share: float | None
-    """Of the time that devices computed; None: no device."""
+    """Share of the devices' compute time; None without a device."""
     compute_32bit_share: float | None
     host_op_share: float | None
-    """Of all runs of ops, those on the host."""
+    """Share of all op runs that were on the host."""
     device_op_share: float | None
     host_eager_share: float | None
-    """Of the ops' self time on the host, what ran eagerly."""
+    """Share of the ops' self time on the host that was eager."""
     device_eager_share: float | None
     top_ops: tuple[TopOp, ...]
     environment: RunEnvironment
     next_steps: tuple[str, ...] = ()
-    """What to look at next, in sentences."""
+    """Recommended next steps, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPoint:
-    """One moment of an allocator."""
+    """The state of an allocator at one moment."""
 
     time_ns: int
     heap_bytes: int
     stack_bytes: int
     free_bytes: int
     fragmentation: float | None
-    """Of the free memory, what lies not in its largest piece, 0 to 1; None: the allocator does not say."""
+    """Share of the free memory outside its largest block, 0 to 1; None if the allocator does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUser:
-    """What held memory at the peak: equal allocations folded."""
+    """A group of equal allocations that held memory at the peak."""
 
     op: str
     region: str
@@ -258,7 +263,7 @@ class MemoryUser:
     shape: str
     occurrences: int
     bytes: int
-    """Of all of them."""
+    """Size of all of them together."""
     requested_bytes: int
 
 
@@ -272,27 +277,29 @@ class AllocatorMemory:
     num_allocations: int
     num_deallocations: int
     peak_bytes: int
-    """The most that was in use in the window."""
+    """Maximum in use during the window."""
     peak_time_ns: int
     peak_heap_bytes: int
     peak_stack_bytes: int
     peak_free_bytes: int
     peak_fragmentation: float | None
     lifetime_peak_bytes: int
-    """The most that was ever in use, before the window too."""
+    """Maximum ever in use, including before the window."""
     capacity_bytes: int
     timeline: tuple[MemoryPoint, ...] = ()
     users: tuple[MemoryUser, ...] = ()
-    """At the peak, largest first."""
+    """Users at the peak, largest first."""
     unexplained_bytes: int = 0
-    """In use at the peak, allocated before the window."""
+    """Memory in use at the peak that was allocated before the window."""
     left_out_users: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryStatistics:
+    """The memory page."""
+
     allocators: tuple[AllocatorMemory, ...]
-    """The one with the highest peak of device memory first."""
+    """The allocator with the highest peak of device memory first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,21 +310,21 @@ class OutlierStep:
     number: int
     duration_ns: int
     ran_then: tuple[str, ...]
-    """Names of events that hardly run in ordinary steps and account for much of the difference, longest first."""
+    """Names of events that rarely run in other steps and account for much of the difference, longest first."""
     slower_then: tuple[str, ...] = ()
-    """Names of events that run in every step and took much longer in this one: another process, a slow disk, a full core."""
+    """Names of events that run in every step and took much longer in this one (another process, a slow disk, a busy core)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What rules need to know of the device side. None: the profile does not say."""
+    """The device facts that rules read. A value is None if the profile does not contain it."""
 
     device_type: str
     """`GPU`, `TPU`, `CPU`."""
     num_devices: int
-    """That computed."""
+    """Devices that computed."""
     compute_capability: float | None = None
-    """7.5 (NVIDIA); None for others."""
+    """For example 7.5; None for devices other than NVIDIA's."""
     vendor: str = ""
     compute_16bit_share: float | None = None
     tensor_core_eligible_ns: int = 0
@@ -325,7 +332,7 @@ class DeviceFacts:
     tensor_core_used_ns: int = 0
     """Time of kernels on tensor cores."""
     eligible_off_tensor_core_ns: int = 0
-    """Time of kernels that could have used tensor cores and did not."""
+    """Time of kernels that could have used tensor cores but did not."""
     kernel_ns: int = 0
     """Time of all kernels."""
     num_steps: int = 0
@@ -334,34 +341,34 @@ class DeviceFacts:
     kernels_per_step: float | None = None
     median_kernel_ns: int | None = None
     launch_gap_share: float | None = None
-    """Of the step time: the host launched while the device did nothing (`Breakdown.kernel_launch_ns`)."""
+    """Share of the step time in which the host launched work while the device was idle (`Breakdown.kernel_launch_ns`)."""
     idle_share: float | None = None
-    """Of the step time in which no device did anything."""
+    """Share of the step time in which all devices were idle."""
     other_share: float | None = None
-    """Of the step time, what was not traced at all (`Breakdown.other_ns`): Python, mostly."""
+    """Share of the step time that was not traced (`Breakdown.other_ns`), mostly Python."""
     memory_peak_share: float | None = None
-    """Of a device's memory, the most in use in the window; the fullest device's."""
+    """Maximum share of a device's memory in use during the window, on the fullest device."""
     to_device_ns_per_step: int | None = None
     """Time of host-to-device copies per step and device."""
     to_device_share: float | None = None
-    """Of the step time in which such a copy ran."""
+    """Share of the step time in which such a copy ran."""
     exposed_to_device_share: float | None = None
-    """Of the step time in which such a copy ran and nothing computed."""
+    """Share of the step time in which such a copy ran and nothing computed."""
     eager_share: float | None = None
-    """Of ops' self time, host and devices together, what ran eagerly."""
+    """Share of the ops' self time, on host and devices together, that was eager."""
     host_eager_share: float | None = None
     eager_ops_per_step: float | None = None
-    """Ops that Python ran one by one, those that fetch input left out."""
+    """Ops that Python ran individually, without those that fetch input."""
     eager_step_share: float | None = None
-    """Of the step time in which such an op ran."""
+    """Share of the step time in which such an op ran."""
     num_tracings: int = 0
     """Functions traced in the window."""
     num_compilations: int = 0
     """XLA compilations in the window."""
     compile_ns: int = 0
-    """Time in tracing and compilation, each moment counted once."""
+    """Time in tracing and compilation; every moment is counted once."""
     compiled_names: tuple[str, ...] = ()
-    """What was traced or compiled, most often first."""
+    """Names of traced or compiled functions, most frequent first."""
     num_collectives: int = 0
     outliers: tuple[OutlierStep, ...] = ()
     has_xla_ops: bool = False
@@ -369,12 +376,12 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """All figures. An absent section is None; `missing` says which capture would fill it."""
+    """All statistics. An absent section is None, and `missing` says which capture would provide it."""
 
     overview: Overview | None = None
     input: InputStatistics | None = None
     ops: tuple[OpRow, ...] | None = None
-    """Host and device, largest self time first per side; row `IDLE` included."""
+    """Host and device ops, largest self time first on each side; includes the row `IDLE`."""
     op_types: tuple[OpRow, ...] | None = None
     kernels: tuple[KernelRow, ...] | None = None
     memory: MemoryStatistics | None = None
@@ -382,4 +389,4 @@ class Statistics:
     device: DeviceFacts | None = None
     missing: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
-    """Section -> rows that reports leave out because of their length."""
+    """Section -> number of rows that reports omit."""

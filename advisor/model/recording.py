@@ -1,8 +1,8 @@
-"""What the capture phase saw of a script: the calls that made datasets, who consumed them, the steps and the machine.
+"""What capture records about a script: the calls that create datasets, their consumers, the steps and the machine.
 
-In: nothing.  Out: `Recording`, stored as `recording.json` in a run folder.
+`Recording` is stored as `recording.json` in a run folder.
 
-Times are integer nanoseconds. Instants are Unix time (`time.time_ns()`), so that they can be laid beside the profile.
+Times are integer nanoseconds. Instants are Unix time (`time.time_ns()`), so that they can be aligned with the profile.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A span of the user's source. Lines and columns count from 1, columns in characters, `end_column` is exclusive.
+    """A span of the user's source. Lines and columns count from 1, columns are in characters, `end_column` is exclusive.
 
-    `line`/`column` are where the call's method name stands (the place a reader looks for in a chain over several lines);
-    the end is the end of the whole call.
+    The span starts at the method name of the call, which identifies it in a chain over several lines, and ends at the end of the
+    call.
     """
 
     file: str
@@ -38,16 +38,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
-    """What is known of the Python function given to a transformation, from the graph that TensorFlow traced of it."""
+    """Facts about the Python function passed to a transformation, from the graph that TensorFlow traced."""
 
     name: str
     site: Site | None
     is_stateful: bool
-    """TensorFlow's own view: it will not parallelise a stateful function by itself."""
+    """Whether TensorFlow considers the function stateful; it does not parallelize stateful functions automatically."""
     random_ops: tuple[str, ...] = ()
     """Types of the ops that draw random numbers, nested functions included."""
     python_ops: tuple[str, ...] = ()
-    """Types of the ops that run Python code (`PyFunc`, `EagerPyFunc`, ...): they hold the interpreter's lock."""
+    """Types of the ops that run Python code (`PyFunc`, `EagerPyFunc`, ...) and therefore hold the GIL."""
     ops: dict[str, int] = field(default_factory=dict)
     """Op type -> number of such nodes, nested functions included."""
     captured: tuple[str, ...] = ()
@@ -55,35 +55,33 @@ class FunctionFacts:
     resources: tuple[CapturedResource, ...] = ()
     """The captured resources and datasets, each identified by the object that owns it."""
     stateful_ops: tuple[str, ...] | None = None
-    """Types of the ops that TensorFlow's registry calls stateful or does not know, nested functions included; None: a recording
-    of an earlier version, which did not look."""
+    """Types of the ops that TensorFlow's registry marks as stateful or does not contain, nested functions included; None in
+    recordings of earlier versions, which did not check."""
     is_seeded: bool = False
-    """A random op in it has a seed, its own or the global one, or draws from a `tf.random.Generator`, which may have one."""
+    """Whether a random op in it has an op or global seed, or draws from a `tf.random.Generator`, which may have one."""
     is_elementwise: bool | None = None
-    """Whether one call on a batch gives the batch of what it gives for each element; None: not looked at."""
+    """Whether a call on a batch returns the batch of the results for each element; None if not checked."""
     flow: tuple[tuple[str, str], ...] = ()
-    """Distinct (op type, type of an op that takes its result)."""
+    """Distinct (op type, type of an op that consumes its result)."""
     fixed_ops: dict[str, int] = field(default_factory=dict)
-    """Op type -> number of ops that depend on no random number; empty where none is drawn."""
+    """Op type -> number of ops that do not depend on a random number; empty if none is drawn."""
     random_site: Site | None = None
     """The user's line that first draws a random number."""
     unchanged: tuple[tuple[int, int], ...] = ()
-    """(component of the result, component of the element) that passes through as it is; components as `tf.nest.flatten`
-    numbers them."""
+    """(component of the result, component of the element) pairs that are passed through unchanged; components are numbered as by
+    `tf.nest.flatten`."""
     used_inputs: tuple[int, ...] | None = None
-    """Components of the element that the function reads; None: not looked at."""
+    """Components of the element that the function reads; None if not checked."""
     is_traced: bool = True
-    """False: read in a script that was not run (`--source`), so that what it does is not known."""
+    """False if the function was only read in a script that was not run (`--source`), so that its behaviour is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One public tf.data call that made a dataset."""
+    """One public tf.data call that created a dataset."""
 
     id: str
-    """Unique, a Python identifier: also the `name=` that TensorFlow writes into the profile, unless `user_name` is
-    set.
-    """
+    """A unique Python identifier. It is also the `name=` that TensorFlow writes into the profile, unless `user_name` is set."""
     method: str
     """`map`, `batch`, `TFRecordDataset`, `from_tensor_slices`, ..."""
     site: Site | None
@@ -91,118 +89,116 @@ class Call:
     inputs: tuple[str, ...] = ()
     """Ids of the calls whose datasets it consumes, in order."""
     arguments: dict[str, Scalar] = field(default_factory=dict)
-    """Bound arguments by parameter name. What is no scalar is a short description such as `<function augment>`."""
+    """Bound arguments by parameter name. Values that are not scalars are described, as in `<function augment>`."""
     explicit: tuple[str, ...] = ()
     """Names of the parameters that the caller passed."""
     function: FunctionFacts | None = None
     user_name: str | None = None
     library: str | None = None
-    """Top-level package of the code that made the call (`keras`, `tensorflow_datasets`, ...); None: the user's own."""
+    """Top-level package of the code that made the call (`keras`, `tensorflow_datasets`, ...); None for the user's code."""
     made_by: str | None = None
     """Id of the public call inside which this one was made (`from_generator` makes a `flat_map`)."""
     nested_in: str | None = None
     """Id of the call whose function made this one (`map` inside an `interleave` function)."""
     cardinality: int | None = None
-    """Elements per epoch; INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, or None where it was not asked."""
+    """Elements per epoch; INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, or None if it was not determined."""
     element_spec: str = ""
     element_bytes: int | None = None
-    """Bytes of one element where the spec's shapes and types fix it."""
+    """Size of one element in bytes, if the shapes and types of the spec determine it."""
     file_bytes: int | None = None
-    """Bytes of all the files whose names it is given, from the sizes of some of them; None: it is given none."""
+    """Estimated size in bytes of all files passed by name, from a sample of them; None if no file names are passed."""
     options: dict[str, Scalar] = field(default_factory=dict)
-    """For `with_options`: dotted option -> value, only those that the user set (`autotune.enabled`)."""
+    """For `with_options`: dotted option -> value, for the options that the user set (`autotune.enabled`)."""
     unrecorded: tuple[str, ...] = ()
-    """Classes of datasets between this call and its recorded inputs, or instead of one, that no recorded call made."""
+    """Classes of datasets between this call and its recorded inputs (or in place of an input) without a recorded call."""
     text: str = ""
-    """The call as written, for people (`.map(augment)`), at most 200 characters."""
+    """The call as written (`.map(augment)`), at most 200 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A place that takes elements out of a dataset."""
+    """A place in the program that takes elements from a dataset."""
 
     id: str
     call_id: str | None
-    """The call that made the consumed dataset."""
+    """The call that created the consumed dataset."""
     kind: str
-    """`for`, `next`, `as_numpy_iterator`, `keras.fit`, `keras.evaluate`, `keras.predict`, `distributed`,
-    `tf.function`, ...
-    """
+    """`for`, `next`, `as_numpy_iterator`, `keras.fit`, `keras.evaluate`, `keras.predict`, `distributed`, `tf.function`, ..."""
     site: Site | None
     iterators: int = 1
-    """How many iterators were made there (epochs, usually)."""
+    """Number of iterators created there (usually one per epoch)."""
     finished_epochs: int = 0
-    """Keras: epochs over the whole dataset that came to their end."""
+    """Keras: completed epochs over the whole dataset."""
     finished_steps: int = 0
-    """Steps of those."""
+    """Keras: steps in these epochs."""
     is_main: bool = False
-    """The consumer whose steps the window followed."""
+    """Whether the window followed the steps of this consumer."""
     releases: tuple[tuple[int, int], ...] = ()
-    """Of its iterators that went away between two steps (at the end of an epoch, usually): Unix time at which TensorFlow had let
-    go of them, and how long the script waited for that, ns."""
+    """For each iterator destroyed between two steps (usually at the end of an epoch): Unix time at which TensorFlow had destroyed
+    it, and how long the script waited for that, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepSeries:
-    """The steps of one consumer as the recorder saw them from Python (empty for loops inside a tf.function)."""
+    """The steps of one consumer, as timed in Python (empty for loops inside a `tf.function`)."""
 
     consumer_id: str
     start_ns: tuple[int, ...] = ()
-    """Unix time of the beginning of each `next` (or Keras batch)."""
+    """Unix time of the start of each `next` (or Keras batch)."""
     wait_ns: tuple[int, ...] = ()
-    """Time inside `next`; empty where Python cannot see it (Keras fetches inside its step function)."""
+    """Time inside `next`; empty if Python cannot observe it (Keras fetches inside its step function)."""
     end_ns: tuple[int, ...] = ()
-    """Unix time of each step's end: the next step's beginning, or the end of the loop after an epoch's last step."""
+    """Unix time of the end of each step: the start of the next step, or the end of the loop after the last step of an epoch."""
     first_step: int = 0
-    """Number of the first step that is here; of a very long loop the oldest are left out."""
+    """Number of the first step in the columns; the oldest steps of a very long loop are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The measured part of the run: a plain stretch without the profiler, then the profiled one.
+    """The measured part of the run: an unprofiled stretch, then a profiled one.
 
-    Step times and waits are taken from the plain stretch, because the profiler costs time itself; what the profiled steps
-    did says where the wait comes from.
+    Step times and waits are taken from the unprofiled stretch, because the profiler itself costs time. The profiled steps show
+    where the wait comes from.
     """
 
     start_ns: int
-    """Beginning of the profiled stretch."""
+    """Start of the profiled stretch."""
     end_ns: int
     warmup_steps: int
     """Steps of the main consumer before the measured part."""
     steps: int
-    """Steps of the main consumer in the profiled stretch; 0 where Python could not count them."""
+    """Steps of the main consumer in the profiled stretch; 0 if Python could not count them."""
     closed_by: str
     """`stable`, `steps`, `seconds`, `events`, `script ended`, `script failed`, `interrupted`."""
     plain_start_ns: int = 0
-    """Beginning of the stretch without the profiler; 0: there was none."""
+    """Start of the unprofiled stretch; 0 if there was none."""
     plain_end_ns: int = 0
     plain_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the process (all threads) used during the window."""
+    """Resources that the process (all threads) used during the window."""
 
     wall_ns: int
     cpu_ns: int
     children_cpu_ns: int = 0
     read_bytes: int | None = None
-    """Bytes that storage really delivered (`/proc/self/io` read_bytes)."""
+    """Bytes read from storage (`/proc/self/io` read_bytes)."""
     read_chars: int | None = None
-    """Bytes asked for by read calls, page cache included (rchar)."""
+    """Bytes requested by read calls, including the page cache (rchar)."""
     peak_rss_bytes: int | None = None
     host_cpu_busy_share: float | None = None
-    """Busy share of all the machine's cores during the window, other processes included, 0 to 1."""
+    """Busy share of all cores of the machine during the window, including other processes, 0 to 1."""
     gil_wait_share: float | None = None
-    """Median share of a probe's wall time in which it waited for Python's lock, 0 to 1; None: not probed."""
+    """Median share of its wall time that a probe thread waited for the GIL, 0 to 1; None if not probed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelNode:
-    """One node of tf.data's own model of a running iterator, as the difference between window start and end.
+    """One node of tf.data's own model of a running iterator, as the difference between the end and the start of the window.
 
-    Source: `model.proto`, read through `get_model_proto` (private API; absent where it is not there).
+    Source: `model.proto`, read through `get_model_proto` (a private API that some versions lack).
     """
 
     id: int
@@ -228,11 +224,13 @@ class IteratorModel:
     """Id of the root node."""
     nodes: tuple[ModelNode, ...] = ()
     is_delta: bool = True
-    """True: counts are those of the window; False: since the iterator was made."""
+    """Whether counts are those of the window; otherwise they are since the creation of the iterator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
+    """One GPU or TPU of the host."""
+
     kind: str
     """`GPU`, `TPU`."""
     name: str
@@ -252,15 +250,15 @@ class Host:
     memory_free_bytes: int
     cpu_model: str = ""
     has_bfloat16: bool | None = None
-    """The processor multiplies bfloat16 numbers itself (AMX, AVX512-BF16, Arm's BF16); None: not known."""
+    """Whether the processor multiplies bfloat16 numbers in hardware (AMX, AVX512-BF16, Arm's BF16); None if unknown."""
     platform: str = ""
     python_version: str = ""
     tensorflow_version: str = ""
     accelerators: tuple[Accelerator, ...] = ()
     disk_free_bytes: int | None = None
-    """Free space where the script runs."""
+    """Free space in the script's working directory."""
     disk_read_bytes_per_s: float | None = None
-    """How fast the disk delivers files that the pipeline reads, past the page cache; None: not measured."""
+    """Read rate of the disk for files of the pipeline, without the page cache; None if not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +266,8 @@ class ScriptExit:
     """How the script ended."""
 
     kind: str
-    """`stopped` (by us, after the window), `finished`, `failed`, `exited` (sys.exit with a code), `interrupted`,
-    `killed`.
-    """
+    """`stopped` (by the advisor, after the window), `finished`, `failed`, `exited` (sys.exit with a code), `interrupted`,
+    `killed`."""
     code: int = 0
     exception: str = ""
     """`ValueError: ...`, one line."""
@@ -278,7 +275,7 @@ class ScriptExit:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that capture knows, beside the profile."""
+    """Everything that capture records apart from the profile."""
 
     target: str
     """The script as the user named it, with its arguments."""
@@ -290,24 +287,24 @@ class Recording:
     consumers: tuple[Consumer, ...] = ()
     steps: tuple[StepSeries, ...] = ()
     window: Window | None = None
-    """None: the window never opened."""
+    """None if the window never opened."""
     usage: Usage | None = None
     models: tuple[IteratorModel, ...] = ()
+    """tf.data's models over the profiled stretch."""
     plain_models: tuple[IteratorModel, ...] = ()
-    """The same over the stretch without the profiler, whose own cost is no part of them."""
+    """tf.data's models over the unprofiled stretch, without the cost of the profiler."""
     keras: dict[str, Scalar] = field(default_factory=dict)
-    """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, where Keras was used."""
+    """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`; empty if Keras was not used."""
     ceiling_step_ns: tuple[int, ...] = ()
-    """Step times of the second run of `--ceiling`, in which the consumed dataset was its first batch repeated."""
+    """Step times of the second run of `--ceiling`, in which the consumed dataset is its first batch, repeated."""
     unprofiled: str = ""
-    """Why no profile could be taken, in one sentence; empty where one was, or where the script gave no occasion."""
+    """Why no profile could be taken, in one sentence; empty if there is one, or if the script never reached that point."""
     is_seeded: bool | None = None
-    """Whether the script fixed TensorFlow's random numbers (`tf.random.set_seed`), so that a rerun draws the same ones; None:
-    not known.
-    """
+    """Whether the script set TensorFlow's global seed (`tf.random.set_seed`), so that a rerun draws the same random numbers; None
+    if unknown."""
     is_pipeline_alone: bool = False
-    """The consumer took element after element and did nothing with them: a proof, no training."""
+    """Whether the consumer read the elements without using them: the pipeline in isolation instead of a training."""
     state: tuple[ObservedState, ...] | None = None
-    """State that the pipelines read and that could change while the script ran; None: it was not watched."""
+    """State that the pipelines read and that could change while the script ran; None if it was not observed."""
     warnings: tuple[str, ...] = ()
     schema_version: int = 1

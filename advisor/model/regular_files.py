@@ -1,6 +1,6 @@
-"""Reads files and nothing else: opening a named pipe waits for ever, and a device may never end.
+"""Reads regular files only: opening a named pipe may block forever, and a device may never end.
 
-In: a path.  Out: its bytes; `OSError` where it is no regular file.
+In: a path.  Out: its bytes; `OSError` if it is not a regular file.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from pathlib import Path
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file. OSError where it is something else, as where it cannot be read."""
-    # without O_NONBLOCK, opening a named pipe waits for somebody to write into it
+    """Return the contents of a regular file.
+
+    Raises:
+        OSError: The file cannot be read or is not a regular file.
+    """
+    # without O_NONBLOCK, opening a named pipe blocks until another process opens it for writing
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -22,7 +26,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether `path` is a regular file, or a link to one."""
+    """Return whether `path` is a regular file or a link to one."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):

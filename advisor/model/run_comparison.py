@@ -1,6 +1,6 @@
-"""Two runs side by side: what `advisor compare` says.
+"""The comparison of two runs, as reported by `advisor compare`.
 
-In: nothing.  Out: `RunComparison`, made by `advisor.prove.compare_runs`.
+`RunComparison` is made by `advisor.prove.compare_runs`.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ class ComparedRun:
     run_folder: str
     figures: Side
     num_steps: int = 0
-    """Steps that the step time is the mean of (in each turn, for runs by turns: their median)."""
+    """Number of steps behind the mean step time; with alternating runs, the median over the turns."""
     stretches: int = 0
-    """Independent stretches of steps that the interval rests on; 0: it rests on fresh runs instead, or there is none."""
+    """Effective number of independent stretches behind the interval; 0 if it is based on fresh runs or if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """One iterator of the main pipeline in both runs; None where a run has none like it."""
+    """One iterator of the main pipeline in both runs; None if a run has no counterpart."""
 
     before: Iterator | None
     after: Iterator | None
     before_busy_ns: float | None = None
-    """Its own work for each element at the root, all threads together."""
+    """Its own work per element at the root, summed over threads."""
     after_busy_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Before and after."""
+    """The comparison of a run before and after a change."""
 
     before: ComparedRun
     after: ComparedRun
     verdict: str
-    """`faster`, `same`, `slower`; `broken`: the second script fails; `unknown`: one of them has no steps."""
+    """`faster`, `same`, `slower`, `broken` (the second script fails), or `unknown` (one run has no steps)."""
     step_speedup: Interval | None
     """Step time before / after with its 95 % interval."""
     turns: int
-    """Pairs of fresh runs that it rests on; 0: one window of each run, so that its interval knows nothing of what differs
-    from run to run."""
+    """Pairs of fresh runs behind the result; 0 if it compares one window of each run, in which case the interval does not include
+    the variation between runs."""
     nodes: tuple[NodeChange, ...] = ()
-    """In the order of the second run, source last; those that only the first one has stand at the end."""
+    """In the order of the second run, source last; followed by the iterators that only the first run has."""
     notes: tuple[str, ...] = ()

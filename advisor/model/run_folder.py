@@ -1,7 +1,7 @@
-"""The folder of one run: where it lies, and that nobody's files are lost in it.
+"""Manages run folders: their location, protection of other files in them, and atomic writes.
 
-In: the folder that the user named, or a script's name.  Out: an empty folder for capture to write in, gone again if the run
-fails and it was not there before; files written whole or not at all.
+In: the folder that the user named, or a script's name.  Out: an empty folder for capture, removed again if the run fails and the
+folder is new; files that are written completely or not at all.
 """
 
 from __future__ import annotations
@@ -23,24 +23,28 @@ from advisor.sandbox.temporary import remove_on_death, temporary_folder
 RECORDING_NAME = "recording.json"
 PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 MARKER = ".made-by-default"
-"""In run folders whose place nobody named: they alone may be deleted later (`advisor.workflows.stored_runs`)."""
+"""Marks run folders in the default location; only these may be deleted later (`advisor.workflows.stored_runs`)."""
 _FILES = (RECORDING_NAME, "host.json", "report.json", "report.html", "script.out", "script.err", "failure.json", MARKER)
 _FOLDER = "plugins"
-"""Where TensorBoard looks for profiles, and capture puts them: `plugins/profile/<time>/<host>.xplane.pb`."""
+"""Where TensorBoard expects profiles and capture writes them: `plugins/profile/<time>/<host>.xplane.pb`."""
 
 
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 _STANDARD = {"stdout": 1, "stderr": 2}
 _KINDS = {RECORDING_NAME: FileKind.RECORDING, "report.json": FileKind.REPORT, "report.html": FileKind.HTML}
-"""Files of a run folder that are recognised by how they begin."""
+"""Files of a run folder that are recognised by their first bytes."""
 
 
 @contextmanager
 def new_run_folder(out: Path | None, name: str) -> Iterator[Path]:
-    """An empty folder: `out`, or a new one below the user's state folder.
+    """Provide an empty run folder and remove it again if the block raises (including Ctrl-C).
 
-    An earlier run of ours in `out` makes room. Raises AdvisorError when `out` holds anything else or cannot be written. If
-    the block raises (Ctrl-C included), what it left is removed.
+    Args:
+        out: The folder; an earlier run in it is deleted. None creates a new folder in the user's state folder.
+        name: The name of the script, for the name of a new folder.
+
+    Raises:
+        AdvisorError: `out` contains files other than an earlier run, or cannot be written.
     """
     folder = default_run_folder(name) if out is None else out
     try:
@@ -71,7 +75,7 @@ def new_run_folder(out: Path | None, name: str) -> Iterator[Path]:
 
 @contextmanager
 def removed_if_killed(folder: Path, is_new: bool) -> Iterator[None]:
-    """A new folder in which no run has been recorded goes too if this process is killed in the block."""
+    """Also remove a new folder if this process is killed in the block before a run was recorded."""
     if not is_new:
         yield
         return
@@ -81,7 +85,7 @@ def removed_if_killed(folder: Path, is_new: bool) -> Iterator[None]:
 
 
 def default_run_folder(name: str) -> Path:
-    """A folder that does not exist yet, below the user's state folder: `<name>-<local time>`."""
+    """Return a path in the user's state folder that does not exist yet: `<name>-<local time>`."""
     from datetime import datetime
 
     runs = runs_folder()
@@ -91,20 +95,20 @@ def default_run_folder(name: str) -> Path:
 
 
 def runs_folder() -> Path:
-    """Where run folders lie that nobody named."""
+    """Return the default location of run folders."""
     from platformdirs import user_state_path
 
     return user_state_path("tfdata-advisor") / "runs"
 
 
 def has_profile(folder: Path) -> bool:
-    """Whether capture wrote a profile (a script that builds no dataset leaves none)."""
+    """Return whether the run folder contains a profile (there is none if the script creates no dataset)."""
     with reading(folder):
         return any(path.name.endswith(PROFILE_SUFFIXES) for path in (folder / _FOLDER).rglob("*"))
 
 
 def why_no_profile(folder: Path) -> str:
-    """One sentence for a run folder of ours whose profile cannot be found although one was taken."""
+    """Explain, in one sentence, why the profile of a profiled run cannot be found."""
     errors: list[OSError] = []
     for _ in os.walk(folder / _FOLDER, onerror=errors.append):
         pass
@@ -121,10 +125,10 @@ def why_no_profile(folder: Path) -> str:
 
 
 def run_folder_of(profile: Path) -> Path | None:
-    """The run folder of ours whose profile that file is; None where there is none.
+    """Return the run folder that a profile file belongs to; None if it belongs to none.
 
-    Our capture writes into an empty folder, so of several runs below one `recording.json` the oldest is ours, and what others
-    added later is not.
+    Capture writes into an empty folder, so if there are several profiled runs below one `recording.json`, only the oldest belongs
+    to it; the others were added later.
     """
     run = profile.parent
     if (run.parent.name, run.parent.parent.name) != ("profile", _FOLDER):
@@ -134,25 +138,26 @@ def run_folder_of(profile: Path) -> Path | None:
         with reading(folder):
             is_ours = (folder / RECORDING_NAME).is_file()
             is_ours = is_ours and run.name == min(child.name for child in run.parent.iterdir() if child.is_dir())
-    except (AdvisorError, OSError):  # what lies above a profile need not be readable
+    except (AdvisorError, OSError):  # the folders above a profile need not be readable
         return None
     return folder if is_ours else None
 
 
 def is_saved_run(path: Path) -> bool:
-    """Whether `path` is something to read (run folder, logdir, profile) and not a script to run."""
+    """Return whether `path` is a saved run (run folder, logdir, profile) instead of a script."""
     if path.is_dir():
         try:
             return (path / RECORDING_NAME).exists() or not (path / "__main__.py").exists()
-        except OSError:  # a folder that must not be searched: whoever reads it says so
+        except OSError:  # no permission to search the folder; reading it reports the error
             return True
     return path.name.endswith((*PROFILE_SUFFIXES, ".pb"))
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put `data` at `path` through a temporary file beside it, so that nobody ever sees half of it.
+    """Write a file atomically, through a temporary file in the same folder.
 
-    Raises AdvisorError when it cannot be written.
+    Raises:
+        AdvisorError: The file cannot be written.
     """
     with whole_file(path) as file:
         file.write(data)
@@ -160,9 +165,10 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write in that takes the place of `path` when the block ends; if the block raises, `path` stays as it was.
+    """Open a temporary file that replaces `path` when the block ends. If the block raises, `path` is unchanged.
 
-    Raises AdvisorError when it cannot be written.
+    Raises:
+        AdvisorError: The file cannot be written.
     """
     try:
         number = descriptor_of(path)
@@ -170,7 +176,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with os.fdopen(os.dup(number), "wb") as file:
                 yield file
             return
-        if path.exists() and not path.is_file():  # a device, a named pipe: nothing to replace
+        if path.exists() and not path.is_file():  # a device or a named pipe cannot be replaced
             with path.open("wb") as file:
                 yield file
             return
@@ -190,9 +196,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def descriptor_of(path: Path) -> int | None:
-    """The open file of this process that a path such as `/dev/stdout` or `/dev/fd/3` stands for; None for any other path.
+    """Return the file descriptor that a path such as `/dev/stdout` or `/dev/fd/3` refers to; None for any other path.
 
-    Behind it may be a file that the shell redirects to: it is written to, and `/dev/stdout` itself is never replaced.
+    The descriptor may refer to a file that the shell redirects to. Such a file is written to; `/dev/stdout` is never replaced.
     """
     match = _DESCRIPTOR.fullmatch(str(path))
     if match is None:
@@ -207,7 +213,12 @@ def _umask() -> int:
 
 
 def holds_one_run(folder: Path, also: tuple[str, ...] = ()) -> bool:
-    """Whether the folder holds one run of ours and, but for the names in `also`, nothing else."""
+    """Return whether the folder contains one run and nothing else.
+
+    Args:
+        folder: The folder.
+        also: Names of further files that it may contain.
+    """
     names = {path.name for path in folder.iterdir()}
     profiles = [path for path in (folder / _FOLDER).rglob("*") if not path.is_dir()]
     return (
@@ -220,16 +231,16 @@ def holds_one_run(folder: Path, also: tuple[str, ...] = ()) -> bool:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raise AdvisorError unless the folder is empty or holds one run of ours and nothing else.
+    """Raise AdvisorError unless the folder is empty or contains one run and nothing else.
 
-    A file that only has the name of one of ours is not ours. A user's own captures may lie in `plugins/profile` too, so more
-    than one profile there is not ours to delete.
+    A matching file name alone is not sufficient. The user's own captures may also be in `plugins/profile`, so a folder with more
+    than one profiled run is not deleted.
     """
     if not folder.is_dir():
         raise AdvisorError(f"{folder} is a file; name a folder with --out.")
     if any(folder.iterdir()) and not holds_one_run(folder):
         raise AdvisorError(
-            f"{folder} holds files that are not an earlier run's; name an empty or a new folder with --out."
+            f"{folder} contains files that do not belong to an earlier run; name an empty or a new folder with --out."
         )
 
 

@@ -1,17 +1,17 @@
-"""`[tool.advisor]` of the user's pyproject.toml.
+"""Reads `[tool.advisor]` from the user's pyproject.toml.
 
-In: the folder to start from.  Out: `Settings`; options of the command line are laid over them by `advisor.cli`.
+In: the folder to start from.  Out: `Settings`; command line options override them.
 
     [tool.advisor]
-    ignore = ["scalar-map"]              # rules that are not asked
+    ignore = ["scalar-map"]              # rules that are not run
     rule-directories = ["tools/rules"]   # more rules; relative to the pyproject.toml
     allow = ["reordered"]                # what fixes may do to the data beyond `exact`
     steps = 50                           # the window: steps profiled, steps before it, seconds at most
     warmup = 20
     seconds = 30
-    keep-runs = 20                       # run folders kept in their default place; false: all
-    keep-runs-gib = 2                    # and how much they may hold together
-    rule-seconds = 10                    # longest time that one rule of one's own may take
+    keep-runs = 20                       # run folders kept in the default location; false: all
+    keep-runs-gib = 2                    # maximum size of these folders together
+    rule-seconds = 10                    # time limit for each of the user's own rules
 
     [tool.advisor.rules.serial-map]      # thresholds of one rule
     min_blame_share = 0.1
@@ -30,50 +30,57 @@ from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import read_regular
 
 _MENTION = re.compile(rb"tool\s*\.\s*[\"']?advisor|^\s*[\"']?advisor\b", re.MULTILINE)
-"""Where a file that is no TOML speaks of us."""
+"""Matches files that mention the advisor, for files that are not valid TOML."""
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
-"""Safety levels that can be asked for: `exact` needs no asking, `changes` is never applied."""
+"""Safety levels that can be allowed; `exact` is always allowed, `changes` is never applied."""
 
 DEFAULT_RULE_SECONDS = 10.0
-"""A shipped rule takes milliseconds, on the largest profiles tenths of a second."""
+"""Default time limit per rule. A shipped rule takes milliseconds, and tenths of a second on the largest profiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user has set; None and empty: left to the tool."""
+    """The user's settings. None or empty means the tool's default."""
 
     rules: dict[str, dict[str, object]] = field(default_factory=dict)
     """Rule id -> threshold -> value."""
     ignore: tuple[str, ...] = ()
-    """Ids of rules that are not asked."""
+    """Ids of rules that are not run."""
     rule_directories: tuple[Path, ...] = ()
     unloaded_directories: tuple[Path, ...] = ()
-    """Folders of rules that the settings name and that are not loaded: the settings stand in a folder that is only read."""
+    """Rule folders that the settings name but that are not loaded, because the settings are in a folder that is only read."""
     rule_seconds: float = DEFAULT_RULE_SECONDS
-    """Longest time that one rule of the user's may take."""
+    """Time limit in seconds for each of the user's own rules."""
     steps: int | None = None
     """Steps to profile."""
     warmup: int | None = None
     """Steps before the window."""
     seconds: float | None = None
-    """Longest window."""
+    """Maximum length of the window in seconds."""
     allow: tuple[str, ...] = ()
     """Safety levels beyond `exact` that fixes may have."""
     keep_runs: int | None = 20
-    """Run folders that are kept in their default place; None: all."""
+    """Number of run folders kept in the default location; None keeps all."""
     keep_runs_gib: float = 2.0
-    """How much they may hold together, GiB."""
+    """Maximum size of these folders together, in GiB."""
 
     @property
     def keep_runs_bytes(self) -> float:
-        """The same in bytes."""
+        """`keep_runs_gib` in bytes."""
         return self.keep_runs_gib * (1 << 30)
 
 
 def load_settings(start: Path) -> Settings:
-    """The settings of the nearest pyproject.toml with a `[tool.advisor]` table, from `start` (file or folder) upward.
+    """Load the settings from the nearest pyproject.toml with a `[tool.advisor]` table.
 
-    The defaults where there is none. Raises AdvisorError for a file that is no TOML and for an unknown or ill-typed key.
+    Args:
+        start: The file or folder at which the search starts; it continues in the parent folders.
+
+    Returns:
+        The settings, or the defaults if there is no such file.
+
+    Raises:
+        AdvisorError: The file is not valid TOML, or a key is unknown or has the wrong type.
     """
     folder = start.resolve()
     for place in (folder, *folder.parents):
@@ -85,9 +92,11 @@ def load_settings(start: Path) -> Settings:
 
 
 def without_named_rules(settings: Settings, loaded: Iterable[Path] = ()) -> Settings:
-    """The settings of a folder that is only read: no code of it is run, so the rule folders that they name are not loaded.
+    """Remove the rule folders from settings of a folder that is only read, so that none of its code is run.
 
-    `loaded`: folders that the user named as well, and thereby trusts.
+    Args:
+        settings: The settings of the folder.
+        loaded: Folders that the user named explicitly and therefore trusts.
     """
     trusted = {path.resolve() for path in loaded}
     left_out = tuple(path for path in settings.rule_directories if path.resolve() not in trusted)
@@ -95,19 +104,19 @@ def without_named_rules(settings: Settings, loaded: Iterable[Path] = ()) -> Sett
 
 
 def not_loaded_sentence(settings: Settings) -> str:
-    """What was left out, and how to have it; empty: nothing."""
+    """Describe the rule folders that were not loaded and how to load them; empty if there are none."""
     if not settings.unloaded_directories:
         return ""
     folders = ", ".join(map(str, settings.unloaded_directories))
     options = " ".join(f"--rules {path}" for path in settings.unloaded_directories)
     return (
-        f"The rules in {folders}, which pyproject.toml names, were not loaded: no code of a folder that is only read is run. "
+        f"The rules in {folders}, which pyproject.toml names, were not loaded: code of a folder that is only read is not run. "
         f"{options} loads them."
     )
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """` Did you mean X?` where one of `choices` is near, else nothing."""
+    """Return ` Did you mean X?` if one of `choices` is similar to `word`, or an empty string."""
     near = difflib.get_close_matches(word, list(choices), n=1)
     return f" Did you mean {near[0]}?" if near else ""
 
@@ -116,12 +125,12 @@ def _advisor_table(path: Path) -> Mapping[str, object] | None:
     try:
         text = read_regular(path)
     except OSError:
-        return None  # absent, or not ours to read: the same to us
+        return None  # absent, or no permission to read it
     try:
         tool = tomllib.loads(text.decode("utf-8")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        if not _MENTION.search(text.replace(b"\0", b"")):  # without the zeros of UTF-16
-            return None  # broken, but not speaking of us: the script's own tools will say so
+        if not _MENTION.search(text.replace(b"\0", b"")):  # without the zero bytes of UTF-16
+            return None  # invalid, but without settings for the advisor: other tools will report it
         if isinstance(error, UnicodeDecodeError):
             raise AdvisorError(
                 f"{path} is not UTF-8 text, so its [tool.advisor] cannot be read: save it as UTF-8."

@@ -1,9 +1,9 @@
-"""State outside a pipeline that its elements depend on, and what the recording saw of it.
+"""State outside a pipeline that its elements depend on, and the changes that were recorded.
 
-In: nothing.  Out: `CapturedResource`s of a function and `ObservedState`, stored in a run folder's `recording.json`.
+`CapturedResource` and `ObservedState` are stored in `recording.json`.
 
 Elements depend on more than files and functions: a map may read a variable or a table that the training loop changes between
-epochs, and the script may rewrite the files that it trains on. A cache would freeze what was read in the first epoch.
+epochs, and the script may rewrite the files that it trains on. A cache would preserve the state of the first epoch.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ FILE = "file"
 UNKNOWN = "resource"
 
 CONSTANT_KINDS = frozenset({STATIC_TABLE})
-"""They are filled once and can never change."""
+"""Kinds that are filled once and never change."""
 OBSERVABLE_KINDS = frozenset({VARIABLE, MUTABLE_TABLE})
-"""Their contents can be compared from epoch to epoch."""
+"""Kinds whose contents can be compared between epochs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedResource:
-    """A resource that a function reads from outside, identified by the object that owns it."""
+    """A resource that a function captures, identified by the object that owns it."""
 
     kind: str
     """One of the constants of this module."""
     name: str = ""
-    """As the script calls it (`table`, `self.scale`), else its own name; empty: unknown."""
+    """Its name in the script (`table`, `self.scale`), or else the name of the resource; empty if unknown."""
     id: str = ""
-    """Of its `ObservedState`; of a dataset, the call that made it. Empty: it is not watched."""
+    """Id of its `ObservedState`; for a dataset, the call that created it. Empty if it is not observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A change that was seen after the pipeline had begun its first epoch."""
+    """A change that was observed after the pipeline began its first epoch."""
 
     how: str
-    """In the past tense, with the state as its subject: `was assigned`, `changed`, `was opened for writing`."""
+    """A verb in the past tense with the state as its subject: `was assigned`, `changed`, `was opened for writing`."""
     epoch: int
-    """The epoch of the pipeline in which it happened or which it preceded, from 1."""
+    """The epoch of the pipeline, from 1, during or before which it happened."""
     file: str = ""
-    """Where the script made the change; empty: unknown."""
+    """The file whose code made the change; empty if unknown."""
     line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedState:
-    """One variable, table, Python object or file that a pipeline reads, and whether it stayed the same."""
+    """One variable, table, Python object or file that a pipeline reads, and whether it changed."""
 
     id: str
     kind: str
@@ -63,10 +63,10 @@ class ObservedState:
     call_ids: tuple[str, ...] = ()
     """The calls whose elements depend on it."""
     epochs: int = 0
-    """How many epochs of the pipeline began with a comparison; below two, nothing is known of changes between epochs."""
+    """Number of epochs that began with a comparison; with fewer than two, changes between epochs are unknown."""
     is_compared: bool = True
-    """False: its contents could not be read or are too large, so that only assignments by the script's own code are seen."""
+    """False if its contents cannot be read or are too large, so that only assignments in the script's code are observed."""
     is_written_before: bool = False
-    """Files: the script wrote it before the pipeline read it, so it may write it again."""
+    """Files: whether the script wrote the file before the pipeline read it, so that it may write it again."""
     change: StateChange | None = None
-    """The first change; None: none was seen."""
+    """The first change; None if none was observed."""

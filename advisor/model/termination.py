@@ -1,8 +1,7 @@
-"""SIGTERM and SIGHUP as an exception, so that what a block holds is let go: child processes, temporary folders.
+"""Converts SIGTERM and SIGHUP into an exception, so that child processes and temporary folders are cleaned up.
 
-In: nothing.  Out: contexts in which the main thread gets `Terminated`, once, where the program has left these signals alone.
-
-Python ends at such a signal without a `finally`. A handler of the program's own, or `nohup`, stays as it is.
+The contexts raise `Terminated` once in the main thread, unless the program has its own handlers for these signals. By default,
+Python ends on such a signal without running `finally` blocks. A handler of the program, or `nohup`, is left in place.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from contextlib import contextmanager
 from types import FrameType
 
 _NAMES = ("SIGTERM", "SIGHUP")
-"""Not every system has all of them."""
+"""Names of the signals; some systems lack one of them."""
 
 
 class Terminated(KeyboardInterrupt):
-    """The process is to end; all that answers Ctrl-C answers this."""
+    """The process must end. As a KeyboardInterrupt, it is handled like Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"signal {number}")
         self.number = number
-        """Of the signal."""
+        """The signal number."""
 
 
 @contextmanager
 def raising_when_terminated() -> Iterator[None]:
-    """Raise Terminated in the block, at the first signal; the next ones do not disturb its `finally`."""
+    """Raise Terminated in the block at the first signal; later signals are ignored so that `finally` blocks complete."""
     numbers = [
         number
         for number in (getattr(signal, name, None) for name in _NAMES)
@@ -38,8 +37,8 @@ def raising_when_terminated() -> Iterator[None]:
         numbers = []  # only the main thread may set handlers
 
     def raise_once(number: int, frame: FrameType | None) -> None:
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
+        for handled in numbers:
+            signal.signal(handled, signal.SIG_IGN)
         raise Terminated(number)
 
     for number in numbers:
@@ -53,7 +52,7 @@ def raising_when_terminated() -> Iterator[None]:
 
 @contextmanager
 def letting_go_when_terminated() -> Iterator[None]:
-    """For a block in somebody else's program: let go of what the block holds, then die of the signal as without us."""
+    """Clean up the block at a signal and then end by that signal. For blocks in a program that is not the advisor's."""
     try:
         with raising_when_terminated():
             yield

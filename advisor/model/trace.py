@@ -1,8 +1,8 @@
-"""What a profile holds, boiled down to what the analysis needs; columns, not objects, so that millions of events fit.
+"""The contents of a profile, reduced to what the analysis needs. Events are stored in columns to hold millions of them in memory.
 
-In: nothing.  Out: `Trace`, made by `advisor.profile` from the `.xplane.pb` files of one run.
+`Trace` is made by `advisor.profile` from the `.xplane.pb` files of one run.
 
-Times are integer nanoseconds on the profile's own clock (0 = profile start where the file says so).
+Times are integer nanoseconds on the profile's clock (0 is the start of the profile if the file contains it).
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ Labels = npt.NDArray[np.int32]
 
 
 class EventKind(IntEnum):
-    """What an event on a host thread is. `key` and `link` say how events of different threads belong together."""
+    """The kind of an event on a host thread. `key` and `link` relate events of different threads."""
 
     ITERATOR = 1
-    """`Iterator::...` GetNext. key = iterator id; link = parent id (0: none)."""
+    """`Iterator::...` GetNext. key = iterator id; link = parent id (0 if none)."""
     PRODUCE = 2
     """`<Type>Produce` on a worker thread. key = element id."""
     CONSUME = 3
-    """`<Type>Consume` inside the asynchronous iterator's own event. key = element id."""
+    """`<Type>Consume` inside the event of the asynchronous iterator. key = element id."""
     FUNCTION = 4
-    """`InstantiatedCapturedFunction::*` and `FunctionRun`. key = produced context id `_p` (only asynchronous runs have
-    one; 0: none); link = step id, which joins every run to its executors."""
+    """`InstantiatedCapturedFunction::*` and `FunctionRun`. key = produced context id `_p` (only for asynchronous runs; otherwise
+    0); link = step id, which joins a run with its executors."""
     EXECUTOR = 5
-    """`ExecutorState::Process`, `ExecutorDoneCallback`. key = consumed context id `_c` (0: none); link = step id."""
+    """`ExecutorState::Process`, `ExecutorDoneCallback`. key = consumed context id `_c` (0 if none); link = step id."""
     OP = 6
-    """An op's execution; label = op type (`DecodeJpeg`)."""
+    """The execution of an op; label = op type (`DecodeJpeg`)."""
     GET_NEXT = 7
-    """`IteratorGetNextOp::DoCompute` and its like: the consumer asks a root iterator for an element."""
+    """`IteratorGetNextOp::DoCompute` and similar: the consumer requests an element from a root iterator."""
     STEP = 8
     """A marked step (`Trace(..., _r=1)`, Keras' `train`). key = step number."""
     TRACING = 9
-    """Function tracing, compilation or Grappler: not steady state."""
+    """Function tracing, compilation or Grappler, which do not belong to the steady state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thread:
-    """The events of one host thread, sorted by start, longer first. All columns have the same length."""
+    """The events of one host thread, sorted by start, longer events first. All columns have the same length."""
 
     line_id: int
     name: str
@@ -63,27 +63,27 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class IteratorFacts:
-    """What the events of one iterator id say of it."""
+    """One iterator id, described by its events."""
 
     id: int
     """uint64."""
     parent_id: int
-    """uint64; 0: none."""
+    """uint64; 0 if there is no parent."""
     long_name: str
-    """`Iterator::Root::Prefetch::ParallelMapV2`; device iterators and old files as they are."""
+    """`Iterator::Root::Prefetch::ParallelMapV2`; names of device iterators and in old files are unchanged."""
     dataset_name: str
-    """Stat `name`: the dataset's `name=`, `fused(a,b)`, `inject/prefetch_...`; empty where the file has none."""
+    """Stat `name`: the dataset's `name=`, `fused(a,b)`, `inject/prefetch_...`; empty if the file has none."""
     num_calls: int
     shapes: str = ""
     types: str = ""
     parameters: dict[str, str | int | float | bool] = field(default_factory=dict)
-    """Every other stat, with its last value; the strings "true"/"false" are booleans here."""
+    """All other stats with their last value; the strings "true" and "false" become booleans."""
     buffered_elements_mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlaneFacts:
-    """A plane that is no host thread plane (device, metadata): enough to say what the profile has."""
+    """A plane without host threads (device, metadata), summarised."""
 
     name: str
     """`/device:GPU:0`, ..."""
@@ -99,24 +99,24 @@ class HostTrace:
     path: str
     threads: tuple[Thread, ...]
     labels: tuple[str, ...]
-    """Names that `Thread.label` points at: for ITERATOR the long name, for OP the op type, for PRODUCE/CONSUME the
-    iterator type (`ParallelMapV2` for `ParallelMapV2Produce` is not guaranteed: TensorFlow writes `ParallelMapProduce`)."""
+    """Names that `Thread.label` refers to: for ITERATOR the long name, for OP the op type, for PRODUCE and CONSUME the iterator
+    type, possibly without its version (TensorFlow writes `ParallelMapProduce` for `ParallelMapV2`)."""
     iterators: dict[int, IteratorFacts]
     planes: tuple[PlaneFacts, ...] = ()
     start_unix_ns: int | None = None
-    """Unix time of the profile's zero, where the file says so."""
+    """Unix time of the profile's zero; None if the file does not contain it."""
     num_events: int = 0
     errors: tuple[str, ...] = ()
-    """XSpace.errors and warnings, as they stand in the file, cleaned of control characters."""
+    """XSpace.errors and warnings from the file, without control characters."""
     is_jax: bool = False
-    """Taken with JAX's own profiler, which does not see tf.data."""
+    """Whether it was taken with JAX's profiler, which does not record tf.data."""
     warnings: tuple[str, ...] = ()
-    """What had to be left out to read the file (impossible times, more names than a program has), in sentences."""
+    """What was left out to read the file (impossible times, too many names), in sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """All hosts of one run."""
+    """The profiles of all hosts of one run."""
 
     hosts: tuple[HostTrace, ...]
     warnings: tuple[str, ...] = ()

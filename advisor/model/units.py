@@ -1,7 +1,7 @@
-"""Numbers to text for people, and the durations that people type back to numbers.
+"""Formats numbers with units, and parses durations.
 
-In: nanoseconds, bytes, shares (0 to 1), rates, ratios.  Out: short text with a unit (`12.3 ms`), three significant digits
-at most. Everything that a report prints goes through here; full precision stays in report.json.
+In: nanoseconds, bytes, shares (0 to 1), rates, ratios.  Out: short text with a unit (`12.3 ms`) and at most three significant
+digits. All numbers in reports are formatted here; report.json keeps full precision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*")
 
 
 def format_ns(ns: float) -> str:
-    """Nanoseconds as `850 ns`, `12.3 ms`, `4.2 s`, `12.5 min`; not finite: `unknown`."""
+    """Format nanoseconds: `850 ns`, `12.3 ms`, `4.2 s`, `12.5 min`; `unknown` if not finite."""
     if not math.isfinite(ns):
         return _UNKNOWN
     for size, unit in _TIMES:
@@ -28,7 +28,7 @@ def format_ns(ns: float) -> str:
 
 
 def format_bytes(size: float) -> str:
-    """Bytes in powers of 1024: `512 B`, `1.5 MiB`; not finite: `unknown`."""
+    """Format bytes in powers of 1024: `512 B`, `1.5 MiB`; `unknown` if not finite."""
     if not math.isfinite(size):
         return _UNKNOWN
     for unit_size, unit in _SIZES:
@@ -38,7 +38,7 @@ def format_bytes(size: float) -> str:
 
 
 def format_share(share: float) -> str:
-    """A share of 1 in per cent: `83 %`, `4.2 %`, `< 0.1 %`; not finite: `unknown`."""
+    """Format a share (0 to 1) in per cent: `83 %`, `4.2 %`, `< 0.1 %`; `unknown` if not finite."""
     if not math.isfinite(share):
         return _UNKNOWN
     percent = share * 100
@@ -48,12 +48,12 @@ def format_share(share: float) -> str:
 
 
 def format_change(change: float) -> str:
-    """A relative change with its sign: 0.012 is `+1.2 %`."""
+    """Format a relative change with its sign: 0.012 is `+1.2 %`."""
     return f"+{format_share(change)}" if change > 0 else format_share(change)
 
 
 def format_rate(per_second: float, what: str = "elements") -> str:
-    """Things per second: `1,230 elements/s`, below one a second as `4.2 s per element`."""
+    """Format a rate: `1,230 elements/s`; below one per second, `4.2 s per element`."""
     if not math.isfinite(per_second):
         return _UNKNOWN
     if 0 < per_second < 1:
@@ -62,7 +62,7 @@ def format_rate(per_second: float, what: str = "elements") -> str:
 
 
 def format_ratio(ratio: float) -> str:
-    """A speedup: `5.9x`, `120x`, `1.04x`."""
+    """Format a speedup: `5.9x`, `120x`, `1.04x`."""
     if not math.isfinite(ratio):
         return _UNKNOWN
     if abs(ratio) < 2:
@@ -71,29 +71,29 @@ def format_ratio(ratio: float) -> str:
 
 
 def format_range(value: float, low: float, high: float) -> str:
-    """A speedup with its range: `3.1x (2.4x to 3.6x)`."""
+    """Format a speedup with its range: `3.1x (2.4x to 3.6x)`."""
     return f"{format_ratio(value)} ({format_ratio(low)} to {format_ratio(high)})"
 
 
 def format_count(count: float) -> str:
-    """A number of things: `1,234`, `2.5`, `1,230,000`."""
+    """Format a count: `1,234`, `2.5`, `1,230,000`."""
     if not math.isfinite(count):
         return _UNKNOWN
     return f"{count:,.0f}" if count == round(count) else _digits(count)
 
 
 def format_many(count: int, thing: str) -> str:
-    """`1 step`, `1,234 steps`."""
+    """Format a count with its noun: `1 step`, `1,234 steps`."""
     return f"{format_count(count)} {thing}{'' if count == 1 else 's'}"
 
 
 def format_span(start_ns: int, end_ns: int) -> str:
-    """The time between two instants."""
+    """Format the time between two instants."""
     return format_ns(end_ns - start_ns)
 
 
 def format_value(value: float, unit: str) -> str:
-    """A measured fact with its unit; the units `ns`, `bytes`, `share`, `ratio` and `.../s` are written for people."""
+    """Format a measured value with its unit; the units `ns`, `bytes`, `share`, `ratio` and `.../s` get a readable form."""
     match unit:
         case "ns":
             return format_ns(value)
@@ -111,17 +111,24 @@ def format_value(value: float, unit: str) -> str:
 
 
 def format_bar(share: float, width: int, full: str = "#") -> str:
-    """A bar of at most `width` characters for a share of 1; any share above 0 shows at least one."""
+    """Draw a bar of at most `width` characters for a share (0 to 1); a share above 0 has at least one character."""
     if not math.isfinite(share) or share <= 0:
         return ""
     return full * max(1, round(min(share, 1.0) * width))
 
 
 def parse_seconds(text: str) -> float:
-    """`30`, `1.5s`, `500ms`, `2 min` as seconds. Raises ValueError on anything else, and on zero."""
+    """Parse a duration such as `30`, `1.5s`, `500ms` or `2 min`.
+
+    Returns:
+        The duration in seconds.
+
+    Raises:
+        ValueError: The text is not a duration, or is zero.
+    """
     match = _DURATION.fullmatch(text.lower())
     if match is None or match[2] not in _SECONDS_PER:
-        raise ValueError(f"{text!r} is no duration; write seconds (30) or a number with ms, s, min or h (2min)")
+        raise ValueError(f"{text!r} is not a duration; write seconds (30) or a number with ms, s, min or h (2min)")
     seconds = float(match[1]) * _SECONDS_PER[match[2]]
     if not 0 < seconds < math.inf:
         raise ValueError(f"{text!r} must be more than zero")
@@ -129,13 +136,13 @@ def parse_seconds(text: str) -> float:
 
 
 def _is_at_least(value: float, size: int) -> bool:
-    """Whether `value` is worth writing in units of `size`: rounding to three digits must not give `1000 ms`."""
+    """Whether `value` is large enough for the unit `size`; rounding to three digits must not result in `1000 ms`."""
     return value >= size * 0.9995 if size > 1 else value >= 1
 
 
 def _digits(value: float, digits: int = 3) -> str:
-    """Three significant digits (at most six decimals) without an exponent or trailing zeros; larger whole numbers stay whole."""
-    if not math.isfinite(value):  # a finite value may have overflowed on its way to another unit
+    """Three significant digits (at most six decimals) without an exponent or trailing zeros; large integers stay complete."""
+    if not math.isfinite(value):  # a finite value may overflow during unit conversion
         return "many"
     if value == 0:
         return "0"

@@ -1,3 +1,3 @@
-"""The version of this package, in a module that every layer can import."""
+"""The version of this package; every layer can import it from here."""
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
-"""What every thread and device did during the window, coarse enough to be looked at as a whole.
+"""The activity of every thread and device during the window, at a resolution that can be displayed.
 
-In: nothing.  Out: `HostView`s, made by `advisor.profile.lanes` from `HostTrace`s.
+`HostView`s are made by `advisor.profile.lanes` from `HostTrace`s.
 
 Times are integer nanoseconds since the host's first event.
 """
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An event, or neighbouring short events of one name that stand for each other at this resolution."""
+    """An event, or several neighbouring short events with one name that are merged at this resolution."""
 
     level: int
-    """0: outermost; an event of level 1 runs inside one of level 0, and so on."""
+    """Nesting level: 0 is outermost; an event of level 1 runs inside one of level 0, and so on."""
     start_ns: int
     duration_ns: int
-    """From the first one's start to the last one's end."""
+    """From the start of the first event to the end of the last one."""
     name: int
     """Index into `HostView.names`."""
     count: int = 1
-    """Events that it stands for; of other names too, where several short ones lie in one moment."""
+    """Number of merged events; they may have other names if several short events coincide."""
     busy_ns: int = 0
-    """Sum of their durations."""
+    """Sum of the durations of the merged events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """One host's lanes: consumers' threads first, devices last; within that the busiest first."""
+    """The lanes of one host: consumer threads first, devices last, and the busiest first within each group."""
 
     host: str
     duration_ns: int
     resolution_ns: int
-    """Events shorter than this are joined."""
+    """Events shorter than this are merged."""
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    """What each name is: `iterator`, `produce`, `function`, `op`, `next`, `step`, `tracing`, `device`."""
+    """The kind of each name: `iterator`, `produce`, `function`, `op`, `next`, `step`, `tracing`, `device`."""
     lanes: tuple[Lane, ...]
     num_events: int
-    """Events that the spans were made of."""
+    """Number of events behind the spans."""
     num_lanes: int
-    """Lanes that had any; the least busy ones may be left out."""
+    """Number of lanes with events; the least busy ones may be left out."""

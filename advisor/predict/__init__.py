@@ -1,9 +1,9 @@
-"""What a change would give, hold in memory and do to the data, before anybody has tried it.
+"""Predicts the speedup, the memory and the effect on the data of a change before it is tried.
 
-In: an `Analysis` and what the change does to the cost of iterators.  Out: `predict_speedup` (operational model), service
-demands and limits (demand), the best set of changes (plan), cores and Python's lock (capacity), bytes (memory), safety
-(legality), places for a cache (caching) and when it has paid (payoff), what tf.data would do (rewrites), what the training
-step is made of (device). docs/predictions.md explains it.
+In: an `Analysis` and the effect of the change on the cost of iterators.  Out: speedups (`operational`), service demands and
+limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`capacity`), cache sizes (`cache_size`), safety
+(`determinism`), cache places (`caching`) and their break-even (`cache_break_even`), tf.data's own rewrites (`rewrites`), and the
+composition of the training step (`training_step`). See docs/predictions.md.
 """
 
 from advisor.predict.cache_break_even import Payoff, payoff

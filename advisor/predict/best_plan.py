@@ -1,10 +1,10 @@
-"""The best set of changes: which of them together, under the cores and the memory that there are, and what limits then.
+"""Selects the best set of changes for the available cores and memory, and determines the limit that remains.
 
-In: an `Analysis`, one of its pipelines, and findings whose fixes are allowed and go together in any combination.
+In: an `Analysis`, one of its pipelines, and findings whose fixes are allowed and compatible in any combination.
 Out: `Outlook` with its `CombinedPlan`.
 
-Gains do not add, so sets are predicted as a whole, from the effects that each prediction carries. With a handful of findings all
-sets are tried; no solver is needed.
+Gains do not add up, so every set is predicted as a whole from the effects of its findings. The number of findings is small enough
+to try all sets.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from advisor.predict.operational import combined_factors, predict_from
 from advisor.predict.unprofiled_costs import unprofiled
 
 MAX_FINDINGS = 8
-"""All sets of so many, the best predicted ones, are tried (256)."""
+"""All sets of this many findings, those with the best predictions, are tried (256 sets)."""
 WORTH_MORE = 1.02
-"""Of sets whose predictions are no further apart than that, the one with the fewest changes is the plan; every change of a
-script costs its reader."""
+"""Predictions within this ratio count as equal; the smallest such set is chosen, because every change makes a script harder to
+read."""
 _STILL_WAITING = 1.05
-"""The consumer waits on, if without this limit a step were so much faster: the rules call no less worth having."""
+"""The consumer is still waiting if a step would be faster by this ratio without the limit; rules ignore smaller gains."""
 
 _NAMES = {
     "consumer": "the consumer itself is",
     "cpu": "the cores are",
-    "gil": "Python's lock (the GIL) is",
+    "gil": "the GIL is",
     "disk": "the disk is",
 }
 
@@ -42,77 +42,91 @@ _NAMES = {
 def outlook(
     analysis: Analysis, pipeline: Pipeline, findings: Sequence[Finding], allowed: Sequence[Finding]
 ) -> Outlook | None:
-    """The outlook of `pipeline`; None where no steps were measured.
+    """Compute the outlook of a pipeline.
 
-    `findings`: those of the report. `allowed`: those of them whose fixes are legal, allowed and compatible with each other.
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        findings: The findings of the report.
+        allowed: The findings whose fixes are legal, allowed and compatible with each other.
+
+    Returns:
+        The outlook, or None if no steps were measured.
     """
     pipeline = unprofiled(pipeline)
-    found = demands(analysis, pipeline)
-    if found is None:
+    measured = demands(analysis, pipeline)
+    if measured is None:
         return None
     host = analysis.host
     room = None if host is None else int(MEMORY_SHARE * host.memory_free_bytes)
     return Outlook(
-        step_ns=found.step_ns,
-        consumer_ns=found.consumer_ns,
-        demands=found.nodes,
-        limits=found.limits(),
+        step_ns=measured.step_ns,
+        consumer_ns=measured.consumer_ns,
+        demands=measured.nodes,
+        limits=measured.limits(),
         memory_room_bytes=room,
-        plan=_best(analysis, pipeline, found, findings, allowed, room),
+        plan=_best(analysis, pipeline, measured, findings, allowed, room),
     )
 
 
-def service_workers(found: Demands, work: dict[str, float] | None = None) -> int | None:
-    """Machines like this one that would have to do all input work, so that the consumer need not wait; None: unknown.
+def service_workers(measured: Demands, work: dict[str, float] | None = None) -> int | None:
+    """Return how many machines like this one would have to do the input work so that the consumer does not wait.
 
-    `work`: iterator id -> share of its work that is left. A worker has as many cores as this host, and each its own Python.
+    Args:
+        measured: The demands of the pipeline.
+        work: Iterator id -> share of its work that remains; missing means 1.
+
+    Returns:
+        The number of workers, each with as many cores as this host and its own Python process; None if unknown.
     """
     left = work or {}
-    if found.cores is None or found.consumer_ns <= 0:
+    if measured.cores is None or measured.consumer_ns <= 0:
         return None
-    cpu_ns = sum(node.cpu_ns * left.get(node.iterator_id, 1.0) for node in found.nodes)
-    python_ns = found.python_share * sum(node.python_ns * left.get(node.iterator_id, 1.0) for node in found.nodes)
-    needed = max(cpu_ns / found.cores.usable, python_ns) / found.consumer_ns
+    cpu_ns = sum(node.cpu_ns * left.get(node.iterator_id, 1.0) for node in measured.nodes)
+    python_ns = measured.python_share * sum(node.python_ns * left.get(node.iterator_id, 1.0) for node in measured.nodes)
+    needed = max(cpu_ns / measured.cores.usable, python_ns) / measured.consumer_ns
     return math.ceil(needed - 1e-6) if math.isfinite(needed) and needed <= _MOST_WORKERS else None
 
 
 _MOST_WORKERS = 10_000
-"""More than that says that the consumer's own time was too short to be measured."""
+"""A larger result means that the consumer's own time was too short to be measured."""
 
 
 def _best(
     analysis: Analysis,
     pipeline: Pipeline,
-    found: Demands,
+    measured: Demands,
     findings: Sequence[Finding],
     allowed: Sequence[Finding],
     room: int | None,
 ) -> CombinedPlan | None:
     known = [
-        _Known.of(each, found, analysis, pipeline) for each in allowed if each.prediction and each.prediction.effects
+        _Known.of(finding, measured, analysis, pipeline)
+        for finding in allowed
+        if finding.prediction and finding.prediction.effects
     ]
-    known = sorted(known, key=lambda each: -each.own.value)[:MAX_FINDINGS]
+    known = sorted(known, key=lambda candidate: -candidate.own.value)[:MAX_FINDINGS]
     predicted: list[tuple[tuple[_Known, ...], Prediction]] = []
     for together in _sets(known):
-        if not _fits([each.finding for each in together], room):
+        if not _fits([candidate.finding for candidate in together], room):
             continue
-        factors = combined_factors(effect for each in together for effect in each.effects)
-        prediction = predict_from(found, analysis, pipeline, *factors)
+        factors = combined_factors(effect for candidate in together for effect in candidate.effects)
+        prediction = predict_from(measured, analysis, pipeline, *factors)
         if prediction is not None and prediction.value >= WORTH_MORE:
             predicted.append((together, _as_sure(prediction, together)))
     if not predicted:
         return None
     most = max(prediction.value for _, prediction in predicted)
-    known_best, prediction = next(each for each in predicted if WORTH_MORE * each[1].value >= most)
-    chosen = [each.finding for each in known_best]
-    cost, work = combined_factors(effect for each in known_best for effect in each.own.effects)
-    limit = found.limits(cost, work)[0]
+    known_best, prediction = next(entry for entry in predicted if WORTH_MORE * entry[1].value >= most)
+    chosen = [candidate.finding for candidate in known_best]
+    cost, work = combined_factors(effect for candidate in known_best for effect in candidate.own.effects)
+    limit = measured.limits(cost, work)[0]
     is_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
-    is_host = is_training and limit.resource in ("cpu", "gil") and limit.step_ns > _STILL_WAITING * found.consumer_ns
-    workers = service_workers(found, work) if is_host else None
-    places = tuple(sorted(findings.index(each) for each in chosen))
-    memory = sum(each.memory_bytes or 0 for each in chosen)
-    bound = max(prediction.value, found.step_ns / limit.step_ns) if limit.step_ns > 0 else math.inf
+    is_host = is_training and limit.resource in ("cpu", "gil") and limit.step_ns > _STILL_WAITING * measured.consumer_ns
+    workers = service_workers(measured, work) if is_host else None
+    places = tuple(sorted(findings.index(finding) for finding in chosen))
+    memory = sum(finding.memory_bytes or 0 for finding in chosen)
+    bound = max(prediction.value, measured.step_ns / limit.step_ns) if limit.step_ns > 0 else math.inf
     sentence = _sentence(pipeline, places, prediction, memory, limit, bound, workers)
     return CombinedPlan(places, prediction, memory, limit, bound, workers, sentence)
 
@@ -123,17 +137,17 @@ class _Known:
 
     finding: Finding
     own: Prediction
-    """Its rule's."""
+    """The prediction of its rule."""
     effects: tuple[Effect, ...]
-    """As far as its rule trusts them: a rule may predict less than the effects it has named would give."""
+    """The effects, scaled to the prediction of the rule, which may be lower than the effects imply."""
     is_guess: bool
-    """Its rule is less sure than the model."""
+    """Whether the rule is less certain than the model."""
 
     @classmethod
-    def of(cls, finding: Finding, found: Demands, analysis: Analysis, pipeline: Pipeline) -> _Known:
+    def of(cls, finding: Finding, measured: Demands, analysis: Analysis, pipeline: Pipeline) -> _Known:
         own = finding.prediction
         assert own is not None
-        alone = predict_from(found, analysis, pipeline, *combined_factors(own.effects))
+        alone = predict_from(measured, analysis, pipeline, *combined_factors(own.effects))
         if alone is None or alone.value <= 1:
             return cls(finding, own, own.effects, False)
         trust = min(1.0, max(0.0, (1 - 1 / own.value) / (1 - 1 / alone.value))) if own.value > 1 else 0.0
@@ -142,21 +156,21 @@ class _Known:
 
 
 def _sets(known: Sequence[_Known]) -> Iterator[tuple[_Known, ...]]:
-    """All sets, small ones first, so that of equals the smallest is met first."""
+    """All sets, smallest first, so that the smallest of equally good sets is found first."""
     for size in range(1, len(known) + 1):
         yield from itertools.combinations(known, size)
 
 
 def _as_sure(prediction: Prediction, together: Sequence[_Known]) -> Prediction:
-    """The prediction, no surer than the rules are: with a guess in it, its range begins where that of the surest part does."""
-    if not any(each.is_guess for each in together):
+    """Lower the range to the certainty of the rules: with a guess in the set, it starts at the highest `low` of its members."""
+    if not any(candidate.is_guess for candidate in together):
         return prediction
-    return replace(prediction, low=min(prediction.low, max(each.own.low for each in together)))
+    return replace(prediction, low=min(prediction.low, max(candidate.own.low for candidate in together)))
 
 
 def _fits(chosen: Sequence[Finding], room: int | None) -> bool:
-    """Whether the memory that they take is known, and there. Where nothing is known of the machine, only what takes none."""
-    sizes = [each.memory_bytes for each in chosen]
+    """Whether the required memory is known and available. On an unknown machine, only changes without memory fit."""
+    sizes = [finding.memory_bytes for finding in chosen]
     if any(size is None for size in sizes):
         return False
     total = sum(size or 0 for size in sizes)
@@ -188,7 +202,7 @@ def _sentence(
     )
     if workers is not None:
         needed = format_many(workers, "tf.data service worker")
-        text += f" So that training waits no longer, at least {needed} like this machine would be needed."
+        text += f" To remove the wait, at least {needed} like this machine would be needed."
     return text
 
 

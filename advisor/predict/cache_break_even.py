@@ -1,9 +1,9 @@
-"""When a cache pays: what its first epoch costs, and from which epoch on the script has gained.
+"""Computes when a cache pays off: the cost of its first epoch and the epoch from which the script has saved time.
 
-In: an `Analysis`, a pipeline and a `CachePlace`.  Out: `Payoff`, or None where nobody knows how long an epoch is.
+In: an `Analysis`, a pipeline and a `CachePlace`.  Out: `Payoff`, or None if the length of an epoch is unknown.
 
-A cache makes no first epoch faster: every element is still made, and kept beside. Kept in memory they are kept as they are
-(tf.data copies nothing), so that the first epoch takes as long as it does now; into a file they have to be written.
+A cache does not accelerate the first epoch: every element is still produced, and stored in addition. In memory, storing costs
+nothing (tf.data does not copy), so the first epoch takes as long as now; a cache file has to be written.
 """
 
 from __future__ import annotations
@@ -19,24 +19,31 @@ from advisor.predict.structure import consumed_call
 
 @dataclass(frozen=True, slots=True)
 class Payoff:
-    """Times in nanoseconds."""
+    """The predicted epoch times with a cache, in nanoseconds."""
 
     epoch_ns: float
-    """An epoch as it is."""
+    """A present epoch."""
     first_epoch_ns: float
-    """The one that fills the cache."""
+    """The epoch that fills the cache."""
     later_epoch_ns: float
-    """Every other, as predicted."""
+    """Every later epoch, as predicted."""
     break_even_epoch: int
-    """After so many epochs the script has taken less time than without the cache, as predicted."""
+    """Number of epochs after which the script has taken less time than without the cache, as predicted."""
 
 
 def payoff(
     analysis: Analysis, pipeline: Pipeline, place: CachePlace, write_bytes_per_s: float | None = None
 ) -> Payoff | None:
-    """The payoff of a cache in memory; with `write_bytes_per_s` of one in a file on a disk that takes so much.
+    """Predict when a cache pays off.
 
-    None: the length of an epoch or the size of the cache is not known, or the cache gives nothing.
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        place: The place of the cache.
+        write_bytes_per_s: Write rate of the disk for a cache file; None for a cache in memory.
+
+    Returns:
+        The payoff, or None if the length of an epoch or the size of the cache is unknown, or if the cache has no benefit.
     """
     steps, step = _steps(analysis, pipeline), pipeline.steps
     if steps is None or step is None or place.prediction.value <= 1:
@@ -49,13 +56,13 @@ def payoff(
     epoch_ns = steps * step.mean_ns
     later_ns = epoch_ns / place.prediction.value
     saved_ns = epoch_ns - later_ns
-    # n epochs with it take fill + epoch + (n - 1) later, without it n epoch: less from the first n above 1 + fill / saved on
+    # n epochs take fill + epoch + (n - 1) * later with the cache and n * epoch without it: less for n > 1 + fill / saved
     break_even = math.floor(1 + fill_ns / saved_ns) + 1
     return Payoff(epoch_ns, epoch_ns + fill_ns, later_ns, break_even)
 
 
 def _steps(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """Steps of an epoch: as they were seen, else as the consumed dataset says."""
+    """Steps per epoch: as recorded, or else from the consumed dataset."""
     seen = steps_per_epoch(analysis, pipeline)
     if seen is not None:
         return seen

@@ -1,6 +1,6 @@
-"""What a cache would hold.
+"""Estimates the size of a cache.
 
-In: an `Analysis`, a pipeline and a call.  Out: elements per epoch and bytes, or None where they cannot be known.
+In: an `Analysis`, a pipeline and a call.  Out: elements per epoch and bytes, or None if they are unknown.
 """
 
 from __future__ import annotations
@@ -10,24 +10,31 @@ from advisor.model.recording import Call
 from advisor.predict.structure import nested_calls, upstream_calls
 
 _UNSTEADY = frozenset({"interleave", "flat_map", "window", "group_by_window", "from_generator", "repeat", "take_while"})
-"""Methods whose elements come in bursts: one window says little of how many an input gives."""
+"""Methods whose elements come in bursts, so that one window does not show how many elements an input element produces."""
 
 MEMORY_SHARE = 0.8
-"""Share of the free memory that changes may take together; the rest is left to the training's peaks and to estimates that are
-too low."""
+"""Share of the free memory that all changes together may use; the rest is a reserve for peaks of the training and for estimates
+that are too low."""
 FRAME_BYTES = {"TextLineDataset": 1, "TFRecordDataset": 16}
-"""Bytes of a record in its file beside its contents: the end of a line; length and two checksums
+"""Overhead of a record in its file in bytes: a newline; a length and two checksums
 (tensorflow/core/lib/io/record_writer.h)."""
 _STRING_BYTES = 24
-"""What tf.data's model counts for each string beside its contents (`sizeof(tstring)`)."""
+"""Overhead in bytes of each string in tf.data's model (`sizeof(tstring)`)."""
 _FEW = 16
-"""With fewer elements than this in the window, a ratio of counts is off by more than the buffers between hold."""
+"""Minimum number of elements in the window for a ratio of counts; below it, buffers between the two distort the ratio."""
 
 
 def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call, counted: Call | None = None) -> int | None:
-    """Bytes of all elements that one epoch takes out of `call`; None: their number or size is unknown.
+    """Estimate the size of all elements of one epoch.
 
-    `counted`: a call with as many elements, where those of `call` itself are not those of one epoch.
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        call: The call whose elements are cached.
+        counted: A call with the same number of elements per epoch, if `call` itself produces several epochs.
+
+    Returns:
+        The size in bytes, or None if the number or the size of the elements is unknown.
     """
     elements = elements_per_epoch(analysis, pipeline, counted or call)
     size = element_bytes(pipeline, call)
@@ -35,7 +42,7 @@ def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call, counted: Cal
 
 
 def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
-    """Bytes of one element behind `call`: measured by tf.data's model, else from its element spec."""
+    """Return the size in bytes of one element of `call`, from tf.data's model or its element spec; None if unknown."""
     it = iterator_of(pipeline, call)
     if it is not None and it.element_bytes:
         return it.element_bytes
@@ -46,16 +53,20 @@ def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
 
 
 def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
-    """Elements of one epoch behind `call`; None: unknown.
+    """Estimate the number of elements of `call` per epoch; None if it is unknown.
 
-    Its cardinality; else that of what feeds it, scaled by how many elements of the one gave how many of the other in the
-    window; else at most as many as finished epochs took; else as many as the files that are read have room for.
+    In this order: its cardinality; the cardinality of an upstream call, scaled by the ratio of their elements in the window; the
+    number of elements in finished epochs (an upper bound); the number of records that fit into the files that are read.
     """
-    for each in _steadily_feeding(analysis, call):
-        if each.cardinality is not None and each.cardinality >= 0:
-            ratio = _elements(pipeline, call, each)
+    for other in _steadily_feeding(analysis, call):
+        if other.cardinality is not None and other.cardinality >= 0:
+            ratio = _elements(pipeline, call, other)
             return (
-                each.cardinality if each.id == call.id else None if ratio is None else round(each.cardinality * ratio)
+                other.cardinality
+                if other.id == call.id
+                else None
+                if ratio is None
+                else round(other.cardinality * ratio)
             )
     steps, seen = steps_per_epoch(analysis, pipeline), window_elements(pipeline, call)
     if not seen:
@@ -67,18 +78,18 @@ def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> in
 
 
 def steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """At most so many steps the consumer took out of each epoch that it finished or left; None: none was, or unknown.
+    """Return the mean number of steps in the epochs that the consumer finished or left, an upper bound; None if unknown.
 
-    All iterators but the last one are done with. Keras makes iterators for its own purposes, so it is asked for its epochs; where
-    one step of its loop takes several elements, so many.
+    All iterators except the last one count as epochs. Keras creates additional iterators, so its own count of epochs is used; a
+    step of its loop that takes several elements counts as several steps.
     """
     consumer, recording = pipeline.consumer, analysis.recording
     if consumer is None or recording is None:
         return None
     if consumer.kind.startswith("keras"):
         executed = analysis.keras.get("steps_per_execution")
-        each = executed if isinstance(executed, int) and executed > 0 else 1
-        return each * consumer.finished_steps / consumer.finished_epochs if consumer.finished_epochs else None
+        per_call = executed if isinstance(executed, int) and executed > 0 else 1
+        return per_call * consumer.finished_steps / consumer.finished_epochs if consumer.finished_epochs else None
     if consumer.iterators < 2:
         return None
     steps = next((len(s.start_ns) for s in recording.steps if s.consumer_id == consumer.id), 0)
@@ -86,25 +97,26 @@ def steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
 
 
 def _steadily_feeding(analysis: Analysis, call: Call) -> list[Call]:
-    """`call` and what feeds it, nearest first, as far as each element gives a steady number of elements."""
-    found = []
-    for each in upstream_calls(analysis, call):
-        found.append(each)
-        if each.method in _UNSTEADY or len(each.inputs) > 1:
+    """`call` and its upstream calls, nearest first, as long as each element produces a steady number of elements."""
+    steady = []
+    for other in upstream_calls(analysis, call):
+        steady.append(other)
+        if other.method in _UNSTEADY or len(other.inputs) > 1:
             break
-    return found
+    return steady
 
 
 def _windows_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> float | None:
-    """How many times the records that were read in the window all files have, where they are the files of one place.
+    """Number of records in all files, relative to the records read in the window; None if unknown or compressed.
 
-    The bytes of the files over those that a record takes in them; compressed ones tell nothing.
+    It is the size of the files over the size of a record. The files must be those of a single reader.
     """
     feeding = upstream_calls(analysis, call)
-    inner = [nested for each in feeding for nested in (each, *nested_calls(analysis, each))]
-    readers = [each for each in inner if each.method in FRAME_BYTES]
-    sized = [each for each in inner if each.file_bytes]
-    sized = [each for each in sized if each.made_by not in {other.id for other in sized}]
+    inner = [nested for other in feeding for nested in (other, *nested_calls(analysis, other))]
+    readers = [other for other in inner if other.method in FRAME_BYTES]
+    sized = [other for other in inner if other.file_bytes]
+    sized_ids = {other.id for other in sized}
+    sized = [other for other in sized if other.made_by not in sized_ids]
     if len(readers) != 1 or len(sized) != 1 or readers[0].arguments.get("compression_type"):
         return None
     source = iterator_of(pipeline, readers[0])
@@ -115,13 +127,13 @@ def _windows_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> fl
 
 
 def _elements(pipeline: Pipeline, call: Call, feeding: Call) -> float | None:
-    """Elements behind `call` for each behind `feeding`, as the window saw it."""
+    """Elements of `call` per element of `feeding` in the window."""
     above, below = window_elements(pipeline, call), window_elements(pipeline, feeding)
     return above / below if above and below and below >= _FEW else None
 
 
 def window_elements(pipeline: Pipeline, call: Call) -> int | None:
-    """Elements that came out of `call` in the window; None: unknown."""
+    """Return the number of elements that `call` produced in the window; None if unknown."""
     it, fused = iterator_of(pipeline, call), _fused(pipeline, call)
     if it is not None:
         return it.elements
@@ -129,14 +141,14 @@ def window_elements(pipeline: Pipeline, call: Call) -> int | None:
 
 
 def _fused(pipeline: Pipeline, call: Call) -> tuple[Iterator, int] | None:
-    """The iterator of a map and the batch behind it that were made one, and the size of its batches."""
-    it = next((it for it in pipeline.iterators if any(each.id == call.id for each in it.calls)), None)
+    """The iterator of a map fused with the following batch, and the batch size."""
+    it = next((it for it in pipeline.iterators if any(other.id == call.id for other in it.calls)), None)
     size = it.calls[-1].arguments.get("batch_size") if it is not None and len(it.calls) == 2 else None
     return (it, size) if it is not None and isinstance(size, int) and size > 0 else None
 
 
 def iterator_of(pipeline: Pipeline, call: Call) -> Iterator | None:
-    """The executed iterator whose elements are those of `call`; None where a fusion or nothing stands for it."""
+    """Return the iterator that produces the elements of `call`; None if there is none, or if a later call is fused with it."""
     for it in pipeline.iterators:
         if it.calls and it.calls[-1].id == call.id:
             return it

@@ -1,6 +1,6 @@
-"""Where a cache could stand, what it would save, hold and do to the data.
+"""Finds places for a cache and predicts its savings, its size and its effect on the data.
 
-In: an `Analysis` and a pipeline.  Out: `CachePlace`s. Which of them to advise is a rule's to judge.
+In: an `Analysis` and a pipeline.  Out: `CachePlace`s. Rules decide which of them to recommend.
 """
 
 from __future__ import annotations
@@ -17,67 +17,68 @@ from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
 COPIED_BYTES_PER_NS = 4.0
-"""How fast elements are copied into a batch. [Measured: eight images of 48 KiB in 70 us beside two busy cores.]"""
+"""Rate of copying elements into a batch. Measured: eight images of 48 KiB in 70 us while two cores were busy."""
 CALLED_NS = 50_000.0
-"""What calling the function of a map fused with its batch takes for an element, under the profiler, with copying 48 KiB.
-[Measured: 45 and 56 us beside a function of 0.74 ms, 16 us beside one of 0.07 ms.]"""
+"""Cost per element of calling the function of a map fused with its batch, with the profiler and copying 48 KiB. Measured: 45 and
+56 us with a function of 0.74 ms, 16 us with one of 0.07 ms."""
 _STORES = ("cache", "snapshot")
 _HANDING_ON = ("shuffle", "repeat", "with_options", "take", "skip", "shard", "prefetch")
-"""These give what they get, so that what a cache holds comes to the batch."""
+"""Methods that pass elements on unchanged, so that the elements of a cache reach the batch."""
 _POINTLESS = (
     "cache", "snapshot", "prefetch", "repeat", "with_options", "shuffle", "from_tensor_slices", "from_tensors", "range"
 )  # fmt: skip
-"""Behind these a cache holds the same elements as before them, more often, in a frozen order, or from memory as they do."""
+"""Methods after which a cache is pointless: it would hold the same elements as before them, hold them repeatedly or in a fixed
+order, or replace one read from memory by another."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachePlace:
-    """A cache behind one call."""
+    """A possible cache after one call."""
 
     call: Call
     obstacles: tuple[Obstacle, ...]
-    """Why epochs differ there; empty: the cache is exact."""
+    """Why epochs differ there; empty if the cache is exact."""
     bytes: int | None
-    """What it would hold; None: unknown."""
+    """Size of the cache; None if unknown."""
     saved_share: float
-    """Share of the consumer's wait that is blamed on what would no longer run."""
+    """Share of the consumer's wait that is attributed to work the cache saves."""
     prediction: Prediction
-    """From the second epoch on."""
+    """Predicted speedup from the second epoch on."""
     is_repeated_below: bool
-    """A `repeat` takes more than one epoch out of it."""
+    """Whether a `repeat` reads it for more than one epoch."""
     movable: tuple[Call, ...] = ()
-    """If nothing but shuffles and repeats is in the way, and each could as well stand behind the cache: those, nearest first."""
+    """The shuffles and repeats to move after the cache, nearest first, if they are the only obstacles and can be moved."""
     element_bytes: int | None = None
     assumptions: tuple[str, ...] = ()
-    """What the cache relies on that was not observed (`cache_assumptions`)."""
+    """Conditions of the cache that were not observed (`cache_assumptions`)."""
 
     @property
     def keeps_elements(self) -> bool:
-        """Whether the elements stay the same, in whatever order."""
+        """Whether the elements stay the same, possibly in a different order."""
         return not any(obstacle.kind == CONTENT for obstacle in self.obstacles)
 
 
 def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
-    """Every place for a cache between the sources and the consumer, that something would be saved by."""
+    """Return every place between the sources and the consumer where a cache would save work."""
     consumed = consumed_call(analysis, pipeline)
     if consumed is None or _leaves_early(analysis, pipeline, consumed):
         return []
     chain = upstream_calls(analysis, consumed)
-    feeds = {call.id: {each.id for each in upstream_calls(analysis, call)} for call in chain}
+    feeds = {call.id: {other.id for other in upstream_calls(analysis, call)} for call in chain}
     places = []
     for call in chain:
         below = [other for other in chain if other.id != call.id and call.id in feeds[other.id]]
         is_stored = any(other.method in _STORES for other in below)
-        feeding = [each for each in chain if each.id in feeds[call.id]]
+        feeding = [other for other in chain if other.id in feeds[call.id]]
         obstacles = cache_obstacles(analysis, call)
-        repeats = [each for each in feeding if each.method == "repeat"]
-        movable = _movable(feeding, call, {each.id for each in repeats} | {each.call.id for each in obstacles})
+        repeats = [other for other in feeding if other.method == "repeat"]
+        movable = _movable(feeding, call, {other.id for other in repeats} | {other.call.id for other in obstacles})
         is_endless = (repeats and not movable) or any(
-            each.cardinality == INFINITE_CARDINALITY for each in feeding if not each.inputs
+            other.cardinality == INFINITE_CARDINALITY for other in feeding if not other.inputs
         )
         if call.method in _POINTLESS or is_stored or is_endless or _is_cut(call, below, feeds):
             continue
-        saved = _saved(analysis, pipeline, [each for each in feeding if each not in movable])
+        saved = _saved(analysis, pipeline, [other for other in feeding if other not in movable])
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
         added_ns = _copied_ns(pipeline, call, below)
         prediction = predict_speedup(analysis, pipeline, factors, factors, added_ns)
@@ -91,7 +92,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
                 cache_bytes(analysis, pipeline, call, _one_pass(chain, call, repeats)),
                 share,
                 prediction,
-                any(each.method == "repeat" and each.arguments.get("count") != 1 for each in (*below, *repeats)),
+                any(other.method == "repeat" and other.arguments.get("count") != 1 for other in (*below, *repeats)),
                 movable,
                 element_bytes(pipeline, call),
                 cache_assumptions(analysis, call),
@@ -101,11 +102,11 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
 
 
 def _copied_ns(pipeline: Pipeline, call: Call, below: Sequence[Call]) -> float:
-    """What a `batch` behind the cache copies for a step that it need not copy now, as time.
+    """Time per step for the copies that a `batch` after the cache makes in addition, in nanoseconds.
 
-    Strings that nobody else holds are moved into a batch; those of a cache are copied, from memory that no processor cache
-    holds. Numbers are copied now already. [Measured: batches of eight records of 110 KB, 50 us for all that is not copying,
-    320 us with it.]
+    Strings without another owner are moved into a batch; strings of a cache are copied, from memory that is in no processor
+    cache. Numbers are copied in either case. Measured: a batch of eight records of 110 KB takes 50 us without and 320 us with
+    copying.
     """
     if "tf.string" not in call.element_spec:
         return 0.0
@@ -121,70 +122,71 @@ def _copied_ns(pipeline: Pipeline, call: Call, below: Sequence[Call]) -> float:
 
 
 def is_read_again(analysis: Analysis, pipeline: Pipeline) -> bool:
-    """Whether the consumer reads the data more than once: seen, or said by Keras."""
+    """Return whether the consumer reads the data more than once, as recorded or according to Keras."""
     consumer = pipeline.consumer
     if consumer is None:
         return False
-    if consumer.kind.startswith("keras"):  # it makes iterators for its own purposes too
+    if consumer.kind.startswith("keras"):  # Keras also creates iterators that are no epochs
         epochs = analysis.keras.get("epochs")
         return isinstance(epochs, int) and epochs > 1
     return consumer.iterators > 1
 
 
 def is_repeated_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a `repeat` between `call` and the consumer takes more than one epoch out of it."""
+    """Return whether a `repeat` between `call` and the consumer reads it for more than one epoch."""
     return any(
-        each.method == "repeat" and each.arguments.get("count") != 1 for each in calls_behind(analysis, pipeline, call)
+        other.method == "repeat" and other.arguments.get("count") != 1
+        for other in calls_behind(analysis, pipeline, call)
     )
 
 
 def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Call, ...]:
-    """The calls between `call` (not among them) and the consumer, nearest to the consumer first."""
+    """Return the calls between `call` (exclusive) and the consumer, nearest to the consumer first."""
     consumed = consumed_call(analysis, pipeline)
     chain = upstream_calls(analysis, consumed) if consumed else ()
     return tuple(
-        each
-        for each in chain
-        if each.id != call.id and any(feeding.id == call.id for feeding in upstream_calls(analysis, each))
+        other
+        for other in chain
+        if other.id != call.id and any(feeding.id == call.id for feeding in upstream_calls(analysis, other))
     )
 
 
 def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a cache that is read to its end keeps what comes out of `call`, so that it works in the first epoch only.
+    """Return whether a complete cache stores the elements of `call`, so that the call works in the first epoch only.
 
-    For a call made inside a function, that of the transformation which the function belongs to.
+    For a call made inside a function, the transformation with that function is checked.
     """
-    by_id = {each.id: each for each in analysis.calls}
+    by_id = {other.id: other for other in analysis.calls}
     while (outer := by_id.get(call.nested_in or call.made_by or "")) is not None:
         call = outer
     behind = calls_behind(analysis, pipeline, call)
-    return any(each.method in _STORES for each in behind) and not any(each.method == "take" for each in behind)
+    return any(other.method in _STORES for other in behind) and not any(other.method == "take" for other in behind)
 
 
 def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:
-    """Iterator id -> share of its work that would no longer be done if what comes out of `call` were kept.
+    """Return the share of each iterator's work that storing the elements of `call` would save, by iterator id.
 
-    Whatever caches are upstream: this is for caches that are there and do not work.
+    Caches upstream are ignored, because this is used for existing caches that have no effect.
     """
     feeding = upstream_calls(analysis, call)
-    ids = {inner.id for each in feeding for inner in (each, *nested_calls(analysis, each))}
+    ids = {inner.id for other in feeding for inner in (other, *nested_calls(analysis, other))}
     return _shares(pipeline, ids)
 
 
 def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """If nothing but shuffles keeps epochs behind `call` from being alike, and each could stand behind it as well: those."""
+    """Return the shuffles upstream of `call` if they are the only reason why epochs differ and can be moved after it."""
     feeding = upstream_calls(analysis, call)
-    return _movable(feeding, call, {each.call.id for each in cache_obstacles(analysis, call)})
+    return _movable(feeding, call, {other.call.id for other in cache_obstacles(analysis, call)})
 
 
 def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
-    """Whether the consumer leaves its epochs before their end: an unfinished cache is thrown away each time."""
+    """Whether the consumer leaves epochs before their end; an incomplete cache is discarded each time."""
     steps, whole = steps_per_epoch(analysis, pipeline), consumed.cardinality or 0
     return steps is not None and whole > 0 and steps < 0.9 * whole
 
 
 def _is_cut(call: Call, below: Sequence[Call], feeds: Mapping[str, set[str]]) -> bool:
-    """Whether something downstream takes only a part of what comes out of `call`, so that a cache is never filled."""
+    """Whether a downstream call takes only a part of the elements of `call`, so that a cache is never completed."""
     for other in below:
         if other.method in ("take", "take_while") and other.arguments.get("count") != -1:
             return True
@@ -200,38 +202,35 @@ def _is_cut(call: Call, below: Sequence[Call], feeds: Mapping[str, set[str]]) ->
 
 
 def _movable(feeding: Sequence[Call], call: Call, in_the_way: Collection[str]) -> tuple[Call, ...]:
-    """The calls in the way, if they are shuffles and repeats with nothing but maps between them and `call`; nearest first.
+    """The calls in the way, nearest first, if they are shuffles and repeats with only maps between them and `call`.
 
-    A map does the same to each element wherever it stands: shuffling or repeating its results gives what shuffling or
-    repeating its inputs gives. (Not so a `batch`.) The shuffle in `list_files` is a full one; how many files there are must
-    be known.
+    Shuffling or repeating the results of a map is equivalent to shuffling or repeating its inputs. (This does not hold for a
+    `batch`.) `list_files` shuffles all files; their number must be known.
     """
-    by_id = {each.id: each for each in feeding}
-    found: list[Call] = []
+    by_id = {other.id: other for other in feeding}
+    movable: list[Call] = []
     node: Call | None = call
-    while node is not None and len(found) < len(in_the_way):
+    while node is not None and len(movable) < len(in_the_way):
         if node.id in in_the_way:
             is_sized = node.method == "list_files" and node.cardinality is not None and node.cardinality > 0
             if node.library is not None or not (node.method in ("shuffle", "repeat") or is_sized):
                 return ()
-            found.append(node)
+            movable.append(node)
         elif node.method not in ("map", "shuffle"):
             return ()
         node = by_id.get(node.inputs[0]) if len(node.inputs) == 1 else None
-    return tuple(found) if len(found) == len(in_the_way) else ()
+    return tuple(movable) if len(movable) == len(in_the_way) else ()
 
 
 def _one_pass(chain: Sequence[Call], call: Call, repeats: Sequence[Call]) -> Call:
-    """A call with as many elements as `call` gives in one pass: behind moved repeats there are only maps and shuffles."""
-    inputs = [i for each in repeats for i in each.inputs]
-    return next((each for each in reversed(chain) if each.id in inputs), call)
+    """A call with as many elements as one pass of `call`; after moved repeats there are only maps and shuffles."""
+    inputs = [i for other in repeats for i in other.inputs]
+    return next((other for other in reversed(chain) if other.id in inputs), call)
 
 
 def _saved(analysis: Analysis, pipeline: Pipeline, cached: list[Call]) -> dict[str, float]:
-    """Iterator id -> share of its work that a cache behind all of `cached` saves. What a cache among them saves already,
-    or will once its first epoch is over, is not counted.
-    """
-    stored = {each.id for call in cached if call.method in _STORES for each in upstream_calls(analysis, call)}
+    """Iterator id -> share of its work that a cache after all of `cached` saves, without the savings of caches among them."""
+    stored = {other.id for call in cached if call.method in _STORES for other in upstream_calls(analysis, call)}
     ids = {inner.id for call in cached if call.id not in stored for inner in (call, *nested_calls(analysis, call))}
     return _shares(pipeline, ids)
 
@@ -247,14 +246,12 @@ def _shares(pipeline: Pipeline, ids: Collection[str]) -> dict[str, float]:
 
 
 def _function_share(iterator: Iterator) -> float:
-    """Of a map fused with what follows it: the share of its work that goes with the map. What stays is copying the elements into
-    a batch; calling the function goes too.
-    """
+    """Share of the work of a map fused with a batch that belongs to the map. Copying the elements into the batch remains."""
     if iterator.busy_ns <= 0:
         return 0.0
     function = min(1.0, iterator.function_ns / iterator.busy_ns)
-    each, size = iterator.calls[0].element_bytes, iterator.calls[-1].arguments.get("batch_size")
-    bytes_ = iterator.element_bytes or (each * size if each and isinstance(size, int) else None)
+    row_bytes, size = iterator.calls[0].element_bytes, iterator.calls[-1].arguments.get("batch_size")
+    bytes_ = iterator.element_bytes or (row_bytes * size if row_bytes and isinstance(size, int) else None)
     if not bytes_ or not iterator.elements:
         return function
     copying_ns = iterator.elements * bytes_ / COPIED_BYTES_PER_NS

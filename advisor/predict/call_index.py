@@ -1,4 +1,4 @@
-"""Recorded calls by id and by owner, built once per analysis.
+"""Indexes recorded calls by id and by owner, once per analysis.
 
 In: an `Analysis`.  Out: `CallIndex`.
 """
@@ -17,22 +17,22 @@ _MOST_KEPT = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallIndex:
-    """The calls of one analysis."""
+    """The calls of one analysis, indexed."""
 
     calls: tuple[Call, ...]
     by_id: Mapping[str, Call]
     inside: Mapping[str, tuple[Call, ...]]
     """Id of a call -> the calls made inside its function or by the call itself, in order."""
     place: Mapping[str, int]
-    """Id of a call -> its place among all calls."""
+    """Id of a call -> its position among all calls."""
 
 
 _indices: OrderedDict[int, CallIndex] = OrderedDict()
-"""By identity of the tuple of calls, which an index holds on to, so that the identity stays its own."""
+"""By identity of the tuple of calls. The index references the tuple, so that its identity is not reused."""
 
 
 def index_of(analysis: Analysis) -> CallIndex:
-    """The index of the analysis' calls; computed once as long as few analyses are looked at in turn."""
+    """Return the index of the calls of an analysis. The most recent indices are cached."""
     key = id(analysis.calls)
     index = _indices.get(key)
     if index is None or index.calls is not analysis.calls:

@@ -1,4 +1,4 @@
-"""What the machine still has to give: cores, and Python's one lock.
+"""Determines the free capacity of the machine: cores and the GIL.
 
 In: an `Analysis` and one of its pipelines.  Out: `CoreUse`, and the share of time in which Python computes.
 """
@@ -10,42 +10,43 @@ from dataclasses import dataclass
 from advisor.model.pipeline import Analysis, Pipeline
 
 LOCK_WAIT_SHARE = 0.2
-"""A probe that waits this share of its time for Python's lock meets a thread that holds it for long (0.33 says always). The
-reverse is not true: a lock that is taken and given back every 100 us is free whenever the probe looks."""
+"""If a probe thread waits for the GIL for this share of its time, another thread holds it for long (0.33 means always). The
+reverse does not hold: if the GIL is released every 100 us, the probe never waits."""
 
 COMPUTING_SHARE = 0.25
-"""Python that computes uses a core for the time it runs, Python that sleeps or waits for a network uses none. The line lies
-low because time in Python ops includes waiting for the lock and for a core."""
+"""Minimum share of the time in Python ops that must be CPU time for the code to count as computing instead of sleeping. It is low
+because the time in Python ops includes the wait for the GIL and for a core."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoreUse:
-    """Cores, on average over the window."""
+    """The use of cores, on average over the window."""
 
     usable: float
-    """What the process may use; without a recording, what tf.data took for its CPU budget."""
+    """Cores that the process may use; without a recording, tf.data's CPU budget."""
     own: float
-    """What the process (with its children) used; where that was not measured, at most this: see `is_measured`."""
+    """Cores that the process and its children used; an upper bound if `is_measured` is False."""
     others: float = 0.0
-    """What other processes used of the same cores, as far as that is known."""
+    """Cores that other processes used of the usable ones, as far as known."""
     is_measured: bool = True
-    """False: nothing but the profile tells it. Its threads are seen inside the pipeline's events, whether they compute,
-    wait for a file or wait for a core, so `own` is an upper bound and busy cores are not known to be busy."""
+    """Whether CPU time was measured. Otherwise `own` is derived from the profile, whose events include waits for files and cores,
+    so that it is an upper bound."""
 
     @property
     def free(self) -> float:
-        """What the process could have in addition, at least 0: what was idle, and a half of what others used, since the
-        scheduler divides cores among those who want them.
+        """Cores that the process could use in addition: the idle ones and half of those that others use.
+
+        The scheduler divides cores among the processes that compete for them.
         """
         return max(0.0, self.usable - self.taken(0.5))
 
     def taken(self, others_keep: float) -> float:
-        """Cores that are used up when others keep this share of what they use now."""
+        """Return the number of cores in use if other processes keep this share of the cores that they use now."""
         return self.own + others_keep * self.others
 
     @property
     def sentence(self) -> str:
-        """`the process uses 1.0 of 8 cores`, for people."""
+        """A clause for the report, such as `the process uses 1.0 of 8 cores`."""
         own = min(self.own, self.usable)  # CPU time of a child counts when it ends, so it can exceed the window's
         if not self.is_measured:
             return f"the pipeline uses at most {own:.1f} of {self.usable:g} cores (CPU time was not measured)"
@@ -54,7 +55,7 @@ class CoreUse:
 
 
 def core_use(analysis: Analysis, pipeline: Pipeline) -> CoreUse | None:
-    """How the cores were used; None if nothing tells how many there are or how long the window was."""
+    """Return the use of cores in the window; None if the number of cores or the length of the window is unknown."""
     usage, host = analysis.usage, analysis.host
     budget = pipeline.root.parameters.get("cpu_budget")
     usable = host.cores if host is not None else float(budget) if isinstance(budget, int | float) else 0.0
@@ -63,22 +64,22 @@ def core_use(analysis: Analysis, pipeline: Pipeline) -> CoreUse | None:
     if usage is None or usage.wall_ns <= 0:
         if pipeline.span_ns <= 0:
             return None
-        # more threads than cores can be inside the pipeline's events at once, but no more than all cores are used
+        # more threads than cores can be inside events at once, but the use is limited to all cores
         own = min(usable, sum(it.busy_ns for it in pipeline.iterators) / pipeline.span_ns)
         return CoreUse(usable, own, is_measured=False)
     own = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns
     others = 0.0
-    # Where the process may use a part of the machine only, what others use need not be of that part.
+    # If the process may use only a part of the machine, other processes need not use the same part.
     if host is not None and usage.host_cpu_busy_share is not None and host.cores >= host.cores_installed:
         others = min(usable, usage.host_cpu_busy_share * host.cores_installed) - own
     return CoreUse(usable, own, max(0.0, others))
 
 
 def python_share(analysis: Analysis, pipeline: Pipeline) -> float:
-    """Share of the window in which the pipeline's Python code computes under the interpreter's lock, 0 to 1.
+    """Return the share of the window in which the pipeline's Python code computes with the GIL, 0 to 1.
 
-    It cannot exceed 1, however many threads there are, and no number of parallel calls makes it smaller. Python that sleeps
-    or waits for something has given the lock back and counts nothing.
+    It cannot exceed 1 with any number of threads, and parallel calls do not reduce it. Python code that sleeps or waits has
+    released the GIL and does not count.
     """
     span, usage = pipeline.span_ns, analysis.usage
     python_ns = sum(it.python_ns for it in pipeline.iterators)
@@ -89,7 +90,7 @@ def python_share(analysis: Analysis, pipeline: Pipeline) -> float:
         return share
     if usage.gil_wait_share is not None and usage.gil_wait_share >= LOCK_WAIT_SHARE:
         return share
-    # Cores that neither the consumer (taken for one core while it works) nor the rest of the pipeline accounts for.
+    # Cores that neither the consumer (counted as one core while it works) nor the rest of the pipeline accounts for.
     others = 1 - pipeline.wait_share + sum(it.busy_ns - it.python_ns for it in pipeline.iterators) / span
     left = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns - others
     return share if left >= COMPUTING_SHARE * share else 0.0

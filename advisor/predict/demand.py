@@ -1,12 +1,12 @@
-"""Operational analysis of an executed pipeline: what one element at its root costs, where, and what that keeps busy.
+"""Operational analysis of an executed pipeline: the cost of one element at its root, per iterator and resource.
 
-In: an `Analysis` and one of its pipelines.  Out: `Demands`: a `ServiceDemand` for each iterator, what the consumer and the
-machine have, and the `Limit`s that follow, as they are or after a change.
+In: an `Analysis` and one of its pipelines.  Out: `Demands`: a `ServiceDemand` for each iterator, the capacity of the consumer and
+the machine, and the resulting `Limit`s, at present or after a change.
 
-The laws are those of Denning and Buzen ("The operational analysis of queueing network models", 1978), which hold for what
-was measured whatever the distributions are: an iterator's demand is its visit ratio times its time per visit, and no step is
-shorter than any demand over what serves it: the threads of a stage, all cores, Python's one lock, the disk. Time in which a
-thread is runnable and has no core is nobody's demand, but what too few cores make of the others', and is taken out.
+The laws are those of Denning and Buzen ("The operational analysis of queueing network models", 1978), which hold for measured
+data with any distribution. An iterator's demand is its visit ratio times its time per visit. A step cannot be shorter than any
+demand divided by the capacity that serves it: the threads of a stage, all cores, the GIL, the disk. Time in which a runnable
+thread waits for a core is not a demand but a consequence of contention, and is excluded.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ UNCHANGED: Mapping[str, float] = MappingProxyType({})
 FRONT = 0
 """The stage of the consumer's own thread."""
 _FREE, _FULL = 0.5, 0.95
-"""Shares of the cores that are busy: up to the first nobody is taken to wait for one, from the second on everybody is."""
+"""Shares of busy cores: up to the first, no thread is assumed to wait for a core; from the second on, all waits are for cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """A pipeline and its consumer as a production line. Times in nanoseconds per element at the root (per step)."""
+    """The demands of a pipeline and its consumer, in nanoseconds per element at the root (per step)."""
 
     step_ns: float
-    """As measured, mean."""
+    """Measured mean step time."""
     consumer_ns: float
-    """The consumer's own time, without what it waits for a core where that is known."""
+    """The consumer's own time, without its wait for a core if that is known."""
     consumer_cpu_ns: float
-    """The consumer's CPU time; of one that computes on an accelerator, what driving that takes."""
+    """The consumer's CPU time; for a consumer on an accelerator, the CPU time to drive it."""
     python_share: float
-    """Of the iterators' Python time: the part that computes under the lock."""
+    """Share of the iterators' Python time that computes with the GIL."""
     core_share: float
-    """Share of the time in which threads that wanted a core had one; 1: nobody waited for a core."""
+    """Share of the time in which runnable threads had a core; 1 if no thread waited for a core."""
     disk_ns: float
-    """Time in which the disk was busy for it; 0 where its speed is not known."""
+    """Time in which the disk was busy; 0 if its speed is unknown."""
     sources: frozenset[str]
-    """Ids of the iterators at the bottom: what is not asked of them is not read."""
+    """Ids of the iterators without inputs, which read the data."""
     cores: CoreUse | None
     nodes: tuple[ServiceDemand, ...]
     """In the order of `Pipeline.iterators`."""
@@ -61,32 +61,34 @@ class Demands:
         work: Mapping[str, float] = UNCHANGED,
         others_keep: float = 0.5,
     ) -> tuple[Limit, ...]:
-        """Every limit of the step, the longest step first, after a change.
+        """Return every limit of the step after a change, longest step first.
 
-        `cost`: iterator id -> what its wait-causing time is multiplied by (0 to 1); `work`: the same for what still has to be
-        done somewhere. `others_keep`: share of the cores that others use which they keep.
+        Args:
+            cost: Iterator id -> factor (0 to 1) for the time that others wait for it.
+            work: Iterator id -> factor (0 to 1) for the work that remains.
+            others_keep: Share of the cores used by other processes that they keep.
         """
         stages: dict[int, list[tuple[float, str]]] = {}
         for node in self.nodes:
             left = min(cost.get(node.iterator_id, 1.0), work.get(node.iterator_id, 1.0))
             stages.setdefault(node.stage, []).append((node.busy_ns / node.servers * left, node.iterator_id))
-        found = [Limit("consumer", self.consumer_ns + sum(ns for ns, _ in stages.pop(FRONT, ())))]
-        found += [Limit("node", sum(ns for ns, _ in parts), max(parts)[1]) for parts in stages.values()]
+        limits = [Limit("consumer", self.consumer_ns + sum(ns for ns, _ in stages.pop(FRONT, ())))]
+        limits += [Limit("node", sum(ns for ns, _ in parts), max(parts)[1]) for parts in stages.values()]
         if self.cores is not None:
             cpu_ns = self.consumer_cpu_ns + sum(node.cpu_ns * work.get(node.iterator_id, 1.0) for node in self.nodes)
             usable = max(self.cores.usable - others_keep * self.cores.others, min(self.cores.own, self.cores.usable))
-            found.append(Limit("cpu", cpu_ns / max(usable, 1e-9)))
+            limits.append(Limit("cpu", cpu_ns / max(usable, 1e-9)))
         python_ns = sum(node.python_ns * work.get(node.iterator_id, 1.0) for node in self.nodes)
         if self.python_share:
-            found.append(Limit("gil", python_ns * self.python_share))
+            limits.append(Limit("gil", python_ns * self.python_share))
         if self.disk_ns:
             left = max((work.get(iterator_id, 1.0) for iterator_id in self.sources), default=1.0)
-            found.append(Limit("disk", self.disk_ns * left))
-        return tuple(sorted(found, key=lambda limit: -limit.step_ns))
+            limits.append(Limit("disk", self.disk_ns * left))
+        return tuple(sorted(limits, key=lambda limit: -limit.step_ns))
 
 
 def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
-    """The demands of `pipeline`; None where no steps were measured."""
+    """Compute the demands of a pipeline; None if no steps were measured."""
     if pipeline.span_ns <= 0 or not pipeline.iterators:
         return None
     step_ns = pipeline.step_ns or float(pipeline.span_ns)
@@ -100,11 +102,12 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
     is_on_device = analysis.host is not None and bool(analysis.host.accelerators)
     consumer = 0.0 if is_on_device else own_share
     had = use.own if use is not None and analysis.usage is not None else sum(wanted.values()) + consumer
-    # Threads were at work for `asked` and had a core for `had`. Where that is less, they waited, for a core or for others;
-    # where it is more, the rest was used for them unseen (scheduling, memory, the consumer's other threads), by each as it works.
+    # Threads worked for `asked` and had a core for `had`. If `had` is less, they waited, for a core or for something else. If
+    # it is more, the rest is unrecorded overhead (scheduling, memory, other threads of the consumer), distributed in proportion
+    # to work.
     asked = sum(wanted.values()) + consumer
     part = had / asked if asked > 0 else 1.0
-    if is_on_device:  # the rest is what driving the device takes
+    if is_on_device:  # the rest drives the device
         part = min(1.0, part)
     core_share = 1 - max(0.0, 1 - part) * (_contention(use) if use is not None else 0.0)
     nodes = tuple(
@@ -133,10 +136,10 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
 
 
 def _contention(use: CoreUse) -> float:
-    """Of the time in which threads at work had no core: the share in which they waited for one that this process itself used.
+    """Share of the threads' time without a core in which they waited for a core that this process itself used.
 
-    Nobody measures that per thread. With half of the cores idle there is always one free; with none, there is nothing else to
-    wait for. Between the two it is taken to grow evenly. What other processes take away they take from what is left, too.
+    This is not measured per thread. With half of the cores idle, a core is always free; with none idle, threads wait for nothing
+    else. In between, linear growth is assumed. The share is reduced by the cores that other processes use.
     """
     used = use.own + use.others
     crowding = min(1.0, max(0.0, (used / use.usable - _FREE) / (_FULL - _FREE)))
@@ -144,7 +147,7 @@ def _contention(use: CoreUse) -> float:
 
 
 def _share(pipeline: Pipeline, iterator: Iterator) -> float:
-    """Time at work over the time of the window, summed over threads."""
+    """Busy time relative to the window, summed over threads."""
     return iterator.busy_ns / pipeline.span_ns
 
 
@@ -153,12 +156,12 @@ def _python_share_of(pipeline: Pipeline, iterator: Iterator) -> float:
 
 
 def _computing_share(analysis: Analysis, pipeline: Pipeline) -> float:
-    """Of the time inside Python ops: 1 where it computes, 0 where it sleeps."""
+    """1 if Python ops compute, 0 if they sleep."""
     return 1.0 if python_share(analysis, pipeline) > 0 else 0.0
 
 
 def _disk_share(analysis: Analysis) -> float:
-    """Share of the time in which the disk was busy with what the process read; 0: unknown, or all came from the page cache."""
+    """Share of the time in which the disk was busy for the process; 0 if unknown or if all reads hit the page cache."""
     usage, host = analysis.usage, analysis.host
     if usage is None or host is None or not usage.read_bytes or usage.wall_ns <= 0 or not host.disk_read_bytes_per_s:
         return 0.0
@@ -166,37 +169,38 @@ def _disk_share(analysis: Analysis) -> float:
 
 
 def _stages(pipeline: Pipeline, cores: float) -> dict[str, tuple[int, float]]:
-    """Iterator id -> (stage, threads of it).
+    """Iterator id -> (stage, number of threads of the stage).
 
-    A prefetch has one thread, which does all the synchronous work below it. A parallel map runs its function on as many
-    threads as its parallelism says (as many as there are cores, where AUTOTUNE may still raise it) and fetches its input with
-    one of its own. What an interleave opens runs on its threads. A function may use several threads for one element, so no
-    stage has fewer threads than were seen busy at once.
+    A prefetch has one thread, which does all the synchronous work upstream of it. A parallel map runs its function on as many
+    threads as its parallelism (with AUTOTUNE, at least as many as there are cores) and fetches its input in a separate thread.
+    The datasets of an interleave run on its threads. A function may use several threads for one element, so a stage has at
+    least as many threads as were busy on average.
     """
-    found: dict[str, tuple[int, float]] = {}
+    stage_of: dict[str, tuple[int, float]] = {}
     below: dict[str, tuple[int, float]] = {}
     number = FRONT
     for it in pipeline.iterators:  # parents before children
         if not it.is_async:
-            found[it.id] = below[it.id] = below.get(it.parent_id or "", (FRONT, 1.0))
+            stage_of[it.id] = below[it.id] = below.get(it.parent_id or "", (FRONT, 1.0))
             continue
         number += 2
-        found[it.id] = (number - 1, _threads(it, cores))
-        below[it.id] = found[it.id] if "Interleave" in it.name else (number, 1.0)
+        stage_of[it.id] = (number - 1, _threads(it, cores))
+        below[it.id] = stage_of[it.id] if "Interleave" in it.name else (number, 1.0)
     busy: dict[int, float] = {}
     for it in pipeline.iterators:
-        stage, servers = found[it.id]
+        stage, servers = stage_of[it.id]
         busy[stage] = busy.get(stage, 0.0) + it.busy_ns / servers / pipeline.span_ns
-    time = {FRONT: max(pipeline.wait_share, 1e-9)}  # the rest of the consumer's thread is the consumer's
+    time = {FRONT: max(pipeline.wait_share, 1e-9)}  # the consumer uses the rest of its thread
     return {
-        key: (stage, servers * max(1.0, busy[stage] / time.get(stage, 1.0))) for key, (stage, servers) in found.items()
+        key: (stage, servers * max(1.0, busy[stage] / time.get(stage, 1.0)))
+        for key, (stage, servers) in stage_of.items()
     }
 
 
 def _threads(iterator: Iterator, cores: float) -> float:
-    """How many threads may do an asynchronous iterator's own work at once."""
+    """Maximum number of threads that do an asynchronous iterator's own work in parallel."""
     if base_type(iterator.name) == "Prefetch":
         return 1.0
     if not iterator.parallelism or iterator.parallelism < 1:
-        return math.inf  # not told: no limit that could be relied on
+        return math.inf  # unknown
     return max(float(iterator.parallelism), math.floor(cores) if iterator.is_autotuned else 1.0)

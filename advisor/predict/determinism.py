@@ -1,10 +1,10 @@
-"""What a change may do to the data: a property of everything upstream, not of one call.
+"""Determines the effect of a change on the data, which depends on everything upstream of a call.
 
-In: an `Analysis` and one of its calls.  Out: the `Obstacle`s that forbid a cache behind it, the assumptions under which one is
-exact, and the `Safety` of running its function several times at once.
+In: an `Analysis` and one of its calls.  Out: the `Obstacle`s that forbid a cache after the call, the assumptions under which a
+cache is exact, and the `Safety` of running the call's function in parallel.
 
-Everything is judged by allow-lists: methods (`_REPEATABLE_METHODS`), stateful ops (`advisor/model/op_effects.py`), kinds of
-captured resources (`advisor/model/state.py`). What is on none of them counts as an obstacle.
+Everything is judged by allow-lists: methods (`_REPEATABLE_METHODS`), stateful ops (`advisor/model/op_effects.py`) and kinds of
+captured resources (`advisor/model/state.py`). Anything that is on no list counts as an obstacle.
 """
 
 from __future__ import annotations
@@ -23,69 +23,69 @@ ORDER = "order"
 CONTENT = "content"
 
 _REPEATABLE_METHODS = frozenset({
-    # Transformations that only choose, group, repeat or keep what their inputs give.
+    # Transformations that only select, group, repeat or store the elements of their inputs.
     "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "group_by_window", "ignore_errors",
     "padded_batch", "prefetch", "ragged_batch", "rebatch", "repeat", "shard", "skip", "snapshot", "sparse_batch", "take",
     "unbatch", "unique", "window", "with_options", "zip", "choose_from_datasets", "pad_to_cardinality",
-    # Transformations that apply a function, which is judged by itself. `apply` only makes other calls.
+    # Transformations that apply a function, which is judged separately. `apply` only makes other calls.
     "apply", "filter", "flat_map", "interleave", "map", "scan", "take_while",
-    # Sources that give the same numbers, tensors or files in the same order; the files are watched while the script runs.
+    # Sources that return the same numbers, tensors or files in the same order; files are observed while the script runs.
     "counter", "Counter", "from_sparse_tensor_slices", "from_tensor_slices", "from_tensors", "from_list", "range",
     "TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset", "CsvDataset", "load",
 })  # fmt: skip
-"""Methods whose elements follow from their inputs, arguments, files and functions alone, whoever calls them. `shuffle`,
-`list_files`, generators and random sources have rules of their own below; every other method may do anything."""
+"""Methods whose elements depend only on their inputs, arguments, files and functions. `shuffle`, `list_files`, generators and
+random sources are handled below; every other method may do anything."""
 
 _FUNCTION_METHODS = frozenset({"filter", "flat_map", "interleave", "map", "scan", "take_while", "group_by_window"})
-"""Methods whose elements depend on a function: without its facts nothing is known."""
+"""Methods whose elements depend on a function; without facts about it, they are unknown."""
 _TRANSPARENT_CLASSES = frozenset({"_OptionsDataset", "DatasetV1Adapter", "_AssertCardinalityDataset", "_NestedVariant"})
-"""Classes of datasets that hand on the elements of their input."""
+"""Classes of datasets that pass on the elements of their input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why elements behind a call are not the same in every epoch."""
+    """A reason why the elements after a call differ between epochs."""
 
     call: Call
     kind: str
-    """`content`: other elements. `order`: the same elements in another order."""
+    """`content` for different elements, `order` for the same elements in a different order."""
     reason: str
-    """For people, with the call as its subject: `draws random numbers`."""
+    """A text with the call as its subject: `draws random numbers`."""
 
 
 def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
-    """Everything upstream of `call` (itself included) that makes epochs differ or that a cache would stop.
+    """Return everything upstream of `call` (inclusive) that makes epochs differ or that a cache would suppress.
 
-    Empty: a cache behind the call is exact, as long as `cache_assumptions` hold.
+    Without obstacles, a cache after the call is exact if `cache_assumptions` hold.
     """
     lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
-    found: dict[tuple[str, str], Obstacle] = {}
+    obstacles: dict[tuple[str, str], Obstacle] = {}
     for outer in upstream_calls(analysis, call):
         for inner in (outer, *lineage.inside(outer)):
             obstacle = _obstacle(inner, outer, lineage, observed)
             if obstacle is not None:
-                found.setdefault((outer.id, obstacle.kind), obstacle)
-    return tuple(found.values())
+                obstacles.setdefault((outer.id, obstacle.kind), obstacle)
+    return tuple(obstacles.values())
 
 
 def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
-    """What a cache behind `call` relies on that no observation could establish; a clause each, without a period.
+    """Return the conditions of a cache after `call` that no observation can establish, as clauses without a period.
 
-    A change with an assumption is made only where the user asks for it by name.
+    A change with assumptions is made only if the user names it explicitly.
     """
     observed = Observations(analysis.recording)
     behind = Lineage(analysis.calls).behind(call.id)
-    return tuple(dict.fromkeys(text for each in behind for text in observed.assumptions(each, behind)))
+    return tuple(dict.fromkeys(text for other in behind for text in observed.assumptions(other, behind)))
 
 
 def parallel_safety(call: Call) -> Safety:
-    """What running the function of `call` several times at once does to the elements, their order being kept."""
+    """Return the effect of running the function of `call` in parallel, with the order of elements preserved."""
     function = call.function
     if function is None:
         return Safety.EXACT
     effects = {op_effects.effect_of(op) for op in function.stateful_ops or ()}
     if effects & op_effects.STATE_CHANGES and not function.random_ops:
-        return Safety.CHANGES  # elements see one another's changes, in an order that would no longer be fixed
+        return Safety.CHANGES  # the changes are visible to other elements, in an order that would no longer be fixed
     is_constant = not Observations(None).reads_mutable_state(function)
     return Safety.EXACT if _reason_against(function, frozenset()) is None and is_constant else Safety.RERANDOMIZED
 
@@ -95,12 +95,14 @@ def _obstacle(call: Call, outer: Call, lineage: Lineage, observed: Observations)
     changed = observed.change_of(call)
     if call.method == "from_generator":
         but = f"; {changed}" if changed else ""
-        return Obstacle(outer, CONTENT, f"runs a Python generator, which may yield other elements in every epoch{but}")
+        return Obstacle(
+            outer, CONTENT, f"runs a Python generator, which may yield different elements in every epoch{but}"
+        )
     reason = None
     if call.function is not None:
-        reason = _reason_against(call.function, frozenset(each.method for each in lineage.inside(call)))
+        reason = _reason_against(call.function, frozenset(other.method for other in lineage.inside(call)))
     elif call.method in _FUNCTION_METHODS:
-        reason = "has a function that could not be looked into"
+        reason = "has a function that could not be inspected"
     if reason is not None or changed is not None:
         return Obstacle(outer, CONTENT, "; ".join(part for part in (reason, changed) if part))
     return _obstacle_of_method(call, outer)
@@ -113,7 +115,9 @@ def _obstacle_of_method(call: Call, outer: Call) -> Obstacle | None:
             return None
         is_one_order = call.method == "shuffle" and arguments.get("reshuffle_each_iteration") is False
         if is_one_order and (not is_nested or arguments.get("seed") is not None):
-            return None  # drawn when the dataset was made; one made inside a function is made again in every epoch
+            return (
+                None  # drawn at the creation of the dataset; a dataset created inside a function is new in every epoch
+            )
         return Obstacle(outer, ORDER, "shuffles anew in every epoch")
     if call.method == "sample_from_datasets":
         return Obstacle(outer, CONTENT, "mixes its inputs at random")
@@ -122,32 +126,32 @@ def _obstacle_of_method(call: Call, outer: Call) -> Obstacle | None:
     if "Generator" in call.method:
         return Obstacle(outer, CONTENT, "runs Python code")
     if arguments.get("deterministic") is False or call.options.get("deterministic") is False:
-        return Obstacle(outer, ORDER, "gives no fixed order (deterministic=False)")
+        return Obstacle(outer, ORDER, "has no fixed order (deterministic=False)")
     if call.method not in _REPEATABLE_METHODS:
-        return Obstacle(outer, CONTENT, "is not known to give the same elements in every epoch")
+        return Obstacle(outer, CONTENT, "is not known to produce the same elements in every epoch")
     unknown = [name for name in call.unrecorded if name not in _TRANSPARENT_CLASSES]
-    is_scripts = call.made_by is None and call.nested_in is None  # others get datasets of the call that they belong to
+    is_scripts = call.made_by is None and call.nested_in is None  # other calls get datasets of their owner
     if unknown and is_scripts:
         return Obstacle(
             outer,
             CONTENT,
-            f"takes its elements from a {unknown[0]}, which is not known to give the same in every epoch",
+            f"takes its elements from a {unknown[0]}, which is not known to produce the same elements in every epoch",
         )
     return None
 
 
 def _reason_against(function: FunctionFacts, methods: frozenset[str]) -> str | None:
-    """Why two runs of the function on one element may differ, or what a cache would stop; None: neither.
+    """Why two runs of the function on one element may differ, or which effect a cache would suppress; None if neither.
 
-    `methods`: of the recorded calls that the function makes. Mutable state that the function only reads is judged by what was
-    seen of it (`Observations`).
+    `methods` are those of the recorded calls that the function makes. Mutable state that the function only reads is judged by the
+    recorded observations (`Observations`).
     """
     if not function.is_traced:
-        return "is not known to give the same every time: its script was not run"
+        return "is not known to return the same value every time: its script was not run"
     if function.random_ops:
         return "draws random numbers"
     if function.python_ops:
-        return "runs Python code, which may draw random numbers without TensorFlow knowing"
+        return "runs Python code, which may draw random numbers that TensorFlow does not control"
     if function.stateful_ops is None and (function.is_stateful or function.captured):
         return "keeps state that this recording, made by an earlier version, does not describe"
     for op in function.stateful_ops or ():
@@ -160,7 +164,7 @@ def _reason_against(function: FunctionFacts, methods: frozenset[str]) -> str | N
 
 
 def unknown_resource(function: FunctionFacts) -> str | None:
-    """Why a resource that the function captures forbids a cache whatever was seen of it."""
+    """Return why a captured resource forbids a cache regardless of observations; None if none does."""
     for resource in function.resources:
         if resource.kind == state.DATASET and not resource.id:
             return "captures a dataset that no recorded call made"

@@ -1,12 +1,12 @@
-"""What an epoch gains when work that holds up its beginning is done beside the training instead.
+"""Predicts the speedup of an epoch if work that delays its start overlaps with the training instead.
 
-In: an `Analysis`, a pipeline, the work that is done before the first element comes, and an epoch's steps.  Out: `Prediction`.
+In: an `Analysis`, a pipeline, the work before the first element, and the steps of an epoch.  Out: `Prediction`.
 
-A shuffle gives nothing before its buffer is full, and nothing is trained meanwhile. The same work done element by element behind
-it hides behind the training, as far as that leaves time for it:
+A shuffle emits no element before its buffer is full, and the training waits meanwhile. The same work after the shuffle, element
+by element, overlaps with the training:
 
-    now     start + max(training, production - start)
-    then            max(training, production)
+    before  start + max(training, production - start)
+    after           max(training, production)
 """
 
 from __future__ import annotations
@@ -18,17 +18,26 @@ from advisor.predict.unprofiled_costs import unprofiled
 
 
 def predict_without_start(analysis: Analysis, pipeline: Pipeline, start_ns: float, steps: float) -> Prediction | None:
-    """Speedup of an epoch of so many steps; None where nothing was measured.
+    """Predict the speedup of an epoch without the delay at its start.
 
-    A pipeline alone says nothing of the training: the value is then that of a training as long as the production. How much of
-    the start is waited for in the measured steps already is not known, so the range begins at 1.
+    For a pipeline in isolation, the training time is unknown and assumed to equal the production time. The share of the delay
+    within the measured steps is unknown, so the range starts at 1.
+
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        start_ns: The work before the first element, in nanoseconds.
+        steps: Steps per epoch.
+
+    Returns:
+        The prediction, or None if nothing was measured.
     """
-    found = demands(analysis, unprofiled(pipeline))
-    if found is None or steps <= 0:
+    measured = demands(analysis, unprofiled(pipeline))
+    if measured is None or steps <= 0:
         return None
-    limits = found.limits()
-    training = sum(each.step_ns for each in limits if each.resource == "consumer") * steps
-    production = max((each.step_ns for each in limits if each.resource != "consumer"), default=0.0) * steps
+    limits = measured.limits()
+    training = sum(limit.step_ns for limit in limits if limit.resource == "consumer") * steps
+    production = max((limit.step_ns for limit in limits if limit.resource != "consumer"), default=0.0) * steps
     if analysis.recording is not None and analysis.recording.is_pipeline_alone:
         training = production = max(training, production)
     then = max(training, production)

@@ -1,4 +1,4 @@
-"""What the recording saw of state outside the pipeline: what changed, and what a cache would have to assume.
+"""Evaluates recorded observations of state outside the pipeline: changes, and the assumptions that a cache requires.
 
 In: a `Recording` and its calls.  Out: changes as reasons, assumptions as clauses, for `predict/determinism.py`.
 """
@@ -19,27 +19,27 @@ _VERBS = {state.VARIABLE: "assigned", state.MUTABLE_TABLE: "changed"}
 
 
 class Observations:
-    """The state of one recording, by id and by call."""
+    """The observed state of one recording, by id and by call."""
 
     def __init__(self, recording: Recording | None) -> None:
         self._recording = recording
         observed = recording.state if recording is not None else None
-        self._by_id: dict[str, ObservedState] = {each.id: each for each in observed or ()}
+        self._by_id: dict[str, ObservedState] = {item.id: item for item in observed or ()}
         self._by_call: dict[str, list[ObservedState]] = {}
-        for each in observed or ():
-            for call_id in each.call_ids:
-                self._by_call.setdefault(call_id, []).append(each)
+        for item in observed or ():
+            for call_id in item.call_ids:
+                self._by_call.setdefault(call_id, []).append(item)
 
     def change_of(self, call: Call) -> str | None:
-        """The first change of state that the call reads, with the call as the sentence's subject; None: none was seen."""
-        return next((_sentence(each) for each in self._states(call) if each.change is not None), None)
+        """Describe the first change of state that the call reads, with the call as the subject; None if none was observed."""
+        return next((_sentence(item) for item in self._states(call) if item.change is not None), None)
 
     def assumptions(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
-        """What must hold so that the call gives the same in every epoch, where no observation established it.
+        """Describe the conditions for equal elements in every epoch that no observation established.
 
         Args:
             call: The call that reads the state.
-            behind: All calls that feed the place in question; one of them may name the files that `call` reads.
+            behind: All calls upstream of the cache; one of them may name the files that `call` reads.
 
         Yields:
             Clauses such as "the variable `scale` is not assigned while training runs".
@@ -47,15 +47,15 @@ class Observations:
         for resource in call.function.resources if call.function is not None else ():
             if resource.kind in state.OBSERVABLE_KINDS:
                 yield self._of_resource(resource)
-        for each in self._by_call.get(call.id, ()):
-            if each.kind == state.FILE and each.is_written_before and each.change is None:
-                yield f"{_file_name(each.name)}, which the script writes before the first epoch, is not written again {_WHILE}"
+        for item in self._by_call.get(call.id, ()):
+            if item.kind == state.FILE and item.is_written_before and item.change is None:
+                yield f"{_file_name(item.name)}, which the script writes before the first epoch, is not written again {_WHILE}"
         if self._recording is not None:
             yield from self._of_files(call, behind)
 
     def reads_mutable_state(self, function: FunctionFacts) -> bool:
-        """Whether the function captures anything that is not constant by its kind."""
-        return any(each.kind not in (*state.CONSTANT_KINDS, state.DATASET) for each in function.resources)
+        """Return whether the function captures a resource of a kind that can change."""
+        return any(item.kind not in (*state.CONSTANT_KINDS, state.DATASET) for item in function.resources)
 
     def _states(self, call: Call) -> Iterator[ObservedState]:
         for resource in call.function.resources if call.function is not None else ():
@@ -70,7 +70,7 @@ class Observations:
         if seen is None or not seen.is_compared:
             evidence = "its contents were not compared"
         elif seen.epochs < 2:
-            evidence = "fewer than two epochs were seen"
+            evidence = "fewer than two epochs were observed"
         else:
             evidence = f"it was the same at the beginning of {seen.epochs} epochs"
         return f"{subject} is not {_VERBS[resource.kind]} {_WHILE} ({evidence})"
@@ -82,13 +82,13 @@ class Observations:
             yield f"no file is added to or removed from those that `{name}` lists {_WHILE}"
         if not ops and call.method not in _FILE_METHODS:
             return
-        watched = {each.id for each in behind} & {
-            call_id for call_id, found in self._by_call.items() if any(each.kind == state.FILE for each in found)
+        watched = {item.id for item in behind} & {
+            call_id for call_id, states in self._by_call.items() if any(item.kind == state.FILE for item in states)
         }
         if self._recording is not None and self._recording.state is None:
-            yield f"the files that `{name}` reads are not rewritten {_WHILE} (they were not watched)"
+            yield f"the files that `{name}` reads are not rewritten {_WHILE} (they were not observed)"
         elif not watched:
-            yield f"the files that `{name}` reads are not rewritten {_WHILE} (their names are not known)"
+            yield f"the files that `{name}` reads are not rewritten {_WHILE} (their names are unknown)"
 
 
 def _sentence(seen: ObservedState) -> str:

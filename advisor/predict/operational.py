@@ -1,18 +1,18 @@
-"""How much faster a step gets when iterators get cheaper: an operational model.
+"""An operational model of the speedup of a step if iterators become cheaper.
 
-In: an `Analysis`, a pipeline of it, and by how much each changed iterator's cost shrinks.  Out: `Prediction`, or None where
-nothing was measured to predict from.
+In: an `Analysis`, one of its pipelines, and the cost factor of each changed iterator.  Out: `Prediction`, or None if nothing was
+measured.
 
-The step is the unit: 1 = consumer's own time + wait, and the wait is split by blame. Two bounds on what follows:
+The present step is the unit: 1 = consumer's own time + wait, and the wait is divided by blame. Two bounds apply:
 
-* *Queued.* Blame below an asynchronous boundary shrinks in place: new step = consumer + rest of the wait. True where
-  element times vary so much that the buffer is now full, now empty.
-* *Overlapped.* Below an asynchronous boundary that keeps its consumer waiting, production takes the whole step, so it
-  shrinks as a whole and then hides behind the consumer: new step = max(consumer, production). True for even times.
+* *Queued.* Blame upstream of an asynchronous boundary shrinks in place: new step = consumer + remaining wait. This holds if
+  element times vary so much that the buffer alternates between full and empty.
+* *Overlapped.* Upstream of an asynchronous boundary that keeps its consumer waiting, production takes the whole step. It shrinks
+  as a whole and then overlaps with the consumer: new step = max(consumer, production). This holds for constant times.
 
-Blame above every asynchronous boundary is in the consumer's own thread and adds up in both. No step gets below what stays:
-the ceiling, and every `Limit` of the changed pipeline (stages, all cores, Python's one lock, the disk). Where pipeline and
-consumer want more cores than there are, work that goes away also gives those that remain their cores back.
+Blame downstream of every asynchronous boundary is in the consumer's own thread and is added in both cases. The step cannot be
+shorter than the ceiling and every `Limit` of the changed pipeline (stages, all cores, the GIL, the disk). If pipeline and
+consumer compete for cores, removed work also speeds up the rest.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from advisor.predict.structure import consumed_call
 from advisor.predict.unprofiled_costs import unprofiled
 
 UNCERTAINTY = 0.3
-"""Share of the predicted gain by which the model itself may be off, in both directions. An assumption, wide on purpose,
-until predictions have been laid beside enough measured gains."""
+"""Relative error of the model, as a share of the predicted gain, in both directions. A deliberately wide assumption until enough
+predictions have been compared with measured gains."""
 
 CONTENTION_FACTOR = (1.0, 0.5, 0.35)
-"""What it costs to copy and pass on elements that are there already, over what it costs beside functions that keep the cores,
-their caches and the memory busy: worst, likely, best. [Measured: six caches behind nearly all of a pipeline's work left 0.50 to
-0.68 of what the profiles said of the rest; benchmarks/predictions.py.]"""
+"""Cost of copying and passing on existing elements, relative to the cost while functions keep the cores, their caches and the
+memory busy: worst, likely, best. Measured with six caches after nearly all of a pipeline's work: 0.50 to 0.68 of the profiled
+cost of the rest remained (benchmarks/predictions.py)."""
 
 BESIDE_INPUT = 2.0
-"""A consumer that computes on the same cores as the pipeline may be so many times faster without it: processor caches, memory and
-wake-ups are shared too, and nobody has measured them here. An assumption, for the upper end of the range alone."""
+"""Maximum speedup of a consumer on the same cores if the pipeline no longer runs concurrently, because processor caches, memory
+and wake-ups are shared. An assumption that is not measured, used only for the upper end of the range."""
 
 
 def predict_speedup(
@@ -49,48 +49,58 @@ def predict_speedup(
     work_factors: Mapping[str, float] = UNCHANGED,
     added_ns: float = 0.0,
 ) -> Prediction | None:
-    """Speedup of the step if each iterator's wait-causing cost is multiplied by its factor.
+    """Predict the speedup of the step if the cost of each iterator is multiplied by its factor.
 
-    `cost_factors`: iterator id -> 0 (free) to 1 (unchanged); missing means 1. `work_factors`: the same for the work that
-    still has to be done somewhere; missing means 1, because work run in parallel is not less work. A cache or a cheaper
-    function sets both. `added_ns`: what each step costs in addition, in the thread that takes the elements.
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        cost_factors: Iterator id -> factor for the time that others wait for it, from 0 (free) to 1 (unchanged, the default).
+        work_factors: Iterator id -> factor for its work. It stays 1 if the same work runs in parallel; a cache or a cheaper
+            function sets both factors.
+        added_ns: Additional cost per step in the consumer's thread, in nanoseconds.
+
+    Returns:
+        The prediction, or None if nothing was measured.
     """
     pipeline = unprofiled(pipeline)
-    found = demands(analysis, pipeline)
-    return None if found is None else predict_from(found, analysis, pipeline, cost_factors, work_factors, added_ns)
+    measured = demands(analysis, pipeline)
+    return (
+        None if measured is None else predict_from(measured, analysis, pipeline, cost_factors, work_factors, added_ns)
+    )
 
 
 def predict_from(
-    found: Demands,
+    measured: Demands,
     analysis: Analysis,
     pipeline: Pipeline,
     cost_factors: Mapping[str, float],
     work_factors: Mapping[str, float] = UNCHANGED,
     added_ns: float = 0.0,
 ) -> Prediction | None:
-    """`predict_speedup` for many changes of the same pipeline, whose demands are `found`."""
+    """Predict like `predict_speedup`, with the demands of the pipeline already computed."""
     blamed = sum(it.blame_share for it in pipeline.iterators)
     if pipeline.wait_ns <= 0 or blamed <= 0:
         return None
     cost = {it.id: _clamp(cost_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
-    relief = _relief(found, work)
+    relief = _relief(measured, work)
     own = 1 - pipeline.wait_share
-    rests = [_rest(pipeline, cost, work, factor) for factor in _uncrowded(found, work)]
-    # At best the consumer is as much faster as it can be without what is taken away beside it.
-    beside = _beside_input(analysis, found, work)
+    rests = [_rest(pipeline, cost, work, factor) for factor in _uncrowded(measured, work)]
+    # At best, the consumer speeds up as much as the removal of the concurrent work allows.
+    beside = _beside_input(analysis, measured, work)
     steps = (
         max(_steps(pipeline, rests[0][0], blamed, relief, own)[:2]),
         _steps(pipeline, rests[1][0], blamed, relief, own)[2],
         min(_steps(pipeline, rests[2][0], blamed, relief, own * beside)[:2]),
     )
-    shortest = _shortest_step(analysis, pipeline, found, added_ns)
-    start = _epoch_start(analysis, pipeline, found)
-    # Nobody knows how much of the cores other processes will leave: none of theirs, a half, all.
+    shortest = _shortest_step(analysis, pipeline, measured, added_ns)
+    start = _epoch_start(analysis, pipeline, measured)
+    # The cores that other processes will release are unknown: none, half, or all of theirs.
     slow, likely, fast = (
         min(
             1.0,
-            (max(step, shortest * part, _limit(found.limits(*rest, keep), part) / found.step_ns) + start) / (1 + start),
+            (max(step, shortest * part, _limit(measured.limits(*rest, keep), part) / measured.step_ns) + start)
+            / (1 + start),
         )
         for step, rest, keep, part in zip(steps, rests, (1.0, 0.5, 0.0), (1.0, 1.0, beside), strict=True)
     )
@@ -103,10 +113,10 @@ def predict_from(
 
 
 def combined_factors(effects: Iterable[Effect]) -> tuple[dict[str, float], dict[str, float]]:
-    """(cost factors, work factors) of several changes together.
+    """Combine the effects of several changes into (cost factors, work factors).
 
-    Work that two changes save is saved by both; of two changes that only spread the same work over threads, the one that
-    spreads it wider counts.
+    Savings of work multiply. Of several changes that only distribute the same work over threads, the one with the lowest cost
+    counts.
     """
     work: dict[str, float] = {}
     spread: dict[str, float] = {}
@@ -118,9 +128,11 @@ def combined_factors(effects: Iterable[Effect]) -> tuple[dict[str, float], dict[
 
 
 def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = UNCHANGED) -> dict[str, float]:
-    """Cost factors of a prefetch at the end: what runs in the consumer's thread then runs beside the consumer.
+    """Return the cost factors of a prefetch at the end, which overlaps work in the consumer's thread with the consumer.
 
-    `cost_factors`: those of other changes made together with it, on which these are laid.
+    Args:
+        pipeline: The pipeline.
+        cost_factors: Cost factors of other changes that are made together with it.
     """
     behind = asynchronous(pipeline)
     wait = pipeline.wait_share
@@ -131,21 +143,20 @@ def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = UNCH
 
 
 def asynchronous(pipeline: Pipeline) -> frozenset[str]:
-    """Ids of the iterators whose work is done on other threads than the consumer's: asynchronous ones and all below."""
-    found: set[str] = set()
+    """Return the ids of the iterators that work on other threads than the consumer's: asynchronous ones and their inputs."""
+    ids: set[str] = set()
     for it in pipeline.iterators:  # parents before children
-        if it.is_async or it.parent_id in found:
-            found.add(it.id)
-    return frozenset(found)
+        if it.is_async or it.parent_id in ids:
+            ids.add(it.id)
+    return frozenset(ids)
 
 
 def _steps(
     pipeline: Pipeline, cost: Mapping[str, float], blamed: float, relief: float, consumer: float
 ) -> tuple[float, float, float]:
-    """New step time as a share of the old: queued, overlapped, and the likely mix of both.
+    """New step time relative to the old one: queued, overlapped, and the likely mix of both.
 
-    `consumer`: its own time, in the same unit. `relief`: what the time of everything that stays is multiplied by, because it
-    waits less for a core.
+    `consumer` is its own time in the same unit. `relief` is the factor for everything that remains, which waits less for a core.
     """
     wait = pipeline.wait_share
     behind = asynchronous(pipeline)
@@ -165,10 +176,10 @@ def _steps(
     return queued, overlapped, (front_before * queued + back_before * overlapped) / wait
 
 
-def _uncrowded(found: Demands, work: Mapping[str, float]) -> tuple[float, float, float]:
-    """What the cost of passing elements on is multiplied by when this work is no longer done beside it: worst, likely, best."""
-    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
-    share = gone / found.cpu_ns if found.cpu_ns > 0 else 0.0
+def _uncrowded(measured: Demands, work: Mapping[str, float]) -> tuple[float, float, float]:
+    """Factors for the cost of passing elements on without this concurrent work: worst, likely, best."""
+    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
+    share = gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0
     worst, likely, best = (1 - (1 - factor) * share for factor in CONTENTION_FACTOR)
     return worst, likely, best
 
@@ -176,7 +187,7 @@ def _uncrowded(found: Demands, work: Mapping[str, float]) -> tuple[float, float,
 def _rest(
     pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float], factor: float
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """(cost, work) factors, with those of what only passes elements on, or has no function left to run, made smaller."""
+    """(cost, work) factors, reduced for iterators that only pass elements on or have no function left to run."""
     passing = {
         it.id
         for it in pipeline.iterators
@@ -190,64 +201,64 @@ def _rest(
     return changed(cost), changed(work)
 
 
-def _relief(found: Demands, work: Mapping[str, float]) -> float:
-    """What the times of all that stays are multiplied by, when work that competes with it for cores goes away."""
-    before = found.consumer_cpu_ns + found.cpu_ns
-    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
-    return 1 - (1 - found.core_share) * (gone / before if before > 0 else 0.0)
+def _relief(measured: Demands, work: Mapping[str, float]) -> float:
+    """Factor for the time of everything that remains if work that competes for cores is removed."""
+    before = measured.consumer_cpu_ns + measured.cpu_ns
+    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
+    return 1 - (1 - measured.core_share) * (gone / before if before > 0 else 0.0)
 
 
 def _limit(limits: Iterable[Limit], beside: float) -> float:
-    """The longest step of all limits, the consumer's own made shorter; ns."""
-    return max(each.step_ns * (beside if each.resource == "consumer" else 1.0) for each in limits)
+    """The longest step of all limits in ns, with the consumer's own time multiplied by `beside`."""
+    return max(limit.step_ns * (beside if limit.resource == "consumer" else 1.0) for limit in limits)
 
 
-def _beside_input(analysis: Analysis, found: Demands, work: Mapping[str, float]) -> float:
-    """What the consumer's own time is at best multiplied by, when this work no longer goes on beside it."""
+def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, float]) -> float:
+    """Best-case factor for the consumer's own time without this concurrent work."""
     if analysis.verdict.is_ceiling_measured or (analysis.host is not None and analysis.host.accelerators):
         return 1.0
-    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in found.nodes)
-    return 1 - (1 - 1 / BESIDE_INPUT) * (gone / found.cpu_ns if found.cpu_ns > 0 else 0.0)
+    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
+    return 1 - (1 - 1 / BESIDE_INPUT) * (gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0)
 
 
-def _shortest_step(analysis: Analysis, pipeline: Pipeline, found: Demands, added_ns: float) -> float:
-    """The ceiling, as a share of the step now."""
+def _shortest_step(analysis: Analysis, pipeline: Pipeline, measured: Demands, added_ns: float) -> float:
+    """The shortest possible step, relative to the present step."""
     verdict = analysis.verdict
     if pipeline.is_main and verdict.is_ceiling_measured and verdict.max_speedup:
         return min(1.0, 1 / verdict.max_speedup)
-    least_ns = max(found.consumer_ns, added_ns)
+    least_ns = max(measured.consumer_ns, added_ns)
     if analysis.recording is not None and analysis.recording.is_pipeline_alone:
         call = consumed_call(analysis, pipeline)
         components_ns = COMPONENT_NS * max(0, (call.element_spec if call is not None else "").count("TensorSpec(") - 1)
         is_ahead = any(it.is_async for it in pipeline.inputs(pipeline.root))
         alone_ns = max(NEXT_NS, added_ns) if is_ahead else NEXT_HERE_NS + added_ns
         least_ns = max(least_ns, alone_ns + components_ns)
-    return max(min(1.0, least_ns / found.step_ns), 1 / _MOST)
+    return max(min(1.0, least_ns / measured.step_ns), 1 / _MOST)
 
 
 NEXT_NS, NEXT_HERE_NS = 90_000.0, 50_000.0
-"""Least time of a step where nothing is done with what a pipeline gives: Python's `next`, with waking the thread that fetches
-ahead and without one. [Measured: elements of a cache, one component: 64 to 104 us behind a prefetch, 45 to 50 us without; proofs
-of caches behind all work gave 87 to 109 us in all.]"""
+"""Minimum step time of a consumer that ignores the elements (Python's `next`), with and without waking a prefetch thread.
+Measured with cached elements of one component: 64 to 104 us with a prefetch, 45 to 50 us without; proofs of caches after all
+work took 87 to 109 us in total."""
 COMPONENT_NS = 5_500.0
-"""What each further component of an element adds to that. [Measured: 1, 5 and 20 components of 1 KiB behind a prefetch: 120, 154
-and 219 us; without one 83, 104 and 224 us; medians of four.]"""
+"""Additional time for each further component of an element. Measured with 1, 5 and 20 components of 1 KiB: 120, 154 and 219 us
+with a prefetch; 83, 104 and 224 us without; medians of four."""
 EPOCH_START_NS = 1_500_000.0
-"""Making an iterator and its threads, which no change spares. [Measured between the epochs of pipelines alone: 0.3 to 2 ms.]"""
+"""Creation of an iterator and its threads, which no change avoids. Measured between the epochs of isolated pipelines: 0.3 to 2
+ms."""
 _MOST = 1000.0
-"""No prediction beyond this: a step of which 99.9 % was waiting says nothing of what the rest takes by itself."""
+"""Maximum predicted speedup; if 99.9 % of a step is wait, the rest is too short to be measured."""
 
 
-def _epoch_start(analysis: Analysis, pipeline: Pipeline, found: Demands) -> float:
-    """What beginning an epoch adds to each of its steps, as a share of the step now; counted where a pipeline alone is read epoch
-    after epoch."""
+def _epoch_start(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> float:
+    """Cost of starting an epoch, per step and relative to the present step; only for pipelines that are read in isolation."""
     is_alone = analysis.recording is not None and analysis.recording.is_pipeline_alone
     steps = steps_per_epoch(analysis, pipeline) if is_alone else None
-    return EPOCH_START_NS / steps / found.step_ns if steps else 0.0
+    return EPOCH_START_NS / steps / measured.step_ns if steps else 0.0
 
 
 def _spread(pipeline: Pipeline) -> float:
-    """Half the 95 % interval of the median step over the median; where too few steps have none, how far the slow ones reach."""
+    """Half the 95 % interval of the median step, relative to the median; with few steps, the distance to the 95th percentile."""
     steps = pipeline.steps
     if steps is None or steps.median_ns <= 0:
         return 0.0

@@ -1,6 +1,6 @@
-"""What tf.data would do by itself, and what keeps it from doing so.
+"""Finds the rewrites that tf.data would apply by itself and the options that prevent them.
 
-In: an `Analysis` and one of its pipelines.  Out: the options that forbid a rewrite, and what runs otherwise for it.
+In: an `Analysis` and one of its pipelines.  Out: the options that forbid a rewrite, and the affected calls.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ FORBIDDING_OPTIONS = (
     "experimental_optimization.autotune",
     "experimental_optimization.apply_default_optimizations",
 )
-"""Set to False, each keeps tf.data from parallelising maps and from putting a prefetch at the end."""
+"""Options that, set to False, keep tf.data from parallelizing maps and from adding a prefetch at the end."""
 
 
 def forbidding_options(analysis: Analysis, pipeline: Pipeline) -> Iter[tuple[Call, str]]:
-    """The calls of the pipeline that switch autotuning or the default optimizations off, with the option's name."""
+    """Yield the calls of the pipeline that disable autotuning or the default optimizations, with the name of the option."""
     consumed = consumed_call(analysis, pipeline)
     for call in upstream_calls(analysis, consumed) if consumed else ():
         for option in FORBIDDING_OPTIONS:
@@ -30,12 +30,12 @@ def forbidding_options(analysis: Analysis, pipeline: Pipeline) -> Iter[tuple[Cal
 
 
 def is_rewrite_forbidden(analysis: Analysis, pipeline: Pipeline) -> bool:
-    """Whether some option forbids them: then the option is the cause of what is missing, and `autotune-off` speaks."""
+    """Return whether an option prevents the rewrites; the rule `autotune-off` then reports the option."""
     return any(True for _ in forbidding_options(analysis, pipeline))
 
 
 def is_sequential_stateless_map(iterator: Iterator) -> bool:
-    """Whether tf.data would run this map in parallel if it might."""
+    """Return whether this is a serial map that tf.data would run in parallel if its rewrites were enabled."""
     kind = catalog.base_type(iterator.name)
     maps = [call for call in iterator.calls if call.method == "map" and call.nested_in is None]
     is_sequential = kind == "Map" or (kind == "MapAndBatch" and iterator.parallelism == 1)
@@ -52,14 +52,14 @@ def is_sequential_stateless_map(iterator: Iterator) -> bool:
 
 
 def top_iterator(pipeline: Pipeline) -> Iterator | None:
-    """The last iterator before the consumer that does something."""
+    """Return the last iterator before the consumer that does work; None if there is none."""
     return next(
         (it for it in pipeline.iterators if catalog.base_type(it.name) not in ("Root", "Model", "Options")), None
     )
 
 
 def serial_maps(iterator: Iterator) -> tuple[Call, ...]:
-    """The map calls that run one at a time in this iterator, none of which was told a number of parallel calls."""
+    """Return the map calls that run serially in this iterator; empty if one of them sets `num_parallel_calls`."""
     kind = catalog.base_type(iterator.name)
     if kind != "Map" and not (kind == "MapAndBatch" and iterator.parallelism == 1 and not iterator.is_autotuned):
         return ()

@@ -1,4 +1,4 @@
-"""Which calls feed a call, and which iterators belong to one.
+"""Finds the upstream calls of a call and the iterators that belong to it.
 
 In: an `Analysis`.  Out: calls and iterators, nearest first.
 """
@@ -12,13 +12,13 @@ from advisor.model.recording import Call
 from advisor.predict.call_index import index_of
 
 _BLIND = frozenset({"shuffle", "repeat", "prefetch", "take", "skip", "shard", "with_options"})
-"""Transformations that do not look at their elements: a map does the same before and behind them."""
+"""Transformations that do not inspect their elements, so that a map before them is equivalent to a map after them."""
 
 
 def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
-    """The call whose dataset the pipeline's consumer reads; None if that cannot be told.
+    """Return the call whose dataset the consumer reads; None if it cannot be determined.
 
-    Where the consumer is unknown, it is the one call that the executed iterators lead to and that no other call builds on.
+    If the consumer is unknown, it is the only call with executed iterators that no other call consumes.
     """
     call_id = pipeline.consumer.call_id if pipeline.consumer else None
     for call in analysis.calls:
@@ -32,44 +32,44 @@ def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
         if call.id not in built_on
         and call.nested_in is None
         and call.made_by is None
-        and any(each.id in executed for each in upstream_calls(analysis, call))
+        and any(other.id in executed for other in upstream_calls(analysis, call))
     ]
     return ends[0] if len(ends) == 1 else None
 
 
 def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """`call` and every call that feeds it, sources last; nested ones (inside functions) not among them."""
+    """Return `call` and its upstream calls, sources last, without calls nested in functions."""
     by_id = index_of(analysis).by_id
-    found: dict[str, Call] = {}
+    chain: dict[str, Call] = {}
     level = [call]
     while level:
-        found |= {each.id: each for each in level}
-        wanted = dict.fromkeys(i for each in level for i in each.inputs if i in by_id and i not in found)
+        chain |= {other.id: other for other in level}
+        wanted = dict.fromkeys(i for other in level for i in other.inputs if i in by_id and i not in chain)
         level = [by_id[i] for i in wanted]
-    return tuple(found.values())
+    return tuple(chain.values())
 
 
 def linear_chain(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """`call` and what feeds it, one after the other, until one has no input or several; nearest first."""
+    """Return `call` and its upstream calls, nearest first, up to a call that has no input or several."""
     by_id = index_of(analysis).by_id
-    found = [call]
-    while len(found[-1].inputs) == 1 and found[-1].inputs[0] in by_id and len(found) <= len(by_id):
-        found.append(by_id[found[-1].inputs[0]])
-    return tuple(found)
+    chain = [call]
+    while len(chain[-1].inputs) == 1 and chain[-1].inputs[0] in by_id and len(chain) <= len(by_id):
+        chain.append(by_id[chain[-1].inputs[0]])
+    return tuple(chain)
 
 
 def iterators_of_call(pipeline: Pipeline, call: Call) -> tuple[Iterator, ...]:
-    """The executed iterators that stand for `call`, alone or fused; nearest to the root first."""
-    return tuple(it for it in pipeline.iterators if any(each.id == call.id for each in it.calls))
+    """Return the iterators that represent `call`, alone or fused with others, nearest to the root first."""
+    return tuple(it for it in pipeline.iterators if any(other.id == call.id for other in it.calls))
 
 
 def file_count(analysis: Analysis, call: Call) -> int | None:
-    """How many files a reader (`TFRecordDataset`, `TextLineDataset`, ...) is given; None: unknown."""
+    """Return the number of files that are passed to a reader (`TFRecordDataset`, ...); None if unknown."""
     files = call.arguments.get("filenames")
     if not isinstance(files, str):
         return None
     if files == "<dataset>":
-        counts = [each.cardinality for each in analysis.calls if each.id in call.inputs]
+        counts = [other.cardinality for other in analysis.calls if other.id in call.inputs]
         return counts[0] if len(counts) == 1 and counts[0] is not None and counts[0] >= 0 else None
     listed = re.fullmatch(r"<(?:list|tuple) of (\d+)>", files) or re.fullmatch(
         r"<(?:tensor|array) \w+ \((\d+),\)>", files
@@ -80,7 +80,7 @@ def file_count(analysis: Analysis, call: Call) -> int | None:
 
 
 def batch_behind(pipeline: Pipeline, iterator: Iterator) -> Call | None:
-    """The `batch` that the elements of a map go into, if nothing in between looks at single elements; else None."""
+    """Return the `batch` that follows a map, if no call in between inspects single elements; otherwise None."""
     node: Iterator | None = iterator
     own = next((i for i, call in enumerate(iterator.calls) if call.method == "map"), 0)
     calls = list(iterator.calls[own + 1 :])
@@ -96,20 +96,20 @@ def batch_behind(pipeline: Pipeline, iterator: Iterator) -> Call | None:
 
 
 def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """Calls made inside the function of `call`, at any depth, and those made by the call itself."""
+    """Return the calls made inside the function of `call`, at any depth, and those made by the call itself."""
     index = index_of(analysis)
-    found: dict[str, Call] = {}
+    chain: dict[str, Call] = {}
     level = [call]
     while level:
-        made = {each.id: each for owner in level for each in index.inside.get(owner.id, ())}
-        level = [each for each in made.values() if each.id not in found and each.id != call.id]
-        level.sort(key=lambda each: index.place[each.id])
-        found |= {each.id: each for each in level}
-    return tuple(found.values())
+        made = {other.id: other for owner in level for other in index.inside.get(owner.id, ())}
+        level = [other for other in made.values() if other.id not in chain and other.id != call.id]
+        level.sort(key=lambda other: index.place[other.id])
+        chain |= {other.id: other for other in level}
+    return tuple(chain.values())
 
 
 def iterators_inside(analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> list[Iterator]:
-    """The iterator of an `interleave` call and everything that the call's function made; not its input."""
-    outer = {each.id for each in upstream_calls(analysis, call) if each.id != call.id}
-    inside = [it for it in pipeline.upstream(iterator) if not outer.intersection(each.id for each in it.calls)]
+    """Return the iterator of an `interleave` call and the iterators of the datasets that it opens, without its input."""
+    outer = {other.id for other in upstream_calls(analysis, call) if other.id != call.id}
+    inside = [it for it in pipeline.upstream(iterator) if not outer.intersection(other.id for other in it.calls)]
     return [iterator, *inside]

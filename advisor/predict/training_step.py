@@ -1,6 +1,6 @@
-"""What rules about the training step ask first: whether it gets its input, what steps these are, what its ops cost.
+"""Facts about the training step for rules: its input wait, its location, the cost of its ops.
 
-In: an `Analysis`.  Out: shares (0 to 1), nanoseconds, a place in the user's file, words for people.
+In: an `Analysis`.  Out: shares (0 to 1), nanoseconds, a location in the user's file, text for reports.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from advisor.model.recording import Call, Site
 from advisor.predict.structure import consumed_call, upstream_calls
 
 WAITING = 0.05
-"""Below this share of waiting a step is not input-bound. Source: XProf's threshold."""
+"""Below this share of waiting, a step is not input-bound. Source: XProf's threshold."""
 HIGH_WAITING = 0.20
-"""From this share of waiting on a step is highly input-bound. Source: XProf's threshold."""
+"""From this share of waiting, a step is highly input-bound. Source: XProf's threshold."""
 _NO_WORK = frozenset({
     "", "IDLE", "Dataset", "_Arg", "_Retval", "_Send", "_Recv", "IteratorGetNext", "OptionalGetValue", "NoOp", "Identity",
 })  # fmt: skip
-"""Types of ops that fetch input or only hand something on."""
+"""Types of ops that fetch input or only pass values on."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpWork:
-    """The ops that the host ran in the steps, tf.data's left out."""
+    """The ops that the host ran in the steps, without those of tf.data."""
 
     per_step: float
     mean_ns: float
     """Self time of one op."""
     step_share: float
-    """Of the step time. Ops run beside one another, so it is their part of all ops' self time, times the part of the
-    step in which anything was traced."""
+    """Share of the step time. Ops run concurrently, so it is their share of the self time of all ops, times the traced share of
+    the step."""
 
 
 def input_share(analysis: Analysis) -> float | None:
-    """Share of the step spent waiting for input: the verdict's; where that has too few steps, the profile's own
-    figure, copies to the device left out. None: neither is known.
+    """Return the share of the step spent waiting for input; None if unknown.
+
+    It is the verdict's share or, if that has too few steps, the share in the profile without copies to the device.
     """
     if analysis.verdict.input_wait_share is not None:
         return analysis.verdict.input_wait_share
@@ -48,41 +49,44 @@ def input_share(analysis: Analysis) -> float | None:
 
 
 def is_fed(analysis: Analysis, line: float = WAITING) -> bool:
-    """Whether steps wait for less than that share of their time, as far as is known: only then a faster step is a
-    faster training.
+    """Return whether the input wait is below a threshold or unknown; only then does a faster step accelerate the training.
 
-    HIGH_WAITING is the line for what Python does step by step: fetching a batch from a loop in Python takes some
-    tenths of a millisecond, 8 % of an eager step of 3 ms, whatever the pipeline costs.
+    Use HIGH_WAITING for eager loops: fetching a batch in Python takes a few tenths of a millisecond, 8 % of an eager step of 3
+    ms, regardless of the pipeline.
+
+    Args:
+        analysis: The analysis.
+        line: The threshold, as a share of the step time.
     """
     share = input_share(analysis)
     return share is None or share < line
 
 
 def measured_ns(facts: DeviceFacts) -> int:
-    """Time of all steps of the profile; 0: it holds none."""
+    """Return the time of all steps in the profile in ns; 0 if it contains none."""
     return facts.num_steps * facts.step_ns
 
 
 def steps_seen(facts: DeviceFacts) -> str:
-    """`in 25 steps of the profile`, for people."""
+    """Return a phrase for the report, such as `in 25 steps of the profile`."""
     return f"in {facts.num_steps} steps of the profile" if facts.num_steps != 1 else "in the only step of the profile"
 
 
 def step_site(analysis: Analysis) -> Site | None:
-    """Where the steps are taken: the loop, or the call of `fit`. None: the run was not recorded."""
+    """Return the location of the training loop or of the call of `fit`; None if the run was not recorded."""
     main = analysis.main
     return main.consumer.site if main is not None and main.consumer is not None else None
 
 
 def last_batch(analysis: Analysis) -> Call | None:
-    """The call that sets how many elements a step takes; None: not known."""
+    """Return the call that sets the number of elements per step; None if unknown."""
     consumed = consumed_call(analysis, analysis.main) if analysis.main is not None else None
     calls = upstream_calls(analysis, consumed) if consumed is not None else ()
     return next((call for call in calls if call.method in ("batch", "padded_batch", "ragged_batch")), None)
 
 
 def rows_per_step(analysis: Analysis) -> int | None:
-    """Elements that one measured step takes: the batch's, times the steps of one call of Keras. None: not known."""
+    """Return the elements per measured step: the batch size times Keras' `steps_per_execution`; None if unknown."""
     call, per_call = last_batch(analysis), analysis.keras.get("steps_per_execution")
     size = call.arguments.get("batch_size") if call is not None else None
     if not isinstance(size, int):
@@ -91,7 +95,15 @@ def rows_per_step(analysis: Analysis) -> int | None:
 
 
 def op_work(analysis: Analysis, is_counted: Callable[[OpRow], bool] = lambda row: True) -> OpWork | None:
-    """The ops of the step on the host, those of some types only if asked. None: no steps, or no op was traced."""
+    """Return the cost of the host's ops per step.
+
+    Args:
+        analysis: The analysis.
+        is_counted: Selects the op types to count; all by default.
+
+    Returns:
+        The cost, or None if there are no steps or no traced ops.
+    """
     facts, statistics = analysis.device, analysis.statistics
     if facts is None or statistics is None or statistics.op_types is None or not measured_ns(facts):
         return None

@@ -1,18 +1,17 @@
-"""A pipeline with the costs of its iterators as they are when nobody profiles and no thread has to wait for a core.
+"""Removes the overhead of the profiler and of busy cores from the costs of iterators.
 
-In: a `Pipeline` as profiled.  Out: the same one, with `busy_ns` and `blame_share` freed of what the profiler and full cores add.
+In: a `Pipeline` as profiled.  Out: the same pipeline with corrected `busy_ns` and `blame_share`.
 
-The profiler writes an event for every element that an iterator hands on. That doubles the cost of one that does little else
-(`shuffle`, a file's reader), and it is what such an iterator is then found to cost. tf.data's own model times them all the time,
-for a few nanoseconds, so in the stretch without the profiler it says what they cost by themselves. Of functions it counts only
-the ops, and nothing of what other threads do; there the profile is what there is.
+The profiler writes an event for every element that an iterator emits. This doubles the cost of iterators that do little else
+(`shuffle`, a file reader). tf.data's own model measures iterators at all times for a few nanoseconds, so its values from the
+unprofiled stretch contain no such overhead. The model counts only the ops of functions, and no work in other threads; for these
+the profile is used.
 
-Where functions keep all cores busy, a thread that only passes an element on loses its core now and then, for as long as a
-function takes. That shows in few calls, each a hundred times as long as the others, and is no work of the iterator.
+If functions keep all cores busy, a thread that only passes elements on occasionally loses its core for the duration of a
+function. This affects few calls, which then take a hundred times longer, and is not work of the iterator.
 
-So iterators that only pass elements on, in the thread that asks for them, get the model's cost or that of their usual calls where
-that is less. Their step is as long as it was measured: what they do not cost is added to the functions of the same pipeline, as
-those share it now.
+Iterators that only pass elements on in their caller's thread therefore get the cost in the model or the cost of their typical
+calls, if that is lower. The step time is unchanged: the difference is added to the functions of the same pipeline in proportion.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ PASSING_ON = (
     | BATCHES
     | {"MemoryCache", "MemoryCacheImpl", "FiniteTake", "FiniteSkip", "FiniteRepeat", "ForeverRepeat", "Shard", "Zip"}
 )
-"""Types each of whose calls does much the same. (A reader's does not: one call in a hundred reads the next block.)"""
+"""Types whose calls all do similar work. (Readers are not included: one call in a hundred reads the next block.)"""
 
 
 def unprofiled(pipeline: Pipeline) -> Pipeline:
-    """The pipeline as it is without the profiler; itself where nothing was measured without, or no function is in it."""
+    """Return the pipeline with corrected costs; unchanged without unprofiled measurements or without functions."""
     steps = pipeline.steps
     working = [it for it in pipeline.iterators if it.function_ns > 0 and it.blame_share > 0]
     if steps is None or steps.mean_ns <= 0 or pipeline.num_elements <= 0 or not working:
@@ -57,7 +56,7 @@ def unprofiled(pipeline: Pipeline) -> Pipeline:
 
 
 def _kept_share(it: Iterator, plain_over_profiled: float) -> float:
-    """What is left of an iterator's cost without the profiler, 0 to 1. Its profiled cost is taken to shrink with the step."""
+    """Share of an iterator's cost that remains without the profiler, 0 to 1; the profiled cost is scaled with the step."""
     if it.function_ns > 0 or it.is_async or it.busy_ns <= 0 or not it.elements:
         return 1.0
     usual = it.usual_ns / it.busy_ns if it.usual_ns is not None and base_type(it.name) in PASSING_ON else 1.0

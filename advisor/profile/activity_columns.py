@@ -1,4 +1,4 @@
-"""What ran on the threads of a host, as columns: for statistics, beside the iterators that `reader` boils a profile down to.
+"""Reads the activity of a host as columns for the statistics, in addition to the `Trace` that `reader` makes.
 
 In: a `.xplane.pb` file.  Out: `HostActivity`, its devices included.
 
@@ -31,7 +31,7 @@ from advisor.profile.wire import Batch, EventColumns, Ints, UInts, batches, deco
 from advisor.profile.xspace import MAX_PS, XSpaceDecodeError, parse_event, parse_xspace
 
 _DROPPED = re.compile(r"\$.*|ThreadpoolListener::.*", re.DOTALL)
-"""Python frames and the bookkeeping of thread pools: many, and no work of their own."""
+"""Python frames and the bookkeeping of thread pools: numerous, and without work of their own."""
 _GET_NEXT = re.compile(r"(MultiDevice)?IteratorGetNext\w*::DoCompute|GetNextFromShard\d*")
 _COMPILE = re.compile(
     r"tf\.function-graph_building|\w*Compil(er|ationCache)::.+|(Grappler|MetaOptimizer).*|XlaCompile.*"
@@ -42,7 +42,7 @@ _MARKER = re.compile(
     r"|KernelAndDevice(Func|Op)::Run|TFE_Py_\w+|(SessionRun|RunGraph|RunGraphDone)"
 )
 _EAGER_OP = re.compile(r"EagerLocalExecute: (?!__)\w+")
-"""Ops; functions have names like `__inference_train_step_12`."""
+"""Matches ops; functions have names like `__inference_train_step_12`."""
 _COPY = re.compile(r"(cu|hip)?Memcpy(H2D|HtoD).*", re.IGNORECASE)
 _BY_NAME: Mapping[HostKind, re.Pattern[str]] = {
     HostKind.GET_NEXT: _GET_NEXT,
@@ -65,7 +65,7 @@ _STATS = {
     "step_num": _STEP_NUM,
     "tf_function_call": _FUNCTION_CALL,
 }
-"""The stats that are read of every event."""
+"""The stats that are read for every event."""
 _Part = tuple[Any, ...]
 """Offset and duration in ps, name, kind, group, flags."""
 _NO_COLUMNS: list[Any] = [np.zeros(0, dtype) for dtype in (np.int64, np.int64, np.int32, np.uint8, np.int32, np.uint8)]
@@ -73,7 +73,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def read_activity(path: Path) -> HostActivity | None:
-    """The activity of the host whose profile is the file at `path`; None where it cannot be read (`read_host` says why)."""
+    """Return the activity of the host in a profile file; None if it cannot be read (`read_host` reports why)."""
     try:
         return decode_activity(parse_xspace(read_profile(path)), host_of(path))
     except (AdvisorError, XSpaceDecodeError, MemoryError):
@@ -81,7 +81,7 @@ def read_activity(path: Path) -> HostActivity | None:
 
 
 def decode_activity(space: Any, hostname: str) -> HostActivity:  # noqa: ANN401
-    """The columns of one profile; `hostname` is used where the file names no host."""
+    """Return the columns of one profile; `hostname` is used if the file contains no host name."""
     zero_ns, start_unix_ns = clock_of(space)
     host = _HostDecoder()
     devices = []
@@ -195,21 +195,23 @@ class _LineDecoder:
     def _read_stats(self, events: EventColumns, kept: Flags, kind: Any, group: Any, flags: Any) -> None:  # noqa: ANN401
         """Set kind, group and flags from the stats of the events."""
         step = np.full(len(events), NO_GROUP, np.int32)
-        found: dict[int, Ints] = {}
+        rows_of_stat: dict[int, Ints] = {}
         for code, number in self._stats.items():
             stats = np.flatnonzero(events.stat_id == number)
             if len(stats):
-                found[code] = stats[kept[events.stat_event[stats]]]
-        if _GROUP_ID in found:
-            stats = found[_GROUP_ID]
+                rows_of_stat[code] = stats[kept[events.stat_event[stats]]]
+        if _GROUP_ID in rows_of_stat:
+            stats = rows_of_stat[_GROUP_ID]
             group[events.stat_event[stats]] = _small(events.numbers(stats))
-        if _IS_EAGER in found:
-            stats = found[_IS_EAGER]
+        if _IS_EAGER in rows_of_stat:
+            stats = rows_of_stat[_IS_EAGER]
             flags[events.stat_event[stats[events.numbers(stats) != 0]]] |= _EAGER
-        if _CORRELATION_ID in found:
-            flags[events.stat_event[found[_CORRELATION_ID]]] |= _LAUNCH
+        if _CORRELATION_ID in rows_of_stat:
+            flags[events.stat_event[rows_of_stat[_CORRELATION_ID]]] |= _LAUNCH
         # of a step's number and a function's call the one that stands last decides; both are rare
-        marks = np.concatenate([found[code] for code in (_STEP_NUM, _FUNCTION_CALL) if code in found] or [_NONE])
+        marks = np.concatenate(
+            [rows_of_stat[code] for code in (_STEP_NUM, _FUNCTION_CALL) if code in rows_of_stat] or [_NONE]
+        )
         for stat in np.sort(marks).tolist():
             event = int(events.stat_event[stat])
             if events.stat_id[stat] == self._stats.get(_STEP_NUM):
@@ -220,15 +222,15 @@ class _LineDecoder:
                     events.string(stat)
                 )
                 kind[event] = int(HostKind.TRACED_CALL if name.startswith("traced") else HostKind.FUNCTION_CALL)
-        if _HLO_OP in found:
-            rows = np.unique(events.stat_event[found[_HLO_OP]])
+        if _HLO_OP in rows_of_stat:
+            rows = np.unique(events.stat_event[rows_of_stat[_HLO_OP]])
             # launches of a GPU's kernels name their op too
             kind[rows[(kind[rows] == HostKind.OTHER) & (flags[rows] & _LAUNCH == 0)]] = int(HostKind.XLA_OP)
         np.copyto(group, step, where=group == NO_GROUP)
 
 
 def _sorted(parts: Sequence[_Part], thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:
-    """The columns of a line, sorted by start, longer first: start, duration, thread, name, kind, group, flags."""
+    """The columns of a line, sorted by start, longer events first: start, duration, thread, name, kind, group, flags."""
     columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else _NO_COLUMNS
     offset, length, name, kind, group, flags = columns
     start, duration = sane_times(offset, length, zero_ps)
@@ -245,7 +247,7 @@ def _sorted(parts: Sequence[_Part], thread: int, zero_ps: int) -> tuple[np.ndarr
 
 
 def _judge(name: str) -> int:
-    """The kind of all events of that name; `_MEMORY`, or `_DROP` for those of no use."""
+    """The kind of all events with that name; `_MEMORY`, or `_DROP` for irrelevant ones."""
     if is_iterator_name(name):
         return int(HostKind.ITERATOR)
     if name in (ALLOCATION, DEALLOCATION):
@@ -259,7 +261,7 @@ def _judge(name: str) -> int:
 
 
 def _small(values: UInts) -> Numbers:
-    """Groups' numbers, NO_GROUP where one fits no int32 (a damaged file)."""
+    """Group numbers; NO_GROUP for values that do not fit into an int32 (a damaged file)."""
     return np.where(values < np.uint64(2**31), values, np.uint64(0)).astype(np.int32) + np.where(
         values < np.uint64(2**31), 0, NO_GROUP
     ).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Device planes as columns: kernels and copies of a GPU's streams, XLA ops of a TPU.
+"""Reads device planes as columns: kernels and copies of GPU streams, XLA ops of a TPU.
 
 In: a `/device:...` plane.  Out: `DeviceActivity`.
 
@@ -43,12 +43,12 @@ DERIVED_LINES = frozenset(
         "Launch Stats",
     }
 )
-"""Lines that repeat or fold what the streams hold. Source: `trace_utils.h` and `xplane_schema.cc` of TensorFlow's profiler."""
+"""Lines that repeat or summarise the streams. Source: `trace_utils.h` and `xplane_schema.cc` of TensorFlow's profiler."""
 _DERIVED_IDS = range(0xDEADBEEF - 32, 0xDEADBEEF + 32)
 _HALF_NAME = re.compile(r"half|fp16|bf16|bfloat16|_h\d+(gemm|cudnn)|h884|h1688|hmma", re.IGNORECASE)
-"""Names of kernels that compute with 16-bit floats; XProf looks for `half` and `fp16` alone and so misses bfloat16."""
+"""Names of kernels that compute with 16-bit floats; XProf matches only `half` and `fp16` and therefore misses bfloat16."""
 _HALF_HLO = re.compile(r"^%?[\w.\-]+ = \(?(bf16|f16)\[")
-"""An op of XLA as the file has it, with the type of its result."""
+"""An XLA op as written in the file, with the type of its result."""
 _HALF_SHAPE = re.compile(r"half|bfloat16")
 _NUMBERS = frozenset({"group_id", "is_eager"})
 _WANTED = (
@@ -65,7 +65,7 @@ _WANTED = (
 
 
 def decode_device(plane: Any, zero_ns: int) -> DeviceActivity:  # noqa: ANN401
-    """One device's events. `zero_ns`: what to subtract from the lines' timestamps."""
+    """Decode the events of one device. `zero_ns` is subtracted from the timestamps of the lines."""
     decoder = _DeviceDecoder(plane)
     lines = [(line, text(line.name) or text(line.display_name)) for line in plane.lines]
     streams = [(line, name) for line, name in lines if not _is_derived(line, name)]
@@ -99,7 +99,7 @@ class _DeviceDecoder:
         self._names, self._details = Labels(), Labels()
         self._ops: dict[tuple[str, str], int] = {}
         self._op_numbers: dict[tuple[str, str], int] = {}
-        """By what the file says of an event's op, so that each text is taken apart once."""
+        """Cache of parsed ops, by the text in the file."""
         self._half: dict[str, bool] = {}
         self._streams: list[str] = []
         self._parts: list[tuple[np.ndarray[Any, Any], ...]] = []
@@ -135,7 +135,7 @@ class _DeviceDecoder:
         self._streams.append(stream)
 
     def spans(self, line: Any, zero_ns: int) -> list[tuple[int, str, int, int]]:  # noqa: ANN401
-        """The events of a derived line: (group, name, start, end) in ps; their order where they have no group."""
+        """The events of a derived line: (group, name, start, end) in ps; without a group, their position is used."""
         zero_ps = (line.timestamp_ns - zero_ns) * 1000
         found = []
         for order, event in enumerate(parse_events(list(line.events))):
@@ -176,7 +176,7 @@ class _DeviceDecoder:
         )
 
     def _read(self, stats: Any) -> dict[str, Any]:  # noqa: ANN401
-        """The wanted stats of an event; texts as text, numbers as numbers."""
+        """The requested stats of an event; texts as str, numbers as numbers."""
         found: dict[str, Any] = {}
         wanted = self._wanted
         for stat in stats:
@@ -191,7 +191,7 @@ class _DeviceDecoder:
         return found
 
     def _op(self, stats: Mapping[str, Any], name: str, is_xla_line: bool) -> int:
-        """The number of the event's op; -1: none known."""
+        """The number of the event's op; -1 if it is unknown."""
         said = str(stats.get("tf_op") or stats.get("level 0") or str(stats.get("annotation", "")).partition("#")[0])
         hlo = name if is_xla_line else str(stats.get("hlo_op", ""))
         known = self._op_numbers.get((said, hlo))
@@ -202,7 +202,7 @@ class _DeviceDecoder:
         return known
 
     def _is_half(self, name: str, shape: str) -> bool:
-        """As XProf: from the op's shapes where the file has them, else from the kernel's name or the op of XLA."""
+        """Whether the event computes with 16-bit floats: from the op's shapes, or else from the name of the kernel or XLA op."""
         key = shape or name
         known = self._half.get(key)
         if known is None:
@@ -212,14 +212,14 @@ class _DeviceDecoder:
 
 
 def sane_times(offset: Picoseconds, duration: Picoseconds, zero_ps: int) -> tuple[Picoseconds, Picoseconds]:
-    """Starts and durations of events, kept between 0 and `MAX_PS`."""
+    """Starts and durations of events, limited to 0 to `MAX_PS`."""
     zero = min(max(zero_ps, -MAX_PS), MAX_PS)
     start = np.clip(offset, -2 * MAX_PS, 2 * MAX_PS) + zero
     return np.clip(start, 0, MAX_PS), np.clip(duration, 0, MAX_PS)
 
 
 def _name_op(said: str, hlo: str) -> tuple[str, str] | None:
-    """(name, type) of the op an event belongs to: TensorFlow's where it is known, else XLA's."""
+    """(name, type) of the op that an event belongs to: TensorFlow's if known, otherwise XLA's."""
     parsed = parse_op_name(said)
     if parsed is not None:
         return parsed

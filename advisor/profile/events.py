@@ -1,4 +1,4 @@
-"""The events of host threads, from encoded messages to columns.
+"""Decodes the events of host threads into columns.
 
 In: the lines of a `/host:CPU` plane.  Out: one `Thread` per line; iterators are told to an `IteratorTable` on the way.
 
@@ -24,7 +24,7 @@ from advisor.profile.xspace import MAX_PS, parse_event
 __all__ = ["SLICE", "Labels", "PlaneDecoder"]
 
 SLICE = 32_768
-"""Events decoded at a time: about 10 MiB."""
+"""Number of events decoded at a time, about 10 MiB."""
 _Columns = tuple[Any, ...]
 """Offset and duration in ps, kind, label, key, link."""
 _NO_COLUMNS: list[Any] = [
@@ -32,14 +32,14 @@ _NO_COLUMNS: list[Any] = [
 ]
 
 LAST_CALLS = 8
-"""Calls of an iterator whose stats are decoded, from the last one back: about every fifth cannot tell its parallelism."""
+"""Number of last calls of an iterator whose stats are decoded; about every fifth call lacks its parallelism."""
 
 
 class PlaneDecoder:
     """Decodes the lines of one host plane."""
 
     def __init__(self, plane: Any, labels: Labels, iterators: IteratorTable, zero_ns: int) -> None:  # noqa: ANN401
-        """`zero_ns`: what to subtract from the lines' timestamps."""
+        """Prepare decoding. `zero_ns` is subtracted from the timestamps of the lines."""
         self._iterators = iterators
         self._zero_ns = zero_ns
         self._stat_names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
@@ -51,10 +51,10 @@ class PlaneDecoder:
         }
         self._classes = NameClasses(self._metadata, labels, self._stat_names)
         self.num_dropped = 0
-        """Events at impossible times."""
+        """Number of events at impossible times."""
 
     def decode(self, lines: Sequence[Any]) -> list[Thread]:
-        """A `Thread` per line: times in nanoseconds from the profile's zero, sorted by start, longer first."""
+        """Return one `Thread` per line: times in nanoseconds from the profile's zero, sorted by start, longer events first."""
         start_ns = [line.timestamp_ns - self._zero_ns for line in lines]
         parts: list[list[_Columns]] = [[] for _ in lines]
         for batch in batches(lines, SLICE):
@@ -91,7 +91,7 @@ class PlaneDecoder:
             parts[line].append(tuple(column[begin:end] for column in columns))
 
     def _add_fills(self, events: EventColumns, iterators: Ints, key: Keys) -> None:
-        """Count how full the buffers of iterators were at these calls."""
+        """Count the fill of the iterators' buffers at these calls."""
         if self._fill_stat == NO_STAT:
             return
         is_wanted = np.zeros(len(events), np.bool_)
@@ -148,7 +148,7 @@ def _last_calls(group: Ints, offset: Ints) -> Ints:
 
 
 def _thread(parts: Sequence[_Columns], line_id: int, name: str, start_ns: int) -> Thread:
-    """The columns of one line, sorted. Times stand in picoseconds from the line's start."""
+    """The columns of one line, sorted. Times are in picoseconds from the start of the line."""
     columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else _NO_COLUMNS
     start_ps, duration_ps, kind, label, key, link = columns
     end_ps = start_ps + duration_ps

@@ -1,4 +1,4 @@
-"""The bytes of a profile file, unpacked, within bounds: a file from a stranger must not fill the memory.
+"""Reads and decompresses profile files within memory limits, because a file may come from a stranger.
 
 In: a path.  Out: bytes, or one `AdvisorError` sentence that names the path.
 """
@@ -16,12 +16,12 @@ from advisor.model.errors import AdvisorError
 from advisor.model.locations import is_remote, reading
 
 MAX_BYTES = 2**31 - 1
-"""The largest message protobuf can hold, and so the largest profile TensorFlow can have written."""
+"""The largest protobuf message, and therefore the largest profile that TensorFlow can write."""
 MAX_RATIO = 100
-"""How well a gzipped profile may be packed. Those in tests/data pack 2.2 to 3.6 times; deflate can reach 1032,
+"""Maximum compression ratio of a gzipped profile. Those in tests/data have 2.2 to 3.6; deflate can reach 1032,
 which is what a gzip bomb does."""
 _ALWAYS_ALLOWED = 1 << 24
-"""Unpacked bytes that nobody minds, whatever the ratio: tiny files of one repeated event pack well."""
+"""Size below which the ratio is not checked; tiny files with one repeated event compress well."""
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _KINDS = {
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 def read_profile(path: Path) -> bytes:
-    """The bytes of a profile file, unpacked if it is gzipped (whatever its name)."""
+    """Return the contents of a profile file, decompressed if it is gzipped (regardless of its name)."""
     try:
         with reading(path):
             _check_kind(path)
@@ -50,12 +50,12 @@ def read_profile(path: Path) -> bytes:
 
 
 def not_enough_memory(path: Path) -> AdvisorError:
-    """The error for a profile that does not fit."""
-    return AdvisorError(f"{path} does not fit into the memory that is free: read it on a larger machine.")
+    """Return the error for a profile that does not fit into memory."""
+    return AdvisorError(f"{path} does not fit into the free memory: read it on a larger machine.")
 
 
 def _check_kind(path: Path) -> None:
-    """Raises AdvisorError for what is no regular file: reading a pipe would wait for ever, a device never ends."""
+    """Raise AdvisorError unless the path is a regular file: reading a pipe may block, and a device may never end."""
     facts = path.stat()
     if int(facts.st_size or 0) > MAX_BYTES:  # some servers tell no size
         raise AdvisorError(f"{path} is larger than 2 GiB, more than a profile can be: profile fewer steps.")
@@ -66,7 +66,7 @@ def _check_kind(path: Path) -> None:
 
 
 def _bounded(file: IO[bytes], path: Path) -> bytes:
-    """All of a file whose size nobody has told."""
+    """Read a whole file of unknown size."""
     data = io.BytesIO()
     while chunk := file.read(_CHUNK):
         if data.tell() + len(chunk) > MAX_BYTES:

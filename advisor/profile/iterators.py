@@ -1,4 +1,4 @@
-"""What the events of each iterator say of it: names, parents, parameters, how full its buffer was.
+"""Collects the facts of each iterator from its events: names, parents, parameters, fill of its buffer.
 
 In: GetNext events, by iterator id.  Out: `IteratorFacts`.
 
@@ -21,13 +21,13 @@ from advisor.profile.safe_names import text
 Parameter = str | int | float | bool
 
 _OWN_FIELDS = frozenset({"id", "parent_id", "name", "shapes", "types", "group_id", "_r", "_p", "_pt", "_c", "_ct"})
-"""Stats that are fields of `IteratorFacts` or speak of the event, not of the iterator."""
+"""Stats that are fields of `IteratorFacts` or describe the event instead of the iterator."""
 UNAVAILABLE = "unavailable"
-"""tf.data writes this where it could not take the iterator's lock at once (`kTraceInfoUnavailable`)."""
+"""tf.data writes this value if it could not acquire the iterator's lock immediately (`kTraceInfoUnavailable`)."""
 
 
 _LARGEST_FILL = 2**40
-"""No buffer holds so many elements."""
+"""Larger values are not a number of buffered elements."""
 
 
 @dataclass(slots=True)
@@ -47,14 +47,14 @@ class IteratorTable:
     _fill_count: dict[int, int] = field(default_factory=dict)
 
     def is_newer(self, iterator_id: int, start_ps: int) -> bool:
-        """Whether a call that starts then is later than all that were kept."""
+        """Return whether a call with this start is later than all calls kept so far."""
         last = self._last.get(iterator_id)
         return last is None or start_ps >= last.start_ps
 
     def keep(
         self, iterator_id: int, start_ps: int, parent_id: int, long_name: str, stats: Mapping[str, Parameter]
     ) -> None:
-        """Keep a call as the iterator's last. What it could not tell is kept from the call before."""
+        """Keep a call as the last one of its iterator. Stats that it lacks are taken from the previous call."""
         known = stats
         if UNAVAILABLE in stats.values():
             before = self._last[iterator_id].stats if iterator_id in self._last else {}
@@ -62,7 +62,7 @@ class IteratorTable:
         self._last[iterator_id] = _LastCall(start_ps, parent_id, long_name, known)
 
     def add_fills(self, iterator_ids: Keys, elements: Keys) -> None:
-        """Count calls that found so many elements in the buffers of these iterators."""
+        """Count calls that found this many elements in the buffers of these iterators."""
         ids, number, count = np.unique(iterator_ids, return_inverse=True, return_counts=True)
         if len(elements) and int(elements.max()) >= _LARGEST_FILL:  # a damaged file: sums must not overflow
             elements = np.where(elements < _LARGEST_FILL, elements, np.uint64(0))
@@ -73,7 +73,7 @@ class IteratorTable:
             self._fill_count[iterator_id] = self._fill_count.get(iterator_id, 0) + calls
 
     def facts(self, threads: Iterable[Thread]) -> dict[int, IteratorFacts]:
-        """The facts of every iterator seen, with their calls counted on the decoded threads."""
+        """Return the facts of all iterators, with their calls counted on the decoded threads."""
         calls = _count_calls(threads)
         return {number: self._facts(number, last, calls.get(number, 0)) for number, last in self._last.items()}
 
@@ -93,7 +93,7 @@ class IteratorTable:
 
 
 def decode_stats(stats: Iterable[Any], stat_names: Mapping[int, str]) -> dict[str, Parameter]:
-    """Stats as a dictionary: references resolved, bytes as text, "true"/"false" as booleans.
+    """Convert stats to a dictionary: references resolved, bytes as text, "true"/"false" as booleans.
 
     Nameless ones and numbers that are none (NaN, infinity) are left out.
     """

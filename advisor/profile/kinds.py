@@ -1,4 +1,4 @@
-"""Which kind of event a name stands for: decided once per name where the name tells.
+"""Classifies events by name, once per name if the name is sufficient.
 
 In: the names of an event's metadata, and its stats.  Out: its `EventKind` and label, or None: of no use to the analysis.
 
@@ -21,10 +21,10 @@ _PATTERNS: Mapping[EventKind, re.Pattern[str]] = {
     EventKind.TRACING: re.compile(r"tf\.function-graph_building|\w*Compiler::.+|(Grappler|MetaOptimizer).*"),
 }
 OPENS_INPUT = "ParallelInterleaveInitializeInput"
-"""A worker of a parallel interleave gets its next input element and makes the iterator over it: work like producing,
+"""A worker of a parallel interleave fetches its next input element and creates the iterator over it. This counts as producing,
 though it ends without an element (its key is 0 and it keeps its whole name as label)."""
 _ROOT_EVENTS = frozenset({"SessionRun", "RunGraph", "RunGraphDone"})
-"""Unclassified events that TensorFlow itself marks with `_r` = 1: not the user's steps."""
+"""Unclassified events that TensorFlow marks with `_r` = 1; they are not the user's steps."""
 
 STATS: Mapping[EventKind, tuple[str, str]] = {
     EventKind.ITERATOR: ("id", "parent_id"),
@@ -41,7 +41,7 @@ STATS: Mapping[EventKind, tuple[str, str]] = {
 
 
 def classify(name: str, display_name: str, stats: Mapping[str, object]) -> tuple[EventKind | None, str, bool]:
-    """The kind and label of an event, and whether it holds for all events of that name.
+    """Return the kind and label of an event, and whether they apply to all events with that name.
 
     kind: None where the analysis has no use for the event. `stats` are those of the event at hand: steps and calls of a
     `tf.function` have names of the user's choice, so their stats tell; a user's `Trace` and a `tf.function` can share one

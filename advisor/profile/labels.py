@@ -1,4 +1,4 @@
-"""Numbers for texts: names of events, stored once.
+"""Numbers texts such as event names, so that each is stored once.
 
 In: texts.  Out: their numbers, in the order in which the texts are first seen.
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 
 class Labels:
-    """Texts, numbered in the order in which they are first seen."""
+    """Texts, numbered in order of first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        """The number of `text`."""
+        """Return the number of `text`."""
         return self._numbers.setdefault(text, len(self._numbers))
 
     def texts(self) -> tuple[str, ...]:
-        """All texts, by number."""
+        """Return all texts in order of their numbers."""
         return tuple(self._numbers)

@@ -1,4 +1,4 @@
-"""A host's window as lanes, down-sampled to a bounded number of spans however many events there were.
+"""Reduces a host's window to lanes with a limited number of spans, however many events there were.
 
 In: a `HostTrace` and, where it has device planes, its file once more for their events.  Out: `HostView`.
 
@@ -28,15 +28,15 @@ from advisor.profile.safe_names import text
 from advisor.profile.xspace import XSpaceDecodeError, parse_events, parse_xspace
 
 MAX_SPANS = 9_000
-"""About half a megabyte of report.html."""
+"""Maximum number of spans, about half a megabyte of report.html."""
 MAX_HOSTS = 8
 MAX_LANES = 48
 MAX_LEVELS = 3
 FINEST_SLOTS = 2_048
-"""Slots that the window is first cut into: more than a wide screen has pixels."""
+"""Number of slots that the window is divided into, more than the pixels of a wide screen."""
 COARSEST_SLOTS = 64
 MAX_NAME = 300
-"""Characters of a name that are kept (kernel names are C++ signatures)."""
+"""Maximum length of a name (kernel names are C++ signatures)."""
 
 _THREAD_NUMBER = re.compile(r"/-?\d+$")
 _KINDS = {
@@ -56,7 +56,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """One lane's events, sorted by start, longer first; `name` is already the number in the view."""
+    """The events of one lane, sorted by start, longer first; `name` is already the number in the view."""
 
     title: str
     is_device: bool
@@ -72,24 +72,24 @@ class _Events:
 
 
 def draw_hosts(trace: Trace) -> tuple[HostView, ...]:
-    """The lanes of the first hosts that have events; together about MAX_SPANS spans."""
+    """Return the lanes of the first hosts with events, with about MAX_SPANS spans in total."""
     hosts = [host for host in trace.hosts if host.num_events][:MAX_HOSTS]
     views = (draw_host(host, MAX_SPANS // len(hosts)) for host in hosts)
     return tuple(view for view in views if view is not None)
 
 
 def draw_host(host: HostTrace, budget: int = MAX_SPANS) -> HostView | None:
-    """The lanes of one host in about `budget` spans; None where it has no events. Devices that cannot be read are left out."""
+    """The lanes of one host with about `budget` spans; None without events. Unreadable devices are skipped."""
     names, kinds = Labels(), dict[str, str]()
-    found = [lane for thread in host.threads if (lane := _thread(host, thread, names, kinds)) is not None]
-    found += _devices(host, names, kinds)
-    if not found:
+    all_lanes = [lane for thread in host.threads if (lane := _thread(host, thread, names, kinds)) is not None]
+    all_lanes += _devices(host, names, kinds)
+    if not all_lanes:
         return None
-    zero = min(int(lane.start[0]) for lane in found)
-    length = max(int(lane.end.max()) for lane in found) - zero
-    found.sort(key=lambda lane: (lane.is_device, not lane.is_consumer, -lane.busy_ns))
-    kept = set(sorted(range(len(found)), key=lambda index: _weight(found[index]), reverse=True)[:MAX_LANES])
-    lanes = [lane for index, lane in enumerate(found) if index in kept]
+    zero = min(int(lane.start[0]) for lane in all_lanes)
+    length = max(int(lane.end.max()) for lane in all_lanes) - zero
+    all_lanes.sort(key=lambda lane: (lane.is_device, not lane.is_consumer, -lane.busy_ns))
+    kept = set(sorted(range(len(all_lanes)), key=lambda index: _weight(all_lanes[index]), reverse=True)[:MAX_LANES])
+    lanes = [lane for index, lane in enumerate(all_lanes) if index in kept]
     slots = FINEST_SLOTS
     while True:
         resolution = max(1, -(-length // slots))
@@ -108,13 +108,13 @@ def draw_host(host: HostTrace, budget: int = MAX_SPANS) -> HostView | None:
             Lane(title, lane.is_device, tuple(spans))
             for title, lane, spans in zip(_titles(lanes), lanes, drawn, strict=True)
         ),
-        num_events=sum(len(lane.start) for lane in found),
-        num_lanes=len(found),
+        num_events=sum(len(lane.start) for lane in all_lanes),
+        num_lanes=len(all_lanes),
     )
 
 
 def _titles(lanes: Sequence[_Events]) -> list[str]:
-    """The lanes' names without TensorFlow's thread numbers; threads of one name are counted."""
+    """The names of the lanes without TensorFlow's thread numbers; threads with the same name are numbered."""
     bare = [_THREAD_NUMBER.sub("", lane.title) for lane in lanes]
     return [
         f"{name} #{bare[:index].count(name) + 1}" if bare.count(name) > 1 else name for index, name in enumerate(bare)
@@ -122,7 +122,7 @@ def _titles(lanes: Sequence[_Events]) -> list[str]:
 
 
 def _weight(lane: _Events) -> tuple[bool, int]:
-    """What is kept first: the consumer's threads, then the busiest."""
+    """The priority for keeping a lane: the consumer's threads first, then the busiest."""
     return lane.is_consumer, lane.busy_ns
 
 
@@ -149,7 +149,7 @@ def _thread(host: HostTrace, thread: Thread, names: Labels, kinds: dict[str, str
 
 
 def _first_kinds(label: npt.NDArray[np.int32], kind: npt.NDArray[np.uint8]) -> tuple[list[int], list[int]]:
-    """Distinct labels, and the kind of each one's first event."""
+    """Distinct labels, and the kind of each label's first event."""
     distinct, first = np.unique(label, return_index=True)
     return distinct.tolist(), kind[first].tolist()
 
@@ -202,7 +202,7 @@ def _device_line(
 
 
 def _levels(start: Ints, end: Ints) -> Ints:
-    """How many events enclose each one: those before it in order that have not ended when it starts."""
+    """The number of events that enclose each event: earlier ones that have not ended when it starts."""
     ended = np.searchsorted(np.sort(end), start, side="right")
     depth: Ints = np.arange(len(start)) - ended
     # events of no length end where they start and would count as ended before themselves
@@ -228,7 +228,7 @@ def _draw(lane: _Events, zero: int, resolution: int) -> list[Span]:
 
 
 def _join(level: int, start: Ints, end: Ints, name: Ints, resolution: int) -> list[Span]:
-    """Short events as one span per slot, equal neighbours joined."""
+    """Merge short events into one span per slot and join equal neighbours."""
     slot = start // resolution
     bounds = np.flatnonzero(np.diff(slot, prepend=slot[0] - 1))
     busy = end - start
@@ -252,7 +252,7 @@ def _join(level: int, start: Ints, end: Ints, name: Ints, resolution: int) -> li
 
 
 def _longest_names(group: Ints, name: Ints, weight: Ints) -> Ints:
-    """Of each group the name with the largest sum of weights, of equal ones the smallest. `group` counts from 0 without gaps."""
+    """The name with the largest sum of weights in each group, the smallest of equals. `group` counts from 0 without gaps."""
     most = int(name.max()) + 1
     pair, inverse = np.unique(group * most + name, return_inverse=True)
     total = np.bincount(inverse.reshape(-1), weights=weight)

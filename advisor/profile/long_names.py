@@ -1,4 +1,4 @@
-"""Long names of iterators: `Iterator::Root::ForeverRepeat[0]::MapAndBatch`.
+"""Parses long names of iterators: `Iterator::Root::ForeverRepeat[0]::MapAndBatch`.
 
 In: the name of a profile event.  Out: `LongName`, its parts; text again by `str()`.
 
@@ -22,7 +22,7 @@ _STARTS = tuple(f"{prefix}::" for prefix in PREFIXES)
 
 @dataclass(frozen=True, slots=True)
 class LongNameNode:
-    """One component: an iterator type and, in a child's name, which of the parent's inputs it is."""
+    """One component: an iterator type and, in the name of a child, the index of the parent's input."""
 
     type: str
     index: int | None = None
@@ -40,18 +40,18 @@ class LongName:
 
     @property
     def type(self) -> str:
-        """The iterator's own type, as TensorFlow writes it (`ParallelMapV2`)."""
+        """The type of the iterator itself, as TensorFlow writes it (`ParallelMapV2`)."""
         return self.nodes[-1].type
 
     @property
     def parent(self) -> LongName | None:
-        """The name one node shorter, without the index that pointed at this child; None for a root."""
+        """The name of the parent, without the index of this child; None for a root."""
         if len(self.nodes) == 1:
             return None
         return LongName((*self.nodes[:-2], replace(self.nodes[-2], index=None)), self.prefix)
 
     def without_indices(self) -> LongName:
-        """The name with every `[n]` taken off: equal for all slots, epochs and branches of one node."""
+        """Return the name without `[n]` indices; it is equal for all slots, epochs and branches of one node."""
         return LongName(tuple(LongNameNode(node.type) for node in self.nodes), self.prefix)
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ class LongName:
 
 
 def is_iterator_name(name: str) -> bool:
-    """Whether an event of that name is an iterator's GetNext. By prefix alone: kernel names contain `Iterator` too."""
+    """Return whether the event is an iterator's GetNext. Only prefixes count, because kernel names may contain `Iterator` too."""
     return name.startswith(_STARTS)
 
 
 def parse_long_name(name: str) -> LongName | None:
-    """Parse an event name; None if it is not a long name. Types are not looked up: unknown ones are ordinary."""
+    """Parse an event name; None if it is not a long name. Unknown types are accepted."""
     prefix, *texts = name.split("::")
     if prefix not in PREFIXES or not texts:
         return None
@@ -78,6 +78,6 @@ def parse_long_name(name: str) -> LongName | None:
 
 
 def strip_indices(name: str) -> str:
-    """A long name with every `[n]` taken off; any other text as it is."""
+    """Return a long name without `[n]` indices; any other text is unchanged."""
     parsed = parse_long_name(name)
     return name if parsed is None else str(parsed.without_indices())

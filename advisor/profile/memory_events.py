@@ -1,4 +1,4 @@
-"""Memory events of the host plane: what every allocator gave and took back.
+"""Reads the memory events of the host plane: allocations and deallocations of every allocator.
 
 In: `MemoryAllocation` and `MemoryDeallocation` events.  Out: `MemoryEvents`, in order of time.
 """
@@ -45,7 +45,7 @@ class MemoryTable:
         self._is_allocation = array("B")
 
     def decoder(self, plane: Any) -> Callable[[Any, int], None]:  # noqa: ANN401
-        """What to call with each memory event of `plane` and its line's start in ps."""
+        """Return a callback for the memory events of `plane`, which takes the event and the start of its line in ps."""
         names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
         numbers = {name: number for number, name in names.items()}
         integers = {numbers[name]: place for place, name in enumerate(_INTEGERS) if name in numbers}
@@ -84,7 +84,7 @@ class MemoryTable:
         self._owner.append(self._owners.setdefault(owner, len(self._owners)))
 
     def events(self) -> MemoryEvents | None:
-        """All events, in order of time; None if there are none."""
+        """Return all events in chronological order; None if there are none."""
         if not self._time:
             return None
         time = np.frombuffer(self._time, np.int64)
@@ -110,5 +110,5 @@ class MemoryTable:
 
 
 def _fitting(value: int) -> int:
-    """`value`, or 0 where it is no size (a damaged file)."""
+    """`value`, or 0 if it is not a size (a damaged file)."""
     return value if 0 <= value < 2**56 else 0

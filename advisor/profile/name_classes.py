@@ -1,4 +1,4 @@
-"""The kind of each event, decided once per name where the name is enough.
+"""Classifies events, once per name if the name is sufficient.
 
 In: events of a host plane, as columns.  Out: their kinds, labels, and the stats that hold their keys.
 """
@@ -18,20 +18,20 @@ from advisor.profile.wire import EventColumns, Ints
 from advisor.profile.xspace import parse_event
 
 NO_KIND = 0
-"""Of no use to the analysis."""
+"""Events that the analysis does not use."""
 NO_STAT = -1
 _OPEN = 255
-"""Not decided yet, or different from event to event."""
+"""Names that are not classified yet, or whose events differ."""
 Class = tuple[int, int, int, int]
-"""Kind, label, number of the key's stat, number of the link's."""
+"""Kind, label, number of the stat for the key, number of the stat for the link."""
 _NO_CLASS: Class = (NO_KIND, 0, NO_STAT, NO_STAT)
 
 
 class NameClasses:
-    """Classes of events by the number of their name."""
+    """The classes of events by the number of their name."""
 
     def __init__(self, names: Mapping[int, tuple[str, str]], labels: Labels, stat_names: Mapping[int, str]) -> None:
-        """`names`: name and display name by number."""
+        """Prepare classification. `names`: name and display name by number."""
         self._names = names
         self._labels = labels
         self._stat_names = stat_names
@@ -46,7 +46,7 @@ class NameClasses:
     def of(
         self, events: EventColumns, encoded: Sequence[bytes], rows: Ints
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], Ints, Ints]:
-        """(kind, label, number of the key's stat, number of the link's) of the events in `rows`."""
+        """Return (kind, label, number of the key's stat, number of the link's stat) of the events in `rows`."""
         place = self._places(events.metadata_id[rows])
         own = self._judge(encoded, rows, place)
         kind, label = self._kind[place], self._label[place]
@@ -56,7 +56,7 @@ class NameClasses:
         return kind, label, key_stat, link_stat
 
     def _places(self, number: Ints) -> Ints:
-        """Where the class of each name stands."""
+        """The position of each name's class."""
         place = self._find(number)
         if len(self._ids):
             unknown = number[self._ids[place] != number]
@@ -80,7 +80,7 @@ class NameClasses:
         self._link_stat = np.insert(self._link_stat, at, NO_STAT)
 
     def _judge(self, encoded: Sequence[bytes], rows: Ints, place: Ints) -> dict[int, Class]:
-        """Decide open names in the order of their events; the classes of events that are judged by themselves, by row."""
+        """Classify open names in the order of their events; return the classes of individually judged events by row."""
         pending = np.flatnonzero(self._kind[place] == _OPEN)
         own: dict[int, Class] = {}
         if not len(pending):
@@ -103,7 +103,7 @@ class NameClasses:
         return own
 
     def _classify(self, number: int, encoded: bytes) -> tuple[Class, bool]:
-        """The class of one event, and whether it holds for its name."""
+        """The class of one event, and whether it applies to its name."""
         name, display_name = self._names.get(number, ("", ""))
         stats = decode_stats(parse_event(encoded).stats, self._stat_names)
         kind, label, is_of_name = classify(name, display_name, stats)

@@ -1,4 +1,4 @@
-"""Intervals of one thread nested inside one another.
+"""Computes the nesting of the intervals of one thread.
 
 In: columns of starts and ends.  Out: the directly enclosing interval of each one.
 """
@@ -14,11 +14,11 @@ Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 MAX_LEVELS = 1_000
-"""Levels that are treated as columns, each at a cost of its own; real programs have some dozens."""
+"""Number of levels processed as columns, each at a fixed cost; real programs have a few dozen."""
 
 
 def nest(start: Ints, end: Ints, max_depth: int | None = None) -> Rows:
-    """Row of the interval that directly encloses each one; -1 at the top.
+    """Return the row of the interval that directly encloses each interval; -1 at the top.
 
     An interval that sticks out of another one (clock rounding) counts as inside it. Properly nested intervals, which is
     nearly all of them, are treated as columns; the others one by one.
@@ -52,7 +52,7 @@ def nest(start: Ints, end: Ints, max_depth: int | None = None) -> Rows:
 
 
 def _depths(start: Ints, end: Ints) -> Ints:
-    """How many earlier intervals have not ended where each one starts."""
+    """The number of earlier intervals that have not ended at the start of each interval."""
     row = np.arange(len(start))
     ended = np.searchsorted(np.sort(end), start, side="right")
     # intervals of no length end where they start: those that do not come before a row are counted in `ended` as well

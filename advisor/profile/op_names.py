@@ -1,4 +1,4 @@
-"""Names of ops in events: `model/conv2d/Conv2D:Conv2D`.
+"""Parses names of ops in events: `model/conv2d/Conv2D:Conv2D`.
 
 In: an event's name or an annotation.  Out: (name, type).
 
@@ -17,12 +17,12 @@ _XLA_SUFFIX = re.compile(r"\d+|(remat|clone)\d*")
 
 
 def is_op_name(name: str) -> bool:
-    """Whether an event of that name is the run of an op."""
+    """Return whether an event with that name is the execution of an op."""
     return parse_op_name(name) is not None
 
 
 def parse_op_name(name: str) -> tuple[str, str] | None:
-    """(node name, op type); None if it is no op's name."""
+    """Return (node name, op type); None if it is not the name of an op."""
     node, colon, kind = name.partition(":")
     if not colon or not node:
         return None
@@ -34,7 +34,7 @@ def parse_op_name(name: str) -> tuple[str, str] | None:
 
 
 def xla_type(name: str) -> str:
-    """`fusion` of `fusion.12`, `%copy-start` without its number: what stands for the type of an op of XLA."""
+    """Return the name without its number: `fusion` for `fusion.12`; it serves as the type of an XLA op."""
     name = name.lstrip("%")
     head, dot, tail = name.rpartition(".")
     while dot and head and _XLA_SUFFIX.fullmatch(tail):

@@ -1,4 +1,4 @@
-"""Which profile files a path stands for: the runs of a logdir, the hosts of a run.
+"""Finds the profile files for a path: the runs of a logdir, the hosts of a run.
 
 In: a run folder, a logdir, a `plugins/profile/<time>` folder, or a `.xplane.pb` file (gzipped or not), local or remote.
 Out: paths, one per host.  Every failure is one `AdvisorError` sentence that names the path.
@@ -17,34 +17,34 @@ from advisor.model.locations import is_remote, reading
 
 SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 MOST_NAMED = 10
-"""Runs or hosts named in a sentence; a logdir can hold hundreds."""
+"""Maximum number of runs or hosts named in a sentence; a logdir can contain hundreds."""
 _TIME = re.compile(r"\d{4}(_\d\d){5}")
-"""TensorFlow names a run's folder by its time; sorting such names sorts by time."""
+"""TensorFlow names the folder of a run by its time; sorting such names sorts by time."""
 _SUMMARIES = ("trace.json.gz", "input_pipeline.pb", "overview_page.pb")
-"""What a run folder may hold beside a profile, or, before TensorFlow 2.3, instead of one."""
+"""Files that a run folder may contain besides a profile, or instead of one before TensorFlow 2.3."""
 _PROFILE_FOLDERS = ("plugins", "profile")
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileFiles:
-    """The files of one run, one per host, and what there was to choose from."""
+    """The files of one run, one per host, and the alternatives."""
 
     paths: tuple[Path, ...]
     run: str = ""
-    """The chosen run, as `--run` takes it; empty where a file was named."""
+    """The chosen run, as accepted by `--run`; empty if a file was named."""
     runs: tuple[str, ...] = ()
-    """All runs, the newest first."""
+    """All runs, newest first."""
     hosts: tuple[str, ...] = ()
-    """All hosts of the chosen run, in order of their names."""
+    """All hosts of the chosen run, sorted by name."""
 
     @property
     def num_runs(self) -> int:
-        """How many runs there were to choose from."""
+        """The number of runs to choose from."""
         return max(1, len(self.runs))
 
 
 def find_profiles(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> ProfileFiles:
-    """The profile files that `path` stands for: of several runs the newest or `run`, with all its hosts or only `hosts`.
+    """Find the profile files for `path`: those of the newest run or of `run`, with all its hosts or only `hosts`.
 
     A run or host may be named by the beginning of its name, as long as that fits one. Raises AdvisorError, naming what
     there is, where it fits none or several.
@@ -73,12 +73,12 @@ def find_profiles(path: Path, run: str | None = None, hosts: Sequence[str] = ())
 
 
 def host_of(path: Path) -> str:
-    """The host a profile file is named after."""
+    """Return the host that a profile file is named after."""
     return path.name.removesuffix(".gz").removesuffix(".xplane.pb")
 
 
 def unpacked_size(path: Path) -> int:
-    """Bytes of a profile, 0 where nobody can tell; a gzipped one counts three times, which is what captures pack to."""
+    """Return the size of a profile in bytes, 0 if unknown. A gzipped file counts three times, the typical compression ratio."""
     try:
         size = int(path.stat().st_size or 0)
     except Exception:  # whatever a remote file system raises comes again, with a sentence, when the file is read
@@ -87,7 +87,7 @@ def unpacked_size(path: Path) -> int:
 
 
 def few(names: Sequence[str]) -> str:
-    """Names in a sentence, the first of them where they are many."""
+    """List names in a sentence; only the first ones of many."""
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
@@ -101,7 +101,7 @@ def _exists(path: Path) -> bool:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it has the name of a profile and is a file; what it holds is seen when it is read."""
+    """Whether a file has the name of a profile; its contents are checked when it is read."""
     try:
         return path.name.endswith(SUFFIXES) and path.is_file()
     except OSError:
@@ -113,7 +113,7 @@ def _runs_in(path: Path) -> list[Path]:
 
 
 def _run_name(folder: Path, logdir: Path) -> str:
-    """`2026_01_02_03_04_05`, or `train/2026_01_02_03_04_05` below one of several roles."""
+    """The name of a run: `2026_01_02_03_04_05`, or `train/2026_01_02_03_04_05` below one of several roles."""
     try:
         parts = PurePosixPath(folder.relative_to(logdir).as_posix()).parts
     except ValueError:  # a remote file system that writes its paths in two ways
@@ -123,7 +123,7 @@ def _run_name(folder: Path, logdir: Path) -> str:
 
 
 def _age(folder: Path, alone: bool) -> tuple[bool, str, float]:
-    """Sorts runs by age: by the time in the name, else by when their profiles were written."""
+    """The sort key for the age of a run: the time in its name, or else the modification time of its profiles."""
     if _TIME.fullmatch(folder.name):
         return True, folder.name, 0.0
     if alone:
@@ -133,7 +133,7 @@ def _age(folder: Path, alone: bool) -> tuple[bool, str, float]:
 
 
 def _choose(wanted: str, names: Sequence[str], what: str) -> str:
-    """The name that was meant: the whole of it, its last part, or an unambiguous beginning of either."""
+    """The run that was meant: its full name, its last part, or an unambiguous prefix of either."""
     for matches in (
         [name for name in names if name == wanted],
         [name for name in names if name.rpartition("/")[2] == wanted],
@@ -169,7 +169,7 @@ def _has_summaries(path: Path) -> Iterable[bool]:
 
 _CAN_ASK_FOR_EFFECTIVE_IDS = os.access in os.supports_effective_ids
 _FOLDERS = ("", "*/", "profile/*/", "plugins/profile/*/", "*/plugins/profile/*/", "*/*/plugins/profile/*/")
-"""Where profiles lie under a folder, from the run's own folder up to a logdir with one folder per job and role."""
+"""Locations of profiles below a folder, from the run's own folder to a logdir with one folder per job and role."""
 
 
 def _patterns() -> list[str]:

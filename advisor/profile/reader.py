@@ -23,15 +23,15 @@ from advisor.profile.xspace import clock_of as clock_of_lines
 HOST_PLANE = b"/host:CPU"
 ENVIRONMENT_PLANE = b"Task Environment"
 JAX_CALL = b"PjitFunction("
-"""Beginning of the name of a jitted function's call, which only JAX's profiler records."""
+"""Prefix of the calls of jitted functions, which only JAX's profiler records."""
 MAX_THREADS = 4_000
-"""Threads of a host that are read, those with most events first. Of the real profiles seen the largest has 122."""
+"""Maximum number of threads per host, those with most events first. The largest known real profile has 122."""
 MOST_ERRORS = 100
-"""Errors and warnings of the profiler that are kept: a broken run repeats one for every event."""
+"""Maximum number of profiler errors and warnings; a broken run repeats one for every event."""
 
 
 def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> Trace:
-    """Read the profile that `path` stands for: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]`.
+    """Read the profile at `path`: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]` file.
 
     Of several runs the newest or `run` is read, with all its hosts or `hosts`; a host whose file is damaged becomes a
     warning as long as another can be read. Raises `AdvisorError`, one sentence that names the path, where nothing can.
@@ -49,21 +49,23 @@ def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) ->
     return Trace(tuple(read), (*told_choice(found, path, run), *map(str, failures)))
 
 
-def told_choice(found: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
-    """What was chosen among several runs and hosts, in sentences for the report."""
-    said = []
-    if run is None and found.num_runs > 1:
-        said.append(
-            f"{path} holds {found.num_runs} profiled runs; the newest, {found.run}, is read (--run reads another:"
-            f" {few([name for name in found.runs if name != found.run])})."
+def told_choice(files: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
+    """Describe the choice among several runs and hosts, in sentences for the report."""
+    sentences = []
+    if run is None and files.num_runs > 1:
+        sentences.append(
+            f"{path} holds {files.num_runs} profiled runs; the newest, {files.run}, is read (--run reads another:"
+            f" {few([name for name in files.runs if name != files.run])})."
         )
-    if len(found.paths) < len(found.hosts):
-        said.append(f"Of {len(found.hosts)} hosts in run {found.run} only {len(found.paths)} are read, as asked.")
-    return tuple(said)
+    if len(files.paths) < len(files.hosts):
+        sentences.append(
+            f"Only {len(files.paths)} of {len(files.hosts)} hosts in run {files.run} are read, as requested."
+        )
+    return tuple(sentences)
 
 
 def read_host(path: Path) -> HostTrace:
-    """Read one `.xplane.pb[.gz]` file. Raises `AdvisorError`, one sentence that names the path."""
+    """Read one `.xplane.pb[.gz]` file. Raises `AdvisorError` with a sentence that names the path."""
     data = read_profile(path)
     if not data:
         raise AdvisorError(f"{path} is empty: the profiler did not finish writing it; profile again.")
@@ -116,7 +118,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
 
 
 def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
-    """(what to subtract from line timestamps, Unix time of the profile's zero if the file says it), in nanoseconds."""
+    """(value to subtract from line timestamps, Unix time of the profile's zero if the file contains it), in nanoseconds."""
     zero_ns, start_unix_ns = clock_of_lines(space)
     if start_unix_ns is None:
         for plane in space.planes:
@@ -128,7 +130,7 @@ def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
 
 
 def _busiest(lines: Sequence[Any]) -> list[Any]:
-    """All lines, or of too many those with most events, in their order."""
+    """All lines, or those with most events if there are too many, in their original order."""
     if len(lines) <= MAX_THREADS:
         return list(lines)
     ranked = sorted(range(len(lines)), key=lambda place: len(lines[place].events), reverse=True)

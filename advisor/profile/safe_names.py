@@ -1,4 +1,4 @@
-"""Names in a profile as text that can harm nobody: strangers may have written them.
+"""Sanitises names in a profile, which may come from a stranger.
 
 In: bytes of a name.  Out: printable text; every other character (control, format, surrogate, unassigned) shows as an escape.
 
@@ -9,11 +9,11 @@ Everything that leaves the reader has passed here, so that no terminal, log or p
 from __future__ import annotations
 
 MAX_LENGTH = 4096
-"""Characters kept of one name; the longest in the real profiles seen has 2,065."""
+"""Maximum length of a name in characters; the longest one in known real profiles has 2,065."""
 
 
 def text(name: bytes) -> str:
-    """A name as text; broken UTF-8 shows as U+FFFD, the end of a name that is too long as `...`."""
+    """Decode a name; invalid UTF-8 becomes U+FFFD, and a name that is too long ends in `...`."""
     cut = len(name) > 4 * MAX_LENGTH
     decoded = name[: 4 * MAX_LENGTH].decode(errors="replace")
     if cut or len(decoded) > MAX_LENGTH:
@@ -24,7 +24,7 @@ def text(name: bytes) -> str:
 
 
 def one_line(message: bytes) -> str:
-    """A message as text on one line."""
+    """Convert a message to text on one line."""
     return " ".join(text(b" ".join(message.split())).split())
 
 

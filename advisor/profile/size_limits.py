@@ -1,4 +1,4 @@
-"""How many parts an encoded profile has, counted before it is decoded: empty parts cost two bytes there and hundreds here.
+"""Counts the parts of an encoded profile before it is decoded: empty parts cost two bytes encoded and hundreds decoded.
 
 In: bytes of a `.xplane.pb` file.  Out: nothing, or `TooManyParts`.
 
@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 MAX_PLANES = 10_000
-"""A host has some planes per device and a handful of its own; of the real profiles seen the largest has 11."""
+"""Maximum number of planes. A host has a few per device and a handful of its own; the largest known real profile has 11."""
 MAX_PARTS = 2_000_000
-"""Threads and names together, over all planes; the largest number in the real profiles seen is 10,809."""
+"""Maximum number of threads and names together, over all planes; the largest known real profile has 10,809."""
 _PLANES = 1
-"""XSpace.planes, see xplane.proto. All parts counted are length-delimited (wire type 2)."""
+"""Field number of XSpace.planes, see xplane.proto. All counted parts are length-delimited (wire type 2)."""
 _LENGTH_DELIMITED = 2
 _FIXED = {1: 8, 5: 4}
 
 
 class XSpaceDecodeError(ValueError):
-    """The bytes are no XSpace."""
+    """The bytes are not an XSpace."""
 
 
 class TooManyParts(XSpaceDecodeError):
-    """More planes, threads or names than any profiler writes."""
+    """The profile has more planes, threads or names than any profiler writes."""
 
 
 def check_outline(data: bytes) -> None:
-    """Count; `TooManyParts` says what there is too much of. What is damaged is left to the decoder to find."""
+    """Check the number of parts. Raises `TooManyParts`; damaged data is left to the decoder."""
     planes = parts = 0
     for field, begin, end in _fields(data, 0, len(data)):
         if field == _PLANES:
@@ -46,7 +46,7 @@ def check_outline(data: bytes) -> None:
 
 
 def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(field number, begin, end) of every length-delimited field; ends early where the bytes are no message."""
+    """Yield (field number, begin, end) of every length-delimited field; stops early if the bytes are not a message."""
     while position < end:
         tag, position = _varint(data, position, end)
         wire_type = tag & 7
@@ -65,7 +65,7 @@ def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """(value, position behind it); a position behind `end` where it is cut off."""
+    """(value, position after it); the position is beyond `end` if the value is truncated."""
     value = shift = 0
     while position < end and shift < 70:  # ten groups of seven bits
         byte = data[position]

@@ -1,4 +1,4 @@
-"""Steps that the user's program marked in the profile.
+"""Finds the steps that the user's program marked in the profile.
 
 In: a `HostTrace`.  Out: `MarkedStep`s, empty where the program marked none (Keras marks none by itself).
 
@@ -27,16 +27,16 @@ class MarkedStep:
 
 def marked_steps(host: HostTrace) -> tuple[MarkedStep, ...]:
     """The marked steps of all threads, in order of time."""
-    found: list[MarkedStep] = []
+    steps: list[MarkedStep] = []
     for thread in host.threads:
         rows = np.flatnonzero(thread.kind == EventKind.STEP)
         last_end_ns = None
         for row in rows.tolist():  # a thread's events are sorted by start, longer first: the outer one comes first
             start_ns, end_ns = int(thread.start_ns[row]), int(thread.end_ns[row])
             if last_end_ns is None or start_ns >= last_end_ns:
-                found.append(MarkedStep(start_ns, end_ns, int(thread.key[row])))
+                steps.append(MarkedStep(start_ns, end_ns, int(thread.key[row])))
                 last_end_ns = end_ns
-    found.sort(key=lambda step: (step.start_ns, step.end_ns))
-    if len({step.number for step in found}) < len(found):
-        return tuple(MarkedStep(step.start_ns, step.end_ns, order) for order, step in enumerate(found))
-    return tuple(found)
+    steps.sort(key=lambda step: (step.start_ns, step.end_ns))
+    if len({step.number for step in steps}) < len(steps):
+        return tuple(MarkedStep(step.start_ns, step.end_ns, order) for order, step in enumerate(steps))
+    return tuple(steps)

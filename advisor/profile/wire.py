@@ -68,19 +68,19 @@ class EventColumns:
 
     def numbers(self, stats: Ints) -> UInts:
         """Values of these stats: `uint64_value or int64_value`, 0 for those of other types. Negative ones wrap around."""
-        found = np.zeros(len(stats), np.uint64)
+        values = np.zeros(len(stats), np.uint64)
         kind = self.value_fields(stats)
         rows = np.flatnonzero((kind == UINT64_VALUE) | (kind == INT64_VALUE))
         chosen = stats[rows]
-        found[rows] = self._varints(chosen)
-        return found
+        values[rows] = self._varints(chosen)
+        return values
 
     def references(self, stats: Ints) -> UInts:
         """`ref_value` of these stats; 0 for those of other types."""
-        found = np.zeros(len(stats), np.uint64)
+        values = np.zeros(len(stats), np.uint64)
         rows = np.flatnonzero(self.value_fields(stats) == REF_VALUE)
-        found[rows] = self._varints(stats[rows])
-        return found
+        values[rows] = self._varints(stats[rows])
+        return values
 
     def string(self, stat: int) -> bytes:
         """`str_value` of one stat; empty for other types."""

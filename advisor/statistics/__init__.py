@@ -1,4 +1,4 @@
-"""The profiler guide's figures: overview, input pipeline, ops, kernels, memory, hosts; and facts of devices for rules.
+"""The statistics of the profiler guide (overview, input pipeline, ops, kernels, memory, hosts) and device facts for rules.
 
 In: a profile and what the analysis found in it.  Out: `Statistics`; docs/statistics.md defines every figure.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_statistics(analysis: Analysis, paths: Sequence[Path]) -> Analysis:
-    """The analysis with `statistics` and `device` from those profile files, one per host.
+    """Add `statistics` and `device`, computed from profile files (one per host), to the analysis.
 
     Unchanged where they hold no events. Figures are an extra: a damaged profile that breaks them still gets its verdict, and a
     warning.
@@ -25,10 +25,10 @@ def add_statistics(analysis: Analysis, paths: Sequence[Path]) -> Analysis:
     from advisor.statistics.report_sections import make_tables
 
     try:
-        found = collect_in_processes(paths, analysis.recording)
-        if not found.num_events and not found.devices:
+        collected = collect_in_processes(paths, analysis.recording)
+        if not collected.num_events and not collected.devices:
             return tell_few_steps(analysis)
-        statistics = make_tables(found, analysis)
+        statistics = make_tables(collected, analysis)
     except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
         warning = f"The profiler's figures could not be computed from this profile ({type(error).__name__}: {error})."
         return tell_few_steps(replace(analysis, warnings=(*analysis.warnings, warning)))

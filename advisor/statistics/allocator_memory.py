@@ -1,4 +1,4 @@
-"""Memory per allocator: the peak, when it was, what held it, and how it grew.
+"""Memory statistics per allocator: the peak, its time and users, and the memory over time.
 
 In: the memory events of one host.  Out: `AllocatorMemory`s.
 
@@ -19,7 +19,7 @@ from advisor.model.profile_statistics import AllocatorMemory, MemoryPoint, Memor
 from advisor.statistics.intervals import Ints
 
 MAX_POINTS = 200
-"""Of a timeline: of each stretch the moment with most memory in use is kept, so that no peak is lost."""
+"""Maximum points of a timeline. The point with the most memory in use of each stretch is kept, so that no peak is lost."""
 MAX_USERS = 500
 
 DATA_TYPES = {
@@ -52,11 +52,11 @@ DATA_TYPES = {
     29: "int4",
     30: "uint4",
 }
-"""`DataType` of `tensorflow/core/framework/types.proto`; references to tensors are 100 more."""
+"""`DataType` of `tensorflow/core/framework/types.proto`; reference types are 100 higher."""
 
 
 def describe_memory(host: str, events: MemoryEvents | None) -> tuple[AllocatorMemory, ...]:
-    """Every allocator of one host that did anything in the window."""
+    """Describe every allocator of one host that was active in the window."""
     if events is None:
         return ()
     return tuple(
@@ -66,10 +66,14 @@ def describe_memory(host: str, events: MemoryEvents | None) -> tuple[AllocatorMe
 
 
 def memory_statistics(allocators: Iterable[AllocatorMemory]) -> MemoryStatistics | None:
-    """All hosts' allocators: devices' first, then the higher peak; None where there are none."""
+    """Sort the allocators of all hosts: devices first, then by peak; None if there are none."""
     ranked = sorted(
         allocators,
-        key=lambda one: ("host" in one.allocator or "cpu" in one.allocator.lower(), -one.peak_bytes, one.host),
+        key=lambda memory: (
+            "host" in memory.allocator or "cpu" in memory.allocator.lower(),
+            -memory.peak_bytes,
+            memory.host,
+        ),
     )
     return MemoryStatistics(tuple(ranked)) if ranked else None
 
@@ -116,7 +120,7 @@ def _timeline(events: MemoryEvents, rows: Ints, in_use: Ints) -> tuple[MemoryPoi
 
 
 def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser], int]:
-    """What held memory at the peak, largest first, and the bytes of all of it."""
+    """The users of memory at the peak, largest first, and their total bytes."""
     rows = rows[rows <= peak]
     # the last event of each address tells whether it is held: sorted by address, stable in time
     order = np.argsort(events.address[rows], kind="stable")
@@ -145,5 +149,5 @@ def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser
 
 
 def _share(value: float) -> float | None:
-    """A fragmentation; None where it is not a number (an allocator that knows no free memory)."""
+    """The fragmentation; None if it is not a number (the allocator reports no free memory)."""
     return float(value) if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Where the time of each step went, each moment counted once, for what matters most of all that ran in it.
+"""Breaks the time of each step down by cause; every moment counts once, for the most important activity in it.
 
 In: a host's activity and its steps.  Out: time per step and cause, folded into the profiler guide's categories.
 
@@ -22,7 +22,7 @@ from advisor.statistics.intervals import Ints, Union, join, unite
 
 
 class Cause(IntEnum):
-    """What can take a moment of a step; of several that run at once the greatest counts."""
+    """The causes that a moment of a step can have; of several simultaneous ones the greatest counts."""
 
     UNKNOWN = 0
     HOST_COMPUTE = 1
@@ -47,7 +47,7 @@ CATEGORIES = {
     "device_compute_ns": (Cause.COMPUTE_32, Cause.COMPUTE_16),
     "other_ns": (Cause.UNKNOWN,),
 }
-"""Field of `Breakdown` -> the causes that make it up."""
+"""Field of `Breakdown` -> its causes."""
 
 _XLA_CAUSES = {
     "infeed": Cause.TO_DEVICE,
@@ -80,7 +80,7 @@ _HOST_CAUSES = {
 
 
 def device_causes(device: DeviceActivity) -> npt.NDArray[np.int64]:
-    """The cause that each event of a device stands for."""
+    """The cause of each device event."""
     by_kind = np.array([_DEVICE_CAUSES[kind] for kind in DeviceKind], np.int64)
     causes = by_kind[device.kind]
     causes[(causes == Cause.COMPUTE_32) & device.is_half] = Cause.COMPUTE_16
@@ -92,7 +92,7 @@ def device_causes(device: DeviceActivity) -> npt.NDArray[np.int64]:
 
 
 def host_causes(activity: HostActivity, has_device: bool) -> npt.NDArray[np.int64]:
-    """The cause that each event on the host stands for; -1: none (it only encloses others, or works for the input pipeline)."""
+    """The cause of each host event; -1 for events that only enclose others or belong to the input pipeline."""
     by_kind = np.full(len(HostKind), -1, np.int64)
     for kind, cause in _HOST_CAUSES.items():
         by_kind[kind] = cause
@@ -115,7 +115,7 @@ def _xla_cause(op_type: str) -> Cause:
 
 
 def break_down(activity: HostActivity, steps: Steps) -> Ints:
-    """Time in ps of each step and `Cause`: one row per step, which adds up to the step's duration."""
+    """Return the time in ps per step and `Cause`: one row per step, which adds up to the duration of the step."""
     result = np.zeros((len(steps), len(Cause)), np.int64)
     if not len(steps):
         return result
@@ -144,7 +144,7 @@ def _events(activity: HostActivity) -> Iterator[tuple[Ints, npt.NDArray[np.int32
 
 
 class _Placement:
-    """Steps laid side by side, so that steps which overlap in time do not share their events."""
+    """Steps laid out next to each other, so that steps that overlap in time do not share events."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -157,7 +157,7 @@ class _Placement:
         self._order = np.argsort(steps.number, kind="stable")
 
     def place(self, group: npt.NDArray[np.int32], start: Ints, end: Ints) -> Union:
-        """The union of events where their steps lie."""
+        """Return the union of events inside their steps."""
         steps = self._steps
         if not steps.is_grouped:
             return unite(start, end)
@@ -172,6 +172,6 @@ class _Placement:
 
 
 def to_breakdown(time_ps: Ints) -> Breakdown:
-    """One row of `break_down` (or a mean of rows) in the guide's categories."""
+    """Convert one row of `break_down` (or a mean of rows) to the guide's categories."""
     ns = {name: round(sum(int(time_ps[cause]) for cause in causes) / 1000) for name, causes in CATEGORIES.items()}
     return Breakdown(**ns, to_device_ns=round(int(time_ps[Cause.TO_DEVICE]) / 1000))

@@ -1,4 +1,4 @@
-"""Goes through the hosts of a run one by one and adds up what the tables need.
+"""Collects the sums for all tables, host by host.
 
 In: profile files and, where the run was captured by us, its recording.  Out: `Collected`.
 
@@ -30,30 +30,30 @@ from advisor.statistics.outliers import find_outliers
 from advisor.statistics.step_sums import StepSums, is_computing, sum_steps
 
 MAX_STEPS = 1_000
-"""Steps kept per host, evenly taken; sums are over all of them."""
+"""Maximum number of steps kept per host, evenly spaced; sums include all steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceSeen:
-    """A device plane, its events gone."""
+    """A device plane without its events."""
 
     host: str
     name: str
     facts: dict[str, str | int | float | bool]
     num_events: int
     is_computing: bool
-    """It ran more than copies."""
+    """Whether it ran more than copies."""
     has_xla_ops: bool
     num_collectives: int
 
 
 @dataclass(slots=True, eq=False)
 class Collected:
-    """What the tables are made from."""
+    """The data for the tables."""
 
     hosts: list[HostSteps] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
-    """Name of the host's file -> name of the host. Everything here is told apart by files, whose names are unique."""
+    """File of a host -> name of the host. Everything here is keyed by file, whose names are unique."""
     step_ps: list[Ints] = field(default_factory=list)
     cause_ps: list[Ints] = field(default_factory=list)
     """Per host: one row per step, one column per `Cause`."""
@@ -67,10 +67,10 @@ class Collected:
     outliers: list[OutlierStep] = field(default_factory=list)
     num_events: int = 0
     has_xla_ops: bool = False
-    """On the host; devices say it themselves."""
+    """Whether the host ran XLA ops; devices have their own flag."""
 
     def merge(self, other: Collected) -> None:
-        """Add other hosts'."""
+        """Add the data of other hosts."""
         self.hosts += other.hosts
         self.names.update(other.names)
         self.step_ps += other.step_ps
@@ -87,7 +87,7 @@ class Collected:
         self.has_xla_ops |= other.has_xla_ops
 
     def call_hosts_by_name(self) -> None:
-        """Put the hosts' names in the place of their files', unless two hosts have one name (processes of one machine)."""
+        """Replace file names by host names, unless two hosts have the same name (processes of one machine)."""
         if len(set(self.names.values())) < len(self.names):
             self.names = {file: file for file in self.names}
         self.hosts = [replace(one, host=self.names[one.host]) for one in self.hosts]
@@ -96,45 +96,45 @@ class Collected:
 
     @property
     def all_step_ps(self) -> Ints:
-        """Durations of the steps of all hosts."""
+        """Return the durations of the steps of all hosts."""
         return np.concatenate(self.step_ps) if self.step_ps else np.zeros(0, np.int64)
 
     @property
     def all_cause_ps(self) -> Ints:
-        """Time by cause of the steps of all hosts."""
+        """Return the time by cause of the steps of all hosts."""
         return np.concatenate(self.cause_ps) if self.cause_ps else np.zeros((0, len(Cause)), np.int64)
 
 
 def collect(paths: Sequence[Path], recording: Recording | None) -> Collected:
-    """Everything from those profile files, one per host, in their order; what cannot be read is left out."""
-    found = Collected()
+    """Collect from profile files, one per host, in order; unreadable ones are skipped."""
+    collected = Collected()
     for path in paths:
         activity = read_activity(path)
         if activity is not None:
-            _add(found, activity, recording, host_of(path))
+            _add(collected, activity, recording, host_of(path))
         del activity
-    return found
+    return collected
 
 
-def _add(found: Collected, activity: HostActivity, recording: Recording | None, host: str) -> None:
+def _add(collected: Collected, activity: HostActivity, recording: Recording | None, host: str) -> None:
     steps = find_steps(activity, recording)
     causes = break_down(activity, steps)
-    found.names[host] = activity.hostname
+    collected.names[host] = activity.hostname
     num_memory = 0 if activity.memory is None else len(activity.memory.time_ps)
-    found.num_events += len(activity) + num_memory + sum(len(device) for device in activity.devices)
+    collected.num_events += len(activity) + num_memory + sum(len(device) for device in activity.devices)
     if len(steps):
-        found.step_ps.append(steps.end_ps - steps.start_ps)
-        found.cause_ps.append(causes)
-        found.hosts.append(_host_steps(host, steps, causes))
-        found.outliers += find_outliers(host, activity, steps)
-        found.step_sums.append(sum_steps(activity, steps))
-    found.ops.add(activity)
-    found.kernels.add(activity.devices)
-    found.memory += describe_memory(host, activity.memory)
-    found.devices += [_seen(host, device) for device in activity.devices]
-    found.enqueued_ps += enqueue_ps(activity)
-    found.compilation.add(activity)
-    found.has_xla_ops |= bool((activity.kind == HostKind.XLA_OP).any())
+        collected.step_ps.append(steps.end_ps - steps.start_ps)
+        collected.cause_ps.append(causes)
+        collected.hosts.append(_host_steps(host, steps, causes))
+        collected.outliers += find_outliers(host, activity, steps)
+        collected.step_sums.append(sum_steps(activity, steps))
+    collected.ops.add(activity)
+    collected.kernels.add(activity.devices)
+    collected.memory += describe_memory(host, activity.memory)
+    collected.devices += [_seen(host, device) for device in activity.devices]
+    collected.enqueued_ps += enqueue_ps(activity)
+    collected.compilation.add(activity)
+    collected.has_xla_ops |= bool((activity.kind == HostKind.XLA_OP).any())
 
 
 def _host_steps(host: str, steps: Steps, causes: Ints) -> HostSteps:

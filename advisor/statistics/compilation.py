@@ -1,4 +1,4 @@
-"""Tracing and compilation in the window: in a steady state there is none.
+"""Counts tracing and compilation in the window; a steady state has neither.
 
 In: the activity of one host after the other.  Out: `CompileSums`.
 """
@@ -15,7 +15,7 @@ from advisor.statistics.intervals import Ints, outermost, unite
 
 GRAPH_BUILDING = "tf.function-graph_building"
 _NO_PROGRAMS = (GRAPH_BUILDING, "Grappler", "MetaOptimizer")
-"""Compilation, but of no program that XLA makes."""
+"""Compilation that does not belong to an XLA program."""
 _CALLS = (HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.MARKER)
 MAX_NAMES = 10
 
@@ -27,9 +27,9 @@ class CompileSums:
     num_tracings: int = 0
     num_compilations: int = 0
     compile_ns: int = 0
-    """Each moment of a host counted once."""
+    """Time in ps; every moment of a host is counted once."""
     names: Counter[str] = field(default_factory=Counter)
-    """Functions that were traced and programs that were compiled."""
+    """Names of traced functions and compiled programs."""
 
     def add(self, activity: HostActivity) -> None:
         """Add one host."""
@@ -45,7 +45,7 @@ class CompileSums:
         self.names.update(activity.names[name] for name in names)
 
     def merge(self, other: CompileSums) -> None:
-        """Add another host's."""
+        """Add the counts of another host."""
         self.num_tracings += other.num_tracings
         self.num_compilations += other.num_compilations
         self.compile_ns += other.compile_ns
@@ -53,7 +53,7 @@ class CompileSums:
 
     @property
     def most_common(self) -> tuple[str, ...]:
-        """What was traced or compiled, most often first."""
+        """Return the names of traced or compiled functions, most frequent first."""
         return tuple(name for name, _ in self.names.most_common(MAX_NAMES))
 
 
@@ -63,7 +63,7 @@ def _are_named(activity: HostActivity, rows: Ints, starts: tuple[str, ...]) -> F
 
 
 def _programs(activity: HostActivity, rows: Ints) -> Ints:
-    """One row per compiled program: the call of a function inside which compiler phases ran, else the phase itself.
+    """One row per compiled program: the function call that contains the compiler phases, or else the phase itself.
 
     Phases on pool threads, while another thread compiles, belong to that one's program.
     """
@@ -83,6 +83,6 @@ def _programs(activity: HostActivity, rows: Ints) -> Ints:
 
 
 def _outermost(activity: HostActivity, rows: Ints) -> Ints:
-    """Rows that lie in no other one of the same thread."""
+    """Rows that are inside no other row of the same thread."""
     start = activity.start_ps[rows]
     return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]

@@ -1,4 +1,4 @@
-"""What rules need to know of the device side.
+"""Derives the device facts for rules.
 
 In: `Collected`.  Out: `DeviceFacts`.
 """
@@ -18,7 +18,7 @@ GPU, TPU, CPU = "GPU", "TPU", "CPU"
 
 
 def device_facts(found: Collected) -> DeviceFacts:
-    """The facts of all hosts and devices together."""
+    """Derive the facts of all hosts and devices together."""
     active = [device for device in found.devices if device.is_computing]
     kind = device_type(found.devices)
     step_ps, causes = found.all_step_ps, found.all_cause_ps
@@ -70,7 +70,7 @@ def device_facts(found: Collected) -> DeviceFacts:
 
 
 def _memory_peak_share(found: Collected) -> float | None:
-    """Of allocators that are a device's, told by their names (`GPU_0_bfc`)."""
+    """Maximum share of memory in use among device allocators, which are recognised by name (`GPU_0_bfc`)."""
     shares = [
         one.peak_bytes / one.capacity_bytes
         for one in found.memory
@@ -80,13 +80,13 @@ def _memory_peak_share(found: Collected) -> float | None:
 
 
 def device_type(devices: list[DeviceSeen]) -> str:
-    """`GPU` or `TPU` where the profile has such a device, else `CPU`."""
+    """`GPU` or `TPU` if the profile has such a device, otherwise `CPU`."""
     kinds = [match[1] for device in devices if (match := _DEVICE_TYPE.search(device.name))]
     return TPU if TPU in kinds else GPU if GPU in kinds else CPU
 
 
 def compute_capability(devices: list[DeviceSeen]) -> float | None:
-    """NVIDIA's, of the first device that says it; AMD writes a number of its own meaning there."""
+    """The compute capability of the first NVIDIA device that has one; AMD's value has a different meaning."""
     for device in devices:
         major, minor = device.facts.get("compute_cap_major"), device.facts.get("compute_cap_minor")
         if (

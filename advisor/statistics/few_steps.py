@@ -1,4 +1,4 @@
-"""The verdict on a profile with too few steps to judge the training: what those steps themselves show.
+"""The verdict on a profile with too few steps to judge the training, based on these steps.
 
 In: an `Analysis` with its statistics.  Out: the same analysis; its verdict repeats the overview's figure and says how many
 steps it rests on.
@@ -17,7 +17,7 @@ from advisor.model.units import format_count, format_ns, format_share
 
 
 def tell_few_steps(analysis: Analysis) -> Analysis:
-    """The analysis with a verdict on its few steps; unchanged where there are enough of them, or none at all."""
+    """Add a verdict on few steps; the analysis is unchanged if there are enough steps or none."""
     main = analysis.main
     if main is None or main.serves_elements or (main.steps is not None and main.steps.count >= MIN_STEPS):
         return analysis
@@ -40,7 +40,7 @@ def tell_few_steps(analysis: Analysis) -> Analysis:
 
 
 def _of_overview(analysis: Analysis) -> tuple[int, int, float] | None:
-    """Number of steps, mean step in nanoseconds, share of waiting, as the overview's breakdown has them."""
+    """Number of steps, mean step in nanoseconds, and wait share, from the breakdown of the overview."""
     overview = analysis.statistics.overview if analysis.statistics is not None else None
     if overview is None or not overview.num_steps or not overview.breakdown.total_ns:
         return None
@@ -49,7 +49,7 @@ def _of_overview(analysis: Analysis) -> tuple[int, int, float] | None:
 
 
 def _of_pipeline(main: Pipeline) -> tuple[int, int, float] | None:
-    """The same of the steps between two requests for an element."""
+    """Number of steps, mean step in nanoseconds, and wait share, from the steps between two requests for an element."""
     if main.steps is None or not main.steps.count or not main.span_ns:
         return None
     return main.steps.count, round(main.span_ns / main.steps.count), main.wait_share

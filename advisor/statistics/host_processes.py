@@ -1,4 +1,4 @@
-"""Several hosts read at once, each share of them in a process of its own.
+"""Reads several hosts in parallel, each group of them in its own process.
 
 In: profile files.  Out: `Collected`, the same as `collect` makes of them.
 
@@ -25,13 +25,13 @@ from advisor.profile.profile_files import unpacked_size
 from advisor.statistics.collect import Collected, collect
 
 MIN_BYTES = 8 << 20
-"""A process takes as long to start as a profile of a few MB takes to read."""
+"""Minimum total size for several processes: starting one takes as long as reading a profile of a few MB."""
 MAX_BYTES_AT_ONCE = 64 << 20
-"""Files that are read at the same time are together no larger than this, or than the largest single one."""
+"""Files read at the same time are together no larger than this or than the largest single file."""
 
 
 def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> Collected:
-    """Collect all hosts, in as many processes as there are cores; in this one where that is as fast. Hosts have their names."""
+    """Collect all hosts in parallel processes, or in this process if that is as fast. The result uses host names."""
     sizes = [unpacked_size(path) for path in paths]
     shares = _shares(sizes, min(_at_once(sizes), max(1, int(usable_cores()))))
     if len(shares) < 2 or sum(sizes) < MIN_BYTES or any(is_remote(path) for path in paths):
@@ -46,7 +46,7 @@ def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> 
 
 
 def _at_once(sizes: Sequence[int]) -> int:
-    """How many files may be open at the same time, be they the largest ones."""
+    """Maximum number of files to read at the same time, even if they are the largest ones."""
     limit, number = max(*sizes, MAX_BYTES_AT_ONCE, 0), 0
     for size in sorted(sizes, reverse=True):
         limit -= size
@@ -57,7 +57,7 @@ def _at_once(sizes: Sequence[int]) -> int:
 
 
 def _shares(sizes: Sequence[int], most: int) -> list[slice]:
-    """Neighbours together, in at most so many shares of about the same size."""
+    """Divide the paths into at most this many groups of neighbours of similar size."""
     shares: list[slice] = []
     first, done, whole = 0, 0, sum(sizes)
     for place, size in enumerate(sizes, 1):
@@ -69,7 +69,7 @@ def _shares(sizes: Sequence[int], most: int) -> list[slice]:
 
 
 def _collect_there(paths: Sequence[Path], recording: Recording | None) -> Collected:
-    """`collect` in a child process; in this one if that process cannot do it."""
+    """Run `collect` in a child process, or in this one if the child fails."""
     root = str(Path(__file__).parents[2])
     search = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     try:
@@ -95,7 +95,7 @@ def _collect_there(paths: Sequence[Path], recording: Recording | None) -> Collec
 
 
 def serve() -> None:
-    """Answer one request on stdin. What a library prints goes to stderr: stdout belongs to the answer."""
+    """Answer one request on stdin. Output of libraries goes to stderr, because stdout carries the answer."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The steps of one host, from the best evidence that there is.
+"""Determines the steps of one host from the best available evidence.
 
 In: a `HostActivity` and, where the run was captured by us, its recorded steps.  Out: `Steps`.
 
@@ -20,32 +20,32 @@ from advisor.profile.long_names import LongName, parse_long_name
 from advisor.statistics.intervals import Ints, outermost
 
 WORKER_THREADS = "tf_data_"
-"""Threads that prepare elements: their work is not the step's, which only waits for it."""
+"""Name prefixes of threads that prepare elements; their work does not belong to the step, which only waits for it."""
 _REDUCE = "ReduceIterator"
 _LOOP_CHAIN = frozenset({"Root", "Model", "Options", "Prefetch", "TakeWhile", "Scan"})
-"""What AutoGraph and tf.data put on top of the dataset that a loop inside a `tf.function` runs over."""
+"""Types that AutoGraph and tf.data add on top of a dataset that a loop inside a `tf.function` iterates over."""
 CONSUMER_THREADS = ("tf_data_iterator_get_next", "tf_data_reduce_dataset")
-"""Those on which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
+"""Kinds of events in which a step waits for its element: of an op in a graph, of a loop inside a `tf.function`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps in order of time; columns of one length."""
+    """Steps in chronological order, as columns of equal length."""
 
     start_ps: Ints
     end_ps: Ints
     number: Ints
     source: str
-    """`markers`, `device`, `recorder`, `function`, `iterator`, `program`; empty: none found."""
+    """`markers`, `device`, `recorder`, `function`, `iterator`, `program`; empty if there are no steps."""
     is_grouped: bool = False
-    """`number` is the group of the steps' events, which the file knows (events of other groups may overlap in time)."""
+    """Whether `number` is the group of the step's events in the file (events of different groups may overlap in time)."""
 
     def __len__(self) -> int:
         return len(self.start_ps)
 
 
 def find_steps(activity: HostActivity, recording: Recording | None) -> Steps:
-    """The steps of a host; none where nothing tells them."""
+    """Find the steps of a host; empty if there is no evidence of steps."""
     for steps in (
         _device_steps(activity),
         _marked_steps(activity),
@@ -60,14 +60,14 @@ def find_steps(activity: HostActivity, recording: Recording | None) -> Steps:
 
 
 def _steps(rows: list[tuple[int, int, int]], source: str, is_grouped: bool = False) -> Steps:
-    """From (number, start, end); those without length are no steps."""
+    """Steps from (number, start, end); those without a duration are dropped."""
     rows = sorted((row for row in rows if row[2] > row[1]), key=lambda row: (row[1], row[0]))
     columns = np.array(rows, np.int64).reshape(-1, 3)
     return Steps(columns[:, 1], columns[:, 2], columns[:, 0], source, is_grouped)
 
 
 def _device_steps(activity: HostActivity) -> Steps:
-    """Of several devices the longest step of each group counts, as in XProf."""
+    """The steps that TensorFlow derived; with several devices the longest step of each group counts, as in XProf."""
     longest: dict[int, tuple[int, int]] = {}
     for device in activity.devices:
         for group, start, end in device.steps:
@@ -77,7 +77,7 @@ def _device_steps(activity: HostActivity) -> Steps:
 
 
 def _marked_steps(activity: HostActivity) -> Steps:
-    """Of marked steps inside one another the outermost counts."""
+    """The marked steps; of nested ones the outermost counts."""
     rows = _outermost(activity, np.flatnonzero(activity.kind == HostKind.STEP))
     start = activity.start_ps[rows]
     columns = (activity.group[rows], start, start + activity.duration_ps[rows])
@@ -88,7 +88,7 @@ def _marked_steps(activity: HostActivity) -> Steps:
 
 
 def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Steps:
-    """The main consumer's steps that lie in the window."""
+    """The main consumer's steps inside the window."""
     if recording is None or activity.start_unix_ns is None or not len(activity):
         return _steps([], "")
     main = {consumer.id for consumer in recording.consumers if consumer.is_main}
@@ -107,7 +107,7 @@ def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Step
 
 
 def _function_calls(activity: HostActivity) -> Steps:
-    """From one call of the main `tf.function` to its next; the last one ends with the call.
+    """Steps from one call of the main `tf.function` to the next; the last step ends with the call.
 
     Calls inside other calls do not count. A function that loops over a dataset takes a step with each element, not with each
     call: then its steps are those of the loop.
@@ -131,21 +131,21 @@ def _function_calls(activity: HostActivity) -> Steps:
 
 
 def _loop_requests(activity: HostActivity) -> Ints:
-    """When loops inside `tf.function`s asked for an element, sorted."""
+    """The times at which loops inside `tf.function`s requested an element, sorted."""
     inputs = [_is_loop_input(parse_long_name(name)) for name in activity.names]
     is_request = (activity.kind == HostKind.ITERATOR) & np.array(inputs or [False], np.bool_)[activity.name]
     return np.sort(activity.start_ps[is_request])
 
 
 def _num_inside(times: Ints, calls: list[tuple[int, int]]) -> int:
-    """How many of `times` lie inside one of `calls`, which are sorted and do not overlap."""
+    """Number of `times` inside one of `calls`, which are sorted and disjoint."""
     begins, ends = (np.array(column, np.int64) for column in zip(*calls, strict=True))
     call = np.searchsorted(begins, times, side="right") - 1
     return int(np.count_nonzero((call >= 0) & (times < ends[call])))
 
 
 def _between(requests: Ints) -> Steps:
-    """From one request for an element, of those sorted by time, to the next."""
+    """Steps from one request for an element to the next; the requests are sorted by time."""
     spans = zip(requests[:-1].tolist(), requests[1:].tolist(), strict=True)
     return _steps([(order, start, end) for order, (start, end) in enumerate(spans)], "iterator")
 
@@ -182,7 +182,7 @@ def _is_root(name: LongName | None) -> bool:
 
 
 def _is_loop_input(name: LongName | None) -> bool:
-    """A loop over a dataset inside a `tf.function` is a Scan, whose function is the loop's body, and its input."""
+    """Whether the iterators are a loop over a dataset inside a `tf.function`: a Scan with the loop's body as its function."""
     if name is None or name.prefix != _REDUCE or len(name.nodes) < 2:
         return False
     above = [node.type for node in name.nodes[:-1]]
@@ -190,7 +190,7 @@ def _is_loop_input(name: LongName | None) -> bool:
 
 
 def _requests(activity: HostActivity) -> Steps:
-    """From one request for an element to the next one."""
+    """Steps from one request for an element to the next."""
     is_request = (activity.kind == HostKind.GET_NEXT) & ~on_workers(activity)
     for chosen in (is_request, waits_for_input(activity)):
         start = np.sort(activity.start_ps[chosen])
@@ -200,7 +200,7 @@ def _requests(activity: HostActivity) -> Steps:
 
 
 def _programs(activity: HostActivity) -> Steps:
-    """Runs of the program that the first device spends most time in, from one to the next; the last ends with the run."""
+    """Steps between runs of the program in which the first device spends most time; the last step ends with the run."""
     for device in activity.devices:
         total: dict[str, int] = {}
         for name, start, end in device.programs:

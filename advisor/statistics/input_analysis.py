@@ -1,4 +1,4 @@
-"""The input-pipeline analyzer: how much of a step is input, and what the host's time for it goes to.
+"""The input-pipeline analyzer: the input share of a step, and the host's time by category.
 
 In: ops and steps of all hosts, and the measured pipelines.  Out: `InputStatistics`.
 
@@ -29,11 +29,11 @@ _ADVANCE = ("MemoryReader", "MemoryWriter", "Interleave", "Prefetch", "ParallelM
 _ENQUEUE_OPS = frozenset({"InfeedEnqueue", "InfeedEnqueueTuple"})
 _GENERATOR = "Generator"
 MODERATE_SHARE, HIGH_SHARE = 0.05, 0.20
-"""Source: XProf's thresholds for the share of step time that is input."""
+"""Thresholds for the share of step time spent on input. Source: XProf."""
 
 
 def enqueue_ps(activity: HostActivity) -> int:
-    """Time in the host's calls that copy to a device."""
+    """Return the time in the host's calls that copy to a device."""
     return int(activity.duration_ps[activity.kind == HostKind.COPY_TO_DEVICE].sum())
 
 
@@ -83,7 +83,7 @@ def _rows(ops: Mapping[tuple[str, str], OpSum]) -> list[InputOpRow]:
 
 
 def categorize(long_name: str) -> str:
-    """The class of an iterator: by its type and by what stands between it and the root, which may run ahead."""
+    """The category of an iterator, from its type and the types downstream of it, which may run ahead."""
     parsed = parse_long_name(long_name)
     types = [node.type for node in parsed.nodes] if parsed else long_name.split("::")
     if types[-1] in _FILE_READERS:

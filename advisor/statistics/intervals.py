@@ -19,18 +19,18 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """Disjoint intervals in order of time."""
+    """Disjoint intervals in chronological order."""
 
     start: Ints
     end: Ints
 
     @property
     def length(self) -> int:
-        """Time covered."""
+        """Return the total covered time."""
         return int((self.end - self.start).sum())
 
     def covered(self, start: Ints, end: Ints) -> Ints:
-        """The part of each given interval that is covered."""
+        """Return the covered part of each given interval."""
         return self._covered_until(end) - self._covered_until(start)
 
     def _covered_until(self, time: Ints) -> Ints:
@@ -43,7 +43,7 @@ class Union:
 
 
 def unite(start: Ints, end: Ints) -> Union:
-    """The union of intervals in any order; those without length vanish."""
+    """Compute the union of intervals in any order; empty intervals are dropped."""
     real = end > start
     start, end = start[real], end[real]
     if not len(start):
@@ -57,12 +57,12 @@ def unite(start: Ints, end: Ints) -> Union:
 
 
 def join(one: Union, other: Union) -> Union:
-    """The union of both."""
+    """Return the union of two sets of intervals."""
     return unite(np.concatenate([one.start, other.start]), np.concatenate([one.end, other.end]))
 
 
 def outermost(thread: Rows, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:
-    """Which intervals begin inside no earlier one of their thread. Rows are sorted by thread, then start, longer first."""
+    """Select the intervals that begin inside no earlier one of their thread. Rows are sorted by thread, start, longer first."""
     if not len(start):
         return np.zeros(0, np.bool_)
     shift = thread * (int(end.max() - start.min()) + 1) - start.min()

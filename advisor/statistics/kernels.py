@@ -1,4 +1,4 @@
-"""Statistics of GPU kernels: which ran for which op, how launched, how long, and whether on tensor cores.
+"""Statistics of GPU kernels: op, launch configuration, duration, use of tensor cores.
 
 In: the devices of one host after the other.  Out: `KernelRow`s.
 
@@ -30,16 +30,16 @@ _ELIGIBLE_OP = re.compile(
 )
 
 Key = tuple[str, str, str]
-"""Kernel, launch configuration as it stands in the file, op."""
+"""Kernel, launch configuration as written in the file, op."""
 
 
 @dataclass(slots=True)
 class KernelSums:
-    """The kernels of all devices: key -> occurrences, total, shortest, longest in ns."""
+    """The kernels of all devices: key -> occurrences, total, minimum, maximum in ns."""
 
     rows: dict[Key, list[int]] = field(default_factory=dict)
     durations_ns: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = field(default_factory=list)
-    """Of every kernel, device by device."""
+    """Durations of all kernels, per device."""
 
     def add(self, devices: Iterable[DeviceActivity]) -> None:
         """Add the kernels of some devices."""
@@ -75,7 +75,7 @@ class KernelSums:
             found[3] = max(found[3], int(longest[column]))
 
     def merge(self, other: KernelSums) -> None:
-        """Add another host's."""
+        """Add the kernels of another host."""
         for key, (occurrences, total, shortest, longest) in other.rows.items():
             found = self.rows.setdefault(key, [0, 0, shortest, 0])
             self.rows[key] = [
@@ -88,11 +88,11 @@ class KernelSums:
 
     @property
     def total_ns(self) -> int:
-        """Time of all kernels."""
+        """Return the time of all kernels."""
         return sum(total for _, total, _, _ in self.rows.values())
 
     def tensor_core_ns(self) -> tuple[int, int, int]:
-        """Time of kernels whose op could use tensor cores, of those that did, and of those that could and did not."""
+        """Return the time of kernels whose op could use tensor cores, of those that did, and of those that could but did not."""
         eligible = used = missed = 0
         for (name, _, op), (_, total, _, _) in self.rows.items():
             is_using, is_eligible = uses_tensor_core(name), is_tensor_core_eligible(op)
@@ -102,7 +102,7 @@ class KernelSums:
         return eligible, used, missed
 
     def tensor_core_share_by_op(self) -> dict[str, float]:
-        """Op -> the part of its kernels' time that ran on tensor cores."""
+        """Return the share of kernel time on tensor cores, by op."""
         total: dict[str, int] = {}
         used: dict[str, int] = {}
         for (name, _, op), (_, duration, _, _) in self.rows.items():
@@ -112,7 +112,7 @@ class KernelSums:
 
 
 def kernel_rows(sums: KernelSums) -> tuple[KernelRow, ...]:
-    """One row per kernel, configuration and op, the longest total first."""
+    """Return one row per kernel, configuration and op, longest total first."""
     rows = [_row(key, values) for key, values in sums.rows.items()]
     rows.sort(key=lambda row: (-row.total_ns, row.name, row.op))
     return tuple(rows)
@@ -145,13 +145,13 @@ def _row(key: Key, values: list[int]) -> KernelRow:
 
 @cache
 def uses_tensor_core(kernel: str) -> bool:
-    """Whether a kernel of that name runs on tensor cores."""
+    """Return whether a kernel with that name runs on tensor cores."""
     return _TENSOR_CORE_KERNEL.search(kernel) is not None
 
 
 @cache
 def is_tensor_core_eligible(op: str) -> bool:
-    """Whether an op of that name could run on tensor cores."""
+    """Return whether an op with that name can run on tensor cores."""
     return _ELIGIBLE_OP.fullmatch(op) is not None
 
 
@@ -168,7 +168,7 @@ def _dimensions(text: str) -> tuple[int, int, int] | None:
 
 
 def _share(percent: str) -> float | None:
-    """Occupancy; 0 is what is written where the profiler could not compute it."""
+    """The occupancy; None if it is 0, which the profiler writes if it could not compute it."""
     try:
         share = float(percent) / 100
     except ValueError:

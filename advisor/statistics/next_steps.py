@@ -1,4 +1,4 @@
-"""What to look at next, in sentences: the profiler guide's recommendations, from what was measured.
+"""Recommends next steps, as the profiler guide does, based on the measurements.
 
 In: the mean step and the facts.  Out: sentences, the most important first.
 
@@ -21,7 +21,7 @@ TENSOR_CORES_SINCE = 7.0
 
 
 def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | None) -> tuple[str, ...]:
-    """At most one sentence per cause, the largest cause first."""
+    """Return at most one sentence per cause, largest cause first."""
     whole = step.total_ns
     said: list[tuple[float, str]] = []
 
@@ -36,7 +36,7 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     tell(
         of_step(step.input_ns - step.to_device_ns) if inputs else None,
         INPUT_SHARE,
-        "{share} of the profiled steps' time is spent waiting for input: look at the input pipeline, at its bottleneck first.",
+        "{share} of the profiled steps' time is spent waiting for input: look at the bottleneck of the input pipeline first.",
     )
     tell(
         of_step(step.to_device_ns),
@@ -68,7 +68,7 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     tell(
         of_step(step.other_ns) if has_device else None,
         OTHER_SHARE,
-        "{share} of the step time is nothing that was traced, Python mostly: several steps per call can help.",
+        "{share} of the step time is untraced, mostly Python: several steps per call can help.",
     )
     tell(
         facts.eager_share,

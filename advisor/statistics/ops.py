@@ -1,4 +1,4 @@
-"""Statistics of ops: how often each ran and for how long, on the host and on the devices.
+"""Statistics of ops: occurrences and durations on the host and on the devices.
 
 In: the activity of one host after the other.  Out: `OpRow`s per op and per type, with and without idle time.
 
@@ -26,22 +26,22 @@ IDLE = "IDLE"
 HOST, DEVICE = "host", "device"
 EAGER_DISPATCH = "EagerLocalExecute: "
 NO_EAGER_OPS = ("__inference_", "__forward_", "__backward_", f"{EAGER_DISPATCH}IteratorGetNext")
-"""Calls of compiled functions, and of the input pipeline."""
+"""Op types that call compiled functions or belong to the input pipeline."""
 DATASET = "Dataset"
 """The type of tf.data iterators in XProf's tables."""
 
 
 @dataclass(slots=True)
 class OpSum:
-    """What one op adds up to; times in ps."""
+    """The sums of one op; times in ps."""
 
     occurrences: int = 0
     total: int = 0
     own: int = 0
     eager: int = 0
-    """The part of `own` in runs outside any function."""
+    """The part of `own` in runs outside a function."""
     is_eager: bool = False
-    """Some run was."""
+    """Whether a run was eager."""
 
     def add(self, other: OpSum) -> None:
         """Add other runs of the op."""
@@ -60,28 +60,28 @@ class SideSums:
     idle: int = 0
 
     def of(self, name: str, kind: str) -> OpSum:
-        """The sums of an op."""
+        """Return the sums of an op."""
         return self.ops.setdefault((name, kind), OpSum())
 
     def merge(self, other: SideSums) -> None:
-        """Add another host's."""
+        """Add the ops of another host."""
         for key, op in other.ops.items():
             self.of(*key).add(op)
         self.idle += other.idle
 
     @property
     def busy(self) -> int:
-        """Self time of all ops, in ps."""
+        """Return the self time of all ops in ps."""
         return sum(op.own for op in self.ops.values())
 
     @property
     def occurrences(self) -> int:
-        """Runs of all ops."""
+        """Return the number of runs of all ops."""
         return sum(op.occurrences for op in self.ops.values())
 
     @property
     def eager_share(self) -> float | None:
-        """Of the ops' self time, what ran eagerly; None: no ops."""
+        """Return the share of the ops' self time that was eager; None without ops."""
         busy = self.busy
         return sum(op.eager for op in self.ops.values()) / busy if busy else None
 
@@ -100,7 +100,7 @@ class OpSums:
             _add_device(self.device, device)
 
     def merge(self, other: OpSums) -> None:
-        """Add another host's."""
+        """Add the ops of other hosts."""
         self.host.merge(other.host)
         self.device.merge(other.device)
 
@@ -128,7 +128,7 @@ def _add_host(side: SideSums, activity: HostActivity) -> None:
 
 
 def _name(name: str) -> tuple[str, str] | None:
-    """(name, type) of what counts as an op by its name: ops, eager ones too, and tf.data iterators."""
+    """(name, type) if the name denotes an op, including eager ops and tf.data iterators."""
     if is_iterator_name(name):
         return name, DATASET
     if name.startswith(EAGER_DISPATCH):
@@ -138,7 +138,7 @@ def _name(name: str) -> tuple[str, str] | None:
 
 
 def _op_rows(activity: HostActivity, named: Sequence[tuple[str, str] | None]) -> Ints:
-    """Rows of ops. Eager dispatch counts as its op where the op left no event of its own (TensorFlow since 2.6)."""
+    """Rows of ops. Eager dispatch counts as its op if the op recorded no event of its own (TensorFlow 2.6 and later)."""
     if not len(activity):
         return np.zeros(0, np.int64)
     is_named = np.array([pair is not None for pair in named], np.bool_)[activity.name]
@@ -159,7 +159,7 @@ def _op_rows(activity: HostActivity, named: Sequence[tuple[str, str] | None]) ->
 
 
 def _eager(activity: HostActivity, rows: Ints) -> Flags:
-    """Ops that ran inside eager dispatch and in no graph: profiles since TensorFlow 2.6 do not say it themselves.
+    """Ops that ran inside eager dispatch and in no graph; profiles of TensorFlow 2.6 and later do not mark them.
 
     A compiled function shows as an op as well, `__inference_...`, and what only fetches input is no eager step.
     """
@@ -222,7 +222,7 @@ def _sums(number: npt.NDArray[Any], values: Ints, count: int) -> Ints:
 
 
 def op_rows(sums: OpSums, tensor_core_share: Mapping[str, float]) -> tuple[OpRow, ...]:
-    """One row per op and one per side named `IDLE`: devices first, then by self time."""
+    """Return one row per op and one row `IDLE` per side: devices first, then by self time."""
     rows: list[OpRow] = []
     for side, table in ((DEVICE, sums.device), (HOST, sums.host)):
         entries = [(name, kind, op, 1) for (name, kind), op in table.ops.items()]
@@ -231,7 +231,7 @@ def op_rows(sums: OpSums, tensor_core_share: Mapping[str, float]) -> tuple[OpRow
 
 
 def type_rows(sums: OpSums) -> tuple[OpRow, ...]:
-    """The same, folded by op type."""
+    """Return one row per op type and one row `IDLE` per side."""
     rows: list[OpRow] = []
     for side, table in ((DEVICE, sums.device), (HOST, sums.host)):
         folded: dict[str, OpSum] = {}
@@ -246,7 +246,7 @@ def type_rows(sums: OpSums) -> tuple[OpRow, ...]:
 def _ranked(
     side: str, entries: Iterable[tuple[str, str, OpSum, int]], idle: int, tensor_core_share: Mapping[str, float]
 ) -> list[OpRow]:
-    """Rows by self time with their shares; idle time among them, where there is anything."""
+    """Rows by self time with their shares, including idle time if there is any."""
     ranked = sorted(entries, key=lambda entry: (-entry[2].own, entry[0], entry[1]))
     if not ranked:
         return []

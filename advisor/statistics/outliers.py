@@ -1,4 +1,4 @@
-"""Steps that took far longer than the others, and what ran in them that does not run in the others.
+"""Finds steps that took far longer than the others, and what ran differently in them.
 
 In: a host's activity and its steps.  Out: `OutlierStep`s, the longest first.
 """
@@ -14,21 +14,21 @@ from advisor.statistics.host_steps import Steps
 from advisor.statistics.intervals import Ints
 
 SIGMAS = 3
-"""The usual line: fewer than 3 in 1000 steps of a normal distribution lie beyond it."""
+"""Threshold in standard deviations: fewer than 3 in 1000 steps of a normal distribution exceed it."""
 MIN_STEPS = 11
-"""With fewer, no step can lie 3 standard deviations above the mean: the largest possible is (n - 1) / sqrt(n)."""
+"""Minimum number of steps; with fewer, no step can be 3 standard deviations above the mean: (n - 1) / sqrt(n) is the maximum."""
 MAX_OUTLIERS = 5
 MAX_NAMES = 3
 MIN_PART = 0.2
-"""A name is told if it accounts for this part of what the step took longer."""
+"""A name is reported if it accounts for this share of the additional time."""
 RARE = 0.1
-"""What runs in fewer than this part of ordinary steps is something else, not the same made slower: an op that waited
+"""An event that runs in a smaller share of other steps counts as additional instead of slower: an op that waited
 for a core takes many times as long as usual."""
 _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.EXECUTOR)
 
 
 def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[OutlierStep]:
-    """Steps longer than the mean plus three standard deviations."""
+    """Find the steps longer than the mean plus three standard deviations."""
     if len(steps) < MIN_STEPS:
         return []
     length = (steps.end_ps - steps.start_ps).astype(np.float64)
@@ -62,8 +62,7 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
 def _sums_by_name(
     activity: HostActivity, steps: Steps, rows: Ints
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """(time in ps, number) of the events of each name in those steps, threads added up; what only encloses others
-    left out."""
+    """(time in ps, number) of the events of each name in those steps, summed over threads, without enclosing events."""
     order = np.argsort(steps.start_ps[rows], kind="stable")
     start, end = steps.start_ps[rows][order], steps.end_ps[rows][order]
     at = np.searchsorted(start, activity.start_ps, side="right") - 1

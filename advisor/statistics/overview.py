@@ -1,4 +1,4 @@
-"""The overview page: step time, precision, placement, top ops, environment, what to look at next.
+"""The overview page: step time, precision, placement, top ops, environment, next steps.
 
 In: `Collected`, the tables made of it, and the analysis.  Out: `Overview`.
 """
@@ -24,7 +24,7 @@ NUM_TOP_OPS = 10
 def describe_overview(
     found: Collected, analysis: Analysis, ops: Sequence[OpRow], facts: DeviceFacts, inputs: InputStatistics | None
 ) -> Overview | None:
-    """None where the profile holds neither steps nor ops."""
+    """Build the overview; None if the profile contains neither steps nor ops."""
     step_ps, causes = found.all_step_ps, found.all_cause_ps
     if not len(step_ps) and not ops:
         return None
@@ -53,7 +53,7 @@ def describe_overview(
 
 
 def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
-    """Of the devices; where no device ran an op, of the host without iterators, whose self time is waiting as well."""
+    """The top ops of the devices; without device ops, those of the host without iterators, whose self time includes waiting."""
     side = DEVICE if found.ops.device.ops else HOST
     rows = [row for row in ops if row.side == side and row.type not in (IDLE, DATASET)]
     whole = sum(row.self_ns for row in rows)

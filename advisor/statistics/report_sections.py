@@ -1,4 +1,4 @@
-"""Puts the sections together, and says of each absent one which capture would fill it.
+"""Assembles the sections, and says for each absent one which capture would provide it.
 
 In: `Collected` and the analysis.  Out: `Statistics`.
 """
@@ -16,62 +16,64 @@ from advisor.statistics.ops import op_rows, type_rows
 from advisor.statistics.overview import describe_overview
 
 
-def make_tables(found: Collected, analysis: Analysis) -> Statistics:
-    """All sections."""
-    facts = device_facts(found)
-    ops = op_rows(found.ops, found.kernels.tensor_core_share_by_op())
-    inputs = analyze_input(found.ops.host, found.enqueued_ps, found.all_step_ps, found.all_cause_ps, analysis.pipelines)
-    kernels = kernel_rows(found.kernels)
+def make_tables(collected: Collected, analysis: Analysis) -> Statistics:
+    """Build all sections."""
+    facts = device_facts(collected)
+    ops = op_rows(collected.ops, collected.kernels.tensor_core_share_by_op())
+    inputs = analyze_input(
+        collected.ops.host, collected.enqueued_ps, collected.all_step_ps, collected.all_cause_ps, analysis.pipelines
+    )
+    kernels = kernel_rows(collected.kernels)
     statistics = Statistics(
-        overview=describe_overview(found, analysis, ops, facts, inputs),
+        overview=describe_overview(collected, analysis, ops, facts, inputs),
         input=inputs,
         ops=ops or None,
-        op_types=type_rows(found.ops) or None,
+        op_types=type_rows(collected.ops) or None,
         kernels=kernels or None,
-        memory=memory_statistics(found.memory),
-        hosts=tuple(found.hosts) or None,
+        memory=memory_statistics(collected.memory),
+        hosts=tuple(collected.hosts) or None,
         device=facts,
         missing={},
     )
-    statistics.missing.update(_missing(statistics, facts, found, analysis))
+    statistics.missing.update(_missing(statistics, facts, collected, analysis))
     return statistics
 
 
-def _missing(statistics: Statistics, facts: DeviceFacts, found: Collected, analysis: Analysis) -> dict[str, str]:
-    """Absent section -> which capture would fill it."""
-    said: dict[str, str] = {}
+def _missing(statistics: Statistics, facts: DeviceFacts, collected: Collected, analysis: Analysis) -> dict[str, str]:
+    """Absent section -> the capture that would provide it."""
+    missing: dict[str, str] = {}
     if statistics.hosts is None:
-        said["hosts"] = (
-            "The window holds no whole step: capture a longer one, or mark steps with"
+        missing["hosts"] = (
+            "The window contains no whole step: capture a longer one, or mark steps with"
             " tf.profiler.experimental.Trace(name, step_num=n, _r=1)."
         )
     if statistics.overview is None:
-        said["overview"] = "The window holds neither steps nor ops: capture it while the script trains."
+        missing["overview"] = "The window contains neither steps nor ops: capture it while the script trains."
     if statistics.input is None:
-        said["input"] = "The profile holds no tf.data iterator: capture a script that reads a tf.data.Dataset."
+        missing["input"] = "The profile contains no tf.data iterator: capture a script that reads a tf.data.Dataset."
     if statistics.ops is None:
-        said["ops"] = said["op_types"] = (
-            "The profile holds no op: capture it with host_tracer_level=2 while a model runs."
+        missing["ops"] = missing["op_types"] = (
+            "The profile contains no op: capture it with host_tracer_level=2 while a model runs."
         )
     if statistics.kernels is None:
-        said["kernels"] = _no_kernels(facts, found, analysis)
+        missing["kernels"] = _no_kernels(facts, collected, analysis)
     if statistics.memory is None:
-        said["memory"] = (
-            "The profile holds no allocations: TensorFlow writes them for GPUs and for allocators that it manages itself."
+        missing["memory"] = (
+            "The profile contains no allocations: TensorFlow records them for GPUs and for allocators that it manages itself."
             if facts.device_type == CPU
-            else "The profile holds no allocations: capture it with host_tracer_level=2."
+            else "The profile contains no allocations: capture it with host_tracer_level=2."
         )
-    return said
+    return missing
 
 
-def _no_kernels(facts: DeviceFacts, found: Collected, analysis: Analysis) -> str:
+def _no_kernels(facts: DeviceFacts, collected: Collected, analysis: Analysis) -> str:
     if any("libcupti" in warning for warning in analysis.warnings):
         return "libcupti could not be loaded: put CUDA's extras/CUPTI/lib64 on LD_LIBRARY_PATH and capture again."
     if facts.device_type == TPU:
-        return "TPUs run XLA ops and no kernels: see the op statistics."
+        return "TPUs run XLA ops instead of kernels: see the op statistics."
     if facts.device_type == GPU and not facts.num_devices:
         return (
-            f"The profile knows {len(found.devices)} GPU(s), and nothing ran there: capture with device_tracer_level=1, with"
-            " the right to read GPU counters, while the model runs."
+            f"The profile has {len(collected.devices)} GPU(s), but nothing ran there: capture with device_tracer_level=1 and with"
+            " permission to read GPU counters while the model runs."
         )
     return "The profile has no GPU: capture the script on a machine with one."

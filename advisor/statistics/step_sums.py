@@ -1,4 +1,4 @@
-"""What one host and its devices did during the steps: idle time, copies, kernels, ops run one by one.
+"""Sums the activity of one host and its devices during the steps: idle time, copies, kernels, eager ops.
 
 In: a host's activity and its steps.  Out: `StepSums`, which add up over hosts.
 """
@@ -24,26 +24,26 @@ class StepSums:
 
     num_steps: int
     num_devices: int
-    """That computed."""
+    """Devices that computed."""
     step: int
     idle: int
-    """No device did anything."""
+    """Time in which all devices were idle."""
     to_device: int
-    """A copy from the host ran on some device."""
+    """Time in which a copy from the host ran on some device."""
     exposed_to_device: int
-    """Such a copy ran and no device computed."""
+    """Time in which such a copy ran and no device computed."""
     to_device_sum: int
-    """Of all such copies of all devices, those at once counted each."""
+    """Time of all such copies of all devices; simultaneous copies count separately."""
     num_kernels: int
-    """That began in a step."""
+    """Kernels that began in a step."""
     num_eager_ops: int
-    """That Python ran one by one in a step."""
+    """Ops that Python ran individually in a step."""
     eager: int
-    """Such an op ran."""
+    """Time in which such an op ran."""
 
 
 def sum_steps(activity: HostActivity, steps: Steps) -> StepSums:
-    """The sums of one host."""
+    """Sum the steps of one host."""
     nothing = unite(np.zeros(0, np.int64), np.zeros(0, np.int64))
     busy = copies = computing = nothing
     to_device_sum = num_kernels = num_devices = 0
@@ -80,14 +80,14 @@ def sum_steps(activity: HostActivity, steps: Steps) -> StepSums:
 
 
 def _eager_ops(activity: HostActivity) -> tuple[Ints, Ints]:
-    """Starts and ends of ops that Python ran one by one: no constants, and nothing that only fetches input."""
+    """Starts and ends of ops that Python ran individually, without constants and ops that only fetch input."""
     is_counted = np.array([not name.startswith(_NO_EAGER_STEP) for name in activity.names] or [False], np.bool_)
     rows = np.flatnonzero((activity.kind == HostKind.EAGER_OP) & is_counted[activity.name])
     return activity.start_ps[rows], activity.start_ps[rows] + activity.duration_ps[rows]
 
 
 def is_computing(device: DeviceActivity) -> bool:
-    """Whether a device ran more than copies."""
+    """Return whether a device ran more than copies."""
     return bool(np.isin(device.kind, np.array(_COMPUTING, np.uint8)).any())
 
 

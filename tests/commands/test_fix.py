@@ -113,7 +113,7 @@ def leftovers(folder):
         (["fix", "--undo", "train.py", "x"], "takes no arguments (x)"),
         (["fix", "--only", "serial-mop", "train.py"], "Did you mean serial-map?"),
         (["fix", "--fail-on", "serial-mop", "train.py"], "Did you mean serial-map?"),
-        (["fix", "--budget", "soon", "train.py"], "'soon' is no duration"),
+        (["fix", "--budget", "soon", "train.py"], "'soon' is not a duration"),
         (["fix", "--allow", "changes", "train.py"], "--allow"),
     ],
 )

@@ -169,7 +169,7 @@ def test_rules_of_a_folder_that_is_only_read_are_not_loaded(args, untrusted, cap
 def test_a_warning_says_how_to_load_them(untrusted, capfd):
     assert main(["analyze", "run"]) == 0
     out = " ".join(capfd.readouterr().out.split())
-    assert "were not loaded: no code of a folder that is only read is run." in out
+    assert "were not loaded: code of a folder that is only read is not run." in out
     assert f"--rules {untrusted / 'rules'} loads them." in out
 
 

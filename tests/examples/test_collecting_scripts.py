@@ -14,7 +14,7 @@ from tests.collecting import EXAMPLES, run_script
 LOGDIR_WRITERS = ("start_stop", "profile_context", "trace_steps", "iterator_outside_trace", "tensorboard_callback")
 WATCHERS = ("advisor_callback", "watch_loop")
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-ANTI_PATTERN = "leave the input out"
+ANTI_PATTERN = "exclude the input"
 
 
 @pytest.fixture(scope="module")

@@ -166,4 +166,4 @@ def test_steps_whose_producers_were_lost_are_left_out_and_told() -> None:
     assert pipeline.steps is not None
     assert pipeline.steps.count == 19
     assert blame(pipeline)["Map"] == pytest.approx(0.9, abs=0.02)
-    assert pipeline.notes == ("Of 38 steps only 19 are used: during the others no producer was seen.",)
+    assert pipeline.notes == ("Only 19 of 38 steps are used: no producer was recorded during the others.",)

@@ -44,6 +44,6 @@ def test_too_few_marks_say_nothing(marks):
 
 def test_the_sentence_says_how_much_is_hidden():
     text = tell_calls_outside(BETWEEN, MARKS)
-    assert "30 ns a step" in text and "next(iterator)" in text
+    assert "30 ns per step" in text and "next(iterator)" in text
     hidden = 9 * 30 / (1000 - 160)
     assert f"{hidden * 100:.1f} %" in text

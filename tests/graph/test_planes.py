@@ -43,7 +43,7 @@ def test_the_profilers_own_errors_are_kept_and_mended(tmp_path, error, said):
     text = warnings_of(made, tmp_path)
     assert error in text
     assert said in text
-    assert "left no event" not in text, "one reason is enough"
+    assert "recorded no events" not in text, "one reason is enough"
 
 
 def test_an_unknown_error_is_told_as_it_stands(tmp_path):
@@ -53,23 +53,23 @@ def test_an_unknown_error_is_told_as_it_stands(tmp_path):
 
 
 def test_an_empty_device_without_an_error(tmp_path):
-    assert "/device:GPU:0 left no event" in warnings_of(profile(gpus=(0,)), tmp_path)
+    assert "/device:GPU:0 recorded no events" in warnings_of(profile(gpus=(0,)), tmp_path)
 
 
 def test_idle_devices(tmp_path):
-    assert "Of 4 devices 2 took part in the work (/device:GPU:0, /device:GPU:2)" in warnings_of(
+    assert "Only 2 of 4 devices did work (/device:GPU:0, /device:GPU:2)" in warnings_of(
         profile(gpus=(500, 0, 400, 2)), tmp_path
     )
 
 
 def test_devices_alone(tmp_path):
-    assert "device events alone" in warnings_of(profile(gpus=(10,), host=False), tmp_path)
+    assert "only device events" in warnings_of(profile(gpus=(10,), host=False), tmp_path)
 
 
 def test_a_profile_of_jax_does_not_see_tf_data(tmp_path):
     made = profile(host=False)
     made.host.line("python").event("PjitFunction(step)", 0, 1)
-    assert "JAX's profiler, which does not see tf.data" in warnings_of(made, tmp_path)
+    assert "JAX's profiler, which does not record tf.data" in warnings_of(made, tmp_path)
 
 
 @pytest.mark.parametrize("gpus", [(), (100,), (100, 90)])

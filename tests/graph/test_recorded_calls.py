@@ -58,7 +58,7 @@ def test_of_many_calls_those_nearest_to_the_consumer_are_kept(recording):
     needed = {call.id for call in upstream_calls(analyse(None, recording, "x"), _call(recording, call_id))}
     assert needed <= kept
     (warning,) = set(many.warnings) - set(recording.warnings)
-    assert f"the {MAX_ANALYSED_CALLS} nearest to what was consumed are analysed" in warning
+    assert f"the {MAX_ANALYSED_CALLS} nearest to the consumed datasets are analysed" in warning
     assert warning.startswith(f"{100_000 + len(recording.calls):,} dataset calls were recorded")
 
 

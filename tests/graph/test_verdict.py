@@ -32,15 +32,15 @@ def test_a_profiler_that_could_not_start_is_the_reason_whether_or_not_a_window_o
     for window in (RECORDED.window, None):
         sentence = sentence_of(replace(RECORDED, unprofiled=ENDED, window=window))
         assert sentence == (
-            f"No profile was taken, so nothing can be said about waiting for input. {ENDED} 9 steps were seen, 4 ms in the "
-            "median."
+            f"No profile was taken, so the time spent waiting for input is unknown. {ENDED} 9 steps were timed; the "
+            "median is 4 ms."
         )
 
 
 def test_other_reasons_stay():
     assert "ended before anything could be profiled" in sentence_of(replace(RECORDED, window=None))
     assert "No tf.data iterator ran" in sentence_of(RECORDED)
-    assert "makes no tf.data dataset" in sentence_of(replace(RECORDED, calls=()))
+    assert "creates no tf.data dataset" in sentence_of(replace(RECORDED, calls=()))
 
 
 def test_the_verdict_and_the_overview_say_which_steps_their_shares_are_of():

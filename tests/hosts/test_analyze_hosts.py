@@ -55,7 +55,7 @@ def test_a_worker_that_is_killed_costs_its_host_alone(tmp_path):
         os.kill(process._process.pid, signal.SIGKILL)
         told = process.work(job)
         assert isinstance(told, str)
-        assert "most likely for lack of memory" in told
+        assert "probably out of memory" in told
         assert not isinstance(process.work(job), str), "the next host has a process again"
     finally:
         process.close()

@@ -31,7 +31,7 @@ def test_a_straggler_among_many_is_named_with_its_excess(tmp_path):
     (sentence,) = comparison.stragglers
     assert "host-17 is a straggler: its steps wait 600 us" in sentence
     assert "498 us longer" in sentence
-    assert "all of them lose that time" in sentence
+    assert "all hosts lose that time" in sentence
     assert comparison.do_step_together
 
 
@@ -106,7 +106,7 @@ class TestService:
         assert worker.is_data_service_worker
         assert worker.input_wait_share is None, "it always asks for the next element: that is no wait of a step"
         (sentence,) = analysis.hosts.services
-        assert sentence.startswith("trainer takes its elements from the tf.data service")
+        assert sentence.startswith("trainer gets its elements from the tf.data service")
         assert "most of whose time goes to MapAndBatch" in sentence
         assert analysis.main.host == "trainer"
         assert not analysis.hosts.stragglers

@@ -139,7 +139,7 @@ def test_a_link_to_an_earlier_report_stays_a_link(run, tmp_path):
 def test_a_link_to_nothing_is_refused(run, tmp_path, capsys):
     (tmp_path / "r.json").symlink_to(tmp_path / "gone" / "r.json")
     assert main(["analyze", "--json", str(tmp_path / "r.json"), str(run)]) == 2
-    assert "link to nothing" in capsys.readouterr().err
+    assert "broken link" in capsys.readouterr().err
 
 
 def test_saved_run_with_out_keeps_files_of_the_same_names(run, tmp_path, capsys):

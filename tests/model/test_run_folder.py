@@ -52,7 +52,7 @@ def test_a_folder_with_files_of_the_users_is_refused_and_untouched(tmp_path, nam
     (run / name).parent.mkdir(parents=True, exist_ok=True)
     (run / name).write_text("mine")
     before = files(run)
-    with pytest.raises(AdvisorError, match="not an earlier run's"), new_run_folder(run, "train"):
+    with pytest.raises(AdvisorError, match="do not belong to an earlier run"), new_run_folder(run, "train"):
         pass
     assert files(run) == before
 
@@ -62,7 +62,7 @@ def test_files_that_only_have_the_names_of_ours_are_refused_and_untouched(tmp_pa
     run = make_run(tmp_path / "run")
     (run / name).write_text('{"take": 3, "recorded": "at home"}')
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    with pytest.raises(AdvisorError, match="not an earlier run's"), new_run_folder(run, "train"):
+    with pytest.raises(AdvisorError, match="do not belong to an earlier run"), new_run_folder(run, "train"):
         pass
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
@@ -70,7 +70,7 @@ def test_files_that_only_have_the_names_of_ours_are_refused_and_untouched(tmp_pa
 def test_a_logdir_of_others_is_refused(tmp_path):
     run = make_run(tmp_path / "run")
     (run / "recording.json").unlink()
-    with pytest.raises(AdvisorError, match="not an earlier run's"), new_run_folder(run, "train"):
+    with pytest.raises(AdvisorError, match="do not belong to an earlier run"), new_run_folder(run, "train"):
         pass
 
 

@@ -93,7 +93,7 @@ def test_the_lock_is_named_when_it_limits_what_is_left():
     plan = plan_of(busy, finding(busy, "parallel", {"p0.1": 0.125}))
     assert plan.limit.resource == "gil"
     assert plan.prediction.value == pytest.approx(2.5, rel=0.01)
-    assert "Then Python's lock (the GIL) is the limit, at 2.5x." in plan.sentence
+    assert "Then the GIL is the limit, at 2.5x." in plan.sentence
     assert plan.service_workers == 4  # 40 ms under the lock for each 10 ms of the consumer
     assert "at least 4 tf.data service workers" in plan.sentence
 

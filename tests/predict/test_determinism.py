@@ -140,18 +140,18 @@ def test_a_shuffle_inside_a_function_has_a_new_order_in_every_epoch():
 
 
 SIDE_EFFECTS = {
-    "Timestamp": "reads the clock (Timestamp), which gives another value in every call",
-    "WriteFile": "writes a file in every call (WriteFile), a cache would stop that",
-    "WriteSummary": "writes a summary in every call (WriteSummary), a cache would stop that",
-    "PrintV2": "prints in every call (PrintV2), a cache would stop that",
-    "AssignAddVariableOp": "assigns a variable in every call (AssignAddVariableOp), a cache would stop that",
-    "LookupTableInsertV2": "changes a lookup table in every call (LookupTableInsertV2), a cache would stop that",
-    "QueueDequeueV2": "uses a queue in every call (QueueDequeueV2), a cache would stop that",
-    "IteratorGetNext": "takes elements from an iterator of the script in every call (IteratorGetNext), a cache would stop that",
-    "Stage": "uses a queue in every call (Stage), a cache would stop that",
-    "MutableHashTableV2": "contains the stateful op MutableHashTableV2, which is not known to give the same every time",
-    "MyCustomOp": "contains the stateful op MyCustomOp, which is not known to give the same every time",
-    "KafkaDataset": "makes a dataset (KafkaDataset) that is not known to give the same elements in every epoch",
+    "Timestamp": "reads the clock (Timestamp), which returns a different value in every call",
+    "WriteFile": "writes a file in every call (WriteFile), which a cache would suppress",
+    "WriteSummary": "writes a summary in every call (WriteSummary), which a cache would suppress",
+    "PrintV2": "prints in every call (PrintV2), which a cache would suppress",
+    "AssignAddVariableOp": "assigns a variable in every call (AssignAddVariableOp), which a cache would suppress",
+    "LookupTableInsertV2": "changes a lookup table in every call (LookupTableInsertV2), which a cache would suppress",
+    "QueueDequeueV2": "uses a queue in every call (QueueDequeueV2), which a cache would suppress",
+    "IteratorGetNext": "takes elements from an iterator of the script in every call (IteratorGetNext), which a cache would suppress",
+    "Stage": "uses a queue in every call (Stage), which a cache would suppress",
+    "MutableHashTableV2": "contains the stateful op MutableHashTableV2, which is not known to return the same value every time",
+    "MyCustomOp": "contains the stateful op MyCustomOp, which is not known to return the same value every time",
+    "KafkaDataset": "creates a dataset (KafkaDataset) that is not known to produce the same elements in every epoch",
 }
 
 
@@ -181,7 +181,7 @@ def test_state_that_was_not_seen_to_change_is_an_assumption():
     stays = "the variable `scale` is not assigned while training runs"
     for observed, evidence in (
         ((), "its contents were not compared"),
-        ((ObservedState("s1", "variable", "scale", ("c1",), epochs=1),), "fewer than two epochs were seen"),
+        ((ObservedState("s1", "variable", "scale", ("c1",), epochs=1),), "fewer than two epochs were observed"),
         (
             (ObservedState("s1", "variable", "scale", ("c1",), epochs=4),),
             "it was the same at the beginning of 4 epochs",
@@ -205,11 +205,11 @@ def test_files_that_were_watched_need_no_assumption_unless_the_script_writes_the
     ]
     made = analysed(FILES, recording=dataclasses.replace(seen(), state=None))
     assert cache_assumptions(made, made.calls[0]) == (
-        "the files that `TFRecordDataset` reads are not rewritten while training runs (they were not watched)",
+        "the files that `TFRecordDataset` reads are not rewritten while training runs (they were not observed)",
     )
     made = analysed(FILES, recording=dataclasses.replace(seen(), state=()))
     assert cache_assumptions(made, made.calls[0]) == (
-        "the files that `TFRecordDataset` reads are not rewritten while training runs (their names are not known)",
+        "the files that `TFRecordDataset` reads are not rewritten while training runs (their names are unknown)",
     )
 
 
