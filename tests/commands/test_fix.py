@@ -107,10 +107,10 @@ def leftovers(folder):
     [
         (["fix"], "SCRIPT"),
         (["fix", "/not/there.py"], "There is no /not/there.py"),
-        (["fix", "."], "is a saved run; `advisor fix` needs the script itself"),
-        (["fix", "--write", "--undo", "train.py"], "exclude each other"),
+        (["fix", "."], "is a saved run; `advisor fix` needs the script"),
+        (["fix", "--write", "--undo", "train.py"], "mutually exclusive"),
         (["fix", "--undo", "train.py"], "Nothing to undo: no change of"),
-        (["fix", "--undo", "train.py", "x"], "takes no arguments (x)"),
+        (["fix", "--undo", "train.py", "x"], "takes no script arguments, as nothing is run (got x)"),
         (["fix", "--only", "serial-mop", "train.py"], "Did you mean serial-map?"),
         (["fix", "--fail-on", "serial-mop", "train.py"], "Did you mean serial-map?"),
         (["fix", "--budget", "soon", "train.py"], "'soon' is no duration"),
@@ -185,7 +185,7 @@ def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, vali
     (mistake,) = report["rule_errors"]
     assert mistake["rule"] == "planted"
     assert mistake["message"].startswith("Skip one: Claimed to be exact, but the elements show changes")
-    assert "Mistakes of rules" in err
+    assert "Rule errors" in err
     assert not any(each["applied"] for each in report["fixes"])
     assert "Nothing to fix" in err
     assert (folder / "train.py").read_text() == SCRIPT
