@@ -145,7 +145,7 @@ def test_written_and_undone(folder, validate):
     (folder / "train.py").write_bytes(original)
     code, out, err = fix(folder, "--pipeline-only", "--only", "repeated-work", "--write", "--json", "-", "train.py")
     assert code == 0, err
-    assert err.startswith("The script will be run once, up to the first element it takes; it will not train.")
+    assert err.startswith("The script will be run once, up to its first element; it will not train.")
     report = json.loads(out)
     validate(report)
     assert report["proof"]["runs"] == len(starts_in(folder).read_text().split()) == 2  # once more with the changes

@@ -208,7 +208,7 @@ def test_state_of_datasets_that_are_used_as_they_are_is_reported(tf):
     result = advisor.optimize(dataset, budget=10, only=NO_RULE)
     assert any("the order of a shuffle, which could not be put back" in note for note in result.report.proof.notes)
     alone = tf.data.Dataset.range(100).shuffle(10).batch(4).map(lambda x: x + 1)
-    assert not any("put back" in note for note in advisor.optimize(alone, budget=10, only=NO_RULE).report.proof.notes)
+    assert not any("restored" in note for note in advisor.optimize(alone, budget=10, only=NO_RULE).report.proof.notes)
 
 
 def test_install_and_uninstall_are_counted_and_restore_the_identical_objects(tf):
