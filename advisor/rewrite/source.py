@@ -1,9 +1,8 @@
-"""Fixes written into the user's source: the smallest change of the text that does it.
+"""Applies edits to the text of one source file, with the smallest possible change.
 
-In: edits and the recorded calls.  Out: the new text (`rewrite`, `rewritten`) or a unified diff (`diff_for`); None, or the reason
-(`why_not`), wherever it is not plain what to change: the call is not where it was recorded, its arguments hide behind `**kwargs`,
-an option is set in two places. Comments, line breaks and indentation stay as they are, and the result is parsed before anybody
-sees it.
+In: a text, edits and the recorded calls.  Out: the new text, or the reason why the change is unclear: the call is not where it
+was recorded, its arguments are hidden in `**kwargs`, an option is set in two places. Comments, line breaks and indentation are
+preserved, and the result is parsed before it is returned.
 """
 
 from __future__ import annotations
@@ -12,36 +11,20 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import assert_never
 
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
 from advisor.model.recording import Call
 from advisor.rewrite.arguments import set_argument
-from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.option_lines import change_option, insert_options
-from advisor.rewrite.patch import patch_for
 from advisor.rewrite.shared_calls import span_of
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.syntax import LocatedCall, Source
-
-
-def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
-    """Unified diff of a fix, with paths relative to `root`; None if a file is not the user's under `root` or it is not plain."""
-    patch = patch_for(fix.edits, calls, root)
-    return None if isinstance(patch, CannotRewrite) else patch.diff or None
-
-
-def why_not(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
-    """One sentence on why `diff_for` gives none; None if it gives one."""
-    patch = patch_for(fix.edits, calls, root)
-    if isinstance(patch, CannotRewrite):
-        return patch.reason
-    return None if patch.files else "The source says so already."
 
 
 def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
@@ -176,4 +159,4 @@ class _Rewriting:
             yield Splice(place, place, f"{line}{source.newline}" if has_break else f"{source.newline}{line}")
 
 
-__all__ = ["diff_for", "rewrite", "rewritten", "why_not"]
+__all__ = ["rewrite", "rewritten"]

@@ -11,9 +11,8 @@ import pytest
 
 from advisor.model.finding import Code, Fix, InsertAfter, Remove, Safety, SetArgument
 from advisor.rewrite.cannot_rewrite import CannotRewrite
-from advisor.rewrite.patch import Patch, patch_for
+from advisor.rewrite.patch import Patch, patch_for, why_not
 from advisor.rewrite.project import project_root
-from advisor.rewrite.source import why_not
 from tests.rewrite.test_source import calls_in
 
 CACHE = InsertAfter("map", "cache")
@@ -149,7 +148,7 @@ WHY = {
         "The arguments of map are in * or **, so that num_parallel_calls may be among them.",
     ),
     "no Python": ("ds = ds.map(f\n", "The file is no Python that can be read."),
-    "already so": ("ds = ds.map(f, num_parallel_calls=4)\n", "The source says so already."),
+    "already so": ("ds = ds.map(f, num_parallel_calls=4)\n", "The source already contains the change."),
 }
 
 
