@@ -124,7 +124,7 @@ def test_advice_and_library_calls_cannot_be_written():
     assert reason(InsertAfter("b", "cache")) is None
     assert reason(InsertAfter("d", "cache")) == "flat_map is made inside from_generator, not by a line of the script."
     assert reason(InsertAfter("e", "cache")) == "The call of map stands in no file."
-    assert reason(InsertAfter("f", "cache")) == "The call it would change was not recorded."
+    assert reason(InsertAfter("f", "cache")) == "The call to change was not recorded."
 
 
 def test_links_behind_one_call_come_in_the_order_that_makes_sense():
