@@ -44,7 +44,7 @@ def test_run_against_itself_is_no_difference(runs, capsys):
     assert 2 <= data["before"]["stretches"] == data["after"]["stretches"] <= 10
     assert "independent segments" in err
     assert all(node["before"] == node["after"] for node in data["nodes"])
-    assert "No difference proved" in err
+    assert "No significant difference" in err
 
 
 def test_figures_and_nodes_of_two_runs(runs, capsys):

@@ -60,7 +60,7 @@ def test_all_or_none_of_several_files(tmp_path):
     assert [path.name for path in patch.files] == ["a.py", "b.py"]
     (tmp_path / "b.py").write_text("other = 3\n")
     result = patch_for(edits, calls, tmp_path)
-    assert result == CannotRewrite("No call ends where batch was recorded (line 1): the file is another one now.")
+    assert result == CannotRewrite("No call ends where batch was recorded (line 1): the file has changed.")
 
 
 def test_a_link_is_followed_to_the_file_if_that_is_in_the_project(tmp_path):
@@ -118,7 +118,7 @@ def test_bytes_that_would_not_come_back_are_left_alone(tmp_path):
     path.write_bytes(b"# coding: utf-8\nx = '\xff'\n" + TEXT.encode())
     result = patched([CACHE], path, tmp_path)
     assert isinstance(result, CannotRewrite)
-    assert "no text in the encoding" in result.reason
+    assert "not valid text in its declared encoding" in result.reason
 
 
 def test_the_project_is_the_nearest_folder_with_a_sign_of_one(tmp_path):
@@ -147,7 +147,7 @@ WHY = {
         "ds = ds.map(*f).batch(2)\n",
         "The arguments of map are in * or **, so that num_parallel_calls may be among them.",
     ),
-    "no Python": ("ds = ds.map(f\n", "The file is no Python that can be read."),
+    "no Python": ("ds = ds.map(f\n", "The file cannot be parsed as Python."),
     "already so": ("ds = ds.map(f, num_parallel_calls=4)\n", "The source already contains the change."),
 }
 
