@@ -109,7 +109,7 @@ def test_what_is_not_faster_is_proved_nowhere() -> None:
 def test_changes_that_were_only_measured_one_by_one_are_not_said_to_be_measured_together() -> None:
     loop = replace(loop_of("a", "b"), total=None)
     _, sentence = sentence_of(loop, None)
-    assert sentence == "Proved on the pipeline alone, one change after the other. The training was not measured."
+    assert sentence == "Proved on the pipeline alone, each change separately. The training was not measured."
 
 
 class Runs:

@@ -71,9 +71,9 @@ WRONG = {
         lambda text: text.replace(
             "ds = ds.shuffle(8, seed=1)\nds = ds.batch(4)", "ds = ds.batch(4).shuffle(8, seed=1)"
         ),
-        "stands where",
+        "is called instead of",
     ),
-    "a call too many": (lambda text: text.replace(".cache()", ".cache().prefetch(1)"), "stands where"),
+    "a call too many": (lambda text: text.replace(".cache()", ".cache().prefetch(1)"), "is called instead of"),
     "another dataset": (lambda text: text.replace("batch(2)", "batch(2, drop_remainder=True)"), "drop_remainder=True"),
     "a dataset more": (lambda text: text + "\nother = tf.data.Dataset.range(3)\n", "makes 3 datasets instead of 2"),
 }

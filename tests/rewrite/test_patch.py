@@ -142,10 +142,10 @@ def test_a_home_folder_is_no_project(tmp_path, monkeypatch):
 
 
 WHY = {
-    "another text": ("ds = ds.zap(f).batch(2)\n", "That ds.zap makes map is not plain from the text (line 2)."),
+    "another text": ("ds = ds.zap(f).batch(2)\n", "The text does not show that ds.zap calls map (line 2)."),
     "stars": (
         "ds = ds.map(*f).batch(2)\n",
-        "The arguments of map are in * or **, so that num_parallel_calls may be among them.",
+        "The arguments of map include * or **, which may contain num_parallel_calls.",
     ),
     "no Python": ("ds = ds.map(f\n", "The file cannot be parsed as Python."),
     "already so": ("ds = ds.map(f, num_parallel_calls=4)\n", "The source already contains the change."),

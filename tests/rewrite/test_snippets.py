@@ -152,7 +152,7 @@ NOT_PLAIN = {
         "import numpy as np\nimport keras\n"
         "ds = keras.utils.timeseries_dataset_from_array(np.arange(9.0), None, sequence_length=2, batch_size=3)\n",
         lambda c: [InsertAfter(c("map", -1), "cache")],
-        "keras goes on behind map",
+        "keras makes further calls after map",
     ),
     "two datasets of Keras, of which none is used": (
         IMAGES.replace("ds =", "ds, val =").replace(
