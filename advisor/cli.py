@@ -1,13 +1,16 @@
-"""The command `advisor`: options in, exit code out.
+"""Entry point of the `advisor` command.
 
 In: the command line.  Out: the report on stdout, everything else on stderr, and an exit code:
 
-    0  analysed            1  analysed, and --fail-on matched       2  could not: one sentence says what, where, what to do
-    3  the script failed before anything was measured               130  interrupted (143: by SIGTERM)
-    4  `fix`: --fail-on matched, and the changes are proved on the pipeline alone
-                                                                    141  the reader of the output left (`| head`)
+    0    success
+    1    success, and --fail-on matched
+    2    failure; one sentence on stderr names the problem, the place and the action to take
+    3    the script failed before anything was measured
+    4    `fix`: --fail-on matched, and the changes are proved on the pipeline alone
+    130  interrupted (143: terminated by SIGTERM)
+    141  the reader of the output closed the pipe (`| head`)
 
-Importing this module imports click and nothing heavier: `advisor --help` has to feel instant.
+Importing this module imports click and nothing heavier, so that `advisor --help` responds at once.
 """
 
 from __future__ import annotations
@@ -34,21 +37,28 @@ COMMANDS = (
     "rules",
     "runs",
 )
-"""Each is the `command` of `advisor/commands/<name>.py`, imported when it is asked for."""
+"""Names of the commands. Each is `command` in `advisor/commands/<name>.py`, imported on first use."""
 EXIT_FAILED = 2
 EXIT_INTERRUPTED = 130
 EXIT_SIGNALLED = 128
-"""And the signal's number, as shells say it."""
+"""Added to the signal's number, the convention of shells."""
 MAX_MESSAGE = 2_000
-"""Characters of an error."""
+"""Longest error message, in characters."""
 EXIT_BROKEN_PIPE = 141
-"""128 + SIGPIPE: what other tools end with when the reader of their output leaves. Never 0 or 1, which a gate would read."""
+"""128 + SIGPIPE, as other tools exit when the reader of their output closes the pipe. Never 0 or 1: CI gates interpret those."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code. `args`: without the program's name; None: those of this process."""
+    """Run the command line.
+
+    Args:
+        args: Arguments without the program's name; None for those of this process.
+
+    Returns:
+        The exit code, as listed in the module docstring.
+    """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is no reason to fail
+        if hasattr(stream, "reconfigure"):  # the terminal's encoding may lack characters of a file name
             stream.reconfigure(errors="backslashreplace")
     try:
         with raising_when_terminated():
@@ -60,20 +70,20 @@ def main(args: Sequence[str] | None = None) -> int:
     except AdvisorError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        ended = error.__cause__ if isinstance(error, click.Abort) else error  # click makes an Abort of both
-        if isinstance(ended, Terminated):
-            return _fail("Terminated.", EXIT_SIGNALLED + ended.number)
+        cause = error.__cause__ if isinstance(error, click.Abort) else error  # click turns both into Abort
+        if isinstance(cause, Terminated):
+            return _fail("Terminated.", EXIT_SIGNALLED + cause.number)
         return _fail("Interrupted.", EXIT_INTERRUPTED)
     except (
         _ReaderLeft,
         BrokenPipeError,
-    ):  # the reader of the pipe has left (`| head`); Python must not complain at exit either
+    ):  # `| head`: stdout goes to /dev/null so that Python does not report the broken pipe at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_BROKEN_PIPE
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        return _fail(f"The system said no{where}: {error.strerror or error}.", EXIT_FAILED)
-    except Exception as error:  # a mistake of ours must not end with 1, which says that --fail-on matched
+        return _fail(f"The operating system refused{where}: {error.strerror or error}.", EXIT_FAILED)
+    except Exception as error:  # a bug must not exit with 1, which means that --fail-on matched
         import traceback
 
         traceback.print_exc()
@@ -83,14 +93,14 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 class _ReaderLeft(Exception):
-    """Nobody reads the output any more."""
+    """The reader of the output has closed the pipe."""
 
 
 class _Commands(click.Group):
-    """The group imports a command's module when it needs it."""
+    """Command group that imports a command's module on first use."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command. Click would end the process with 1 when the reader of a pipe has left."""
+        """Run the command. On a broken pipe click would exit with 1, so the error is replaced."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -102,20 +112,20 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = import_module(f"advisor.commands.{cmd_name}").command
-        assert isinstance(found, click.Command)
-        return found
+        command = import_module(f"advisor.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
 @click.version_option(__version__, message="advisor %(version)s")
 def advisor() -> None:
-    """Say what slows a tf.data input pipeline, on which line, and what to change."""
+    """Find what slows a tf.data input pipeline, on which line, and what to change."""
 
 
 def _fail(message: str, code: int) -> int:
     line = "".join(map(_visible, " ".join(message.split())))
-    if len(line) > MAX_MESSAGE:  # an error that quotes a line of a generated file
+    if len(line) > MAX_MESSAGE:  # an error may quote a line of a generated file
         line = f"{line[:MAX_MESSAGE]}... ({len(line) - MAX_MESSAGE:,} more characters)"
     with contextlib.suppress(OSError):
         click.echo(f"error: {line}", err=True)
@@ -123,5 +133,5 @@ def _fail(message: str, code: int) -> int:
 
 
 def _visible(char: str) -> str:
-    """Names of files may hold what steers a terminal: it shows as an escape."""
+    """File names may contain terminal control characters; these are shown as escapes."""
     return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")

@@ -117,7 +117,7 @@ def test_truncated_upstream_is_said_and_not_called_the_source():
     assert chains_of("gpu-tf24-truncated") == [["Model", "ParallelMapV2"]]
     text = text_of("gpu-tf24-truncated")
     assert "ParallelMapV2 is the last iterator that was seen, not the source." in text
-    assert "parallelism 1 (AUTOTUNE chose it)" in text
+    assert "parallelism 1 (chosen by AUTOTUNE)" in text
 
 
 def test_kernels_are_counted():

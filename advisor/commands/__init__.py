@@ -2,8 +2,8 @@
 
 In: options and arguments.  Out: an exit code.
 
-The modules import click and nothing heavier; what a command needs is imported when it runs. What commands share:
+The modules import click and nothing heavier; a command imports the rest when it runs. Shared modules:
 
-    script_target.py   the target and its arguments, the options of a run, and the `Request` made of them
+    script_target.py   the target and its arguments, the options of a run, and the `Request` built from them
     output.py          the console, progress, the JSON report, `--fail-on`
 """

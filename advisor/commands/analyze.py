@@ -1,4 +1,4 @@
-"""`advisor analyze`: run a script under watch, or read a saved run, and print the report.
+"""`advisor analyze`: profile a script, or read a saved run, and print the report.
 
 In: a target and options.  Out: the report; exit code 1 if `--fail-on` matched.
 """
@@ -45,17 +45,16 @@ from advisor.commands.script_target import (
 @json_option
 @html_option
 @run_options
-@click.option("--to-end", is_flag=True, help="Let the script run on to its end, in place: its files stay.")
-@click.option("--ceiling", is_flag=True, help="Run again on the first batch repeated: the most that fixes can give.")
+@click.option("--to-end", is_flag=True, help="Let the script finish, in place: the files it writes are kept.")
+@click.option("--ceiling", is_flag=True, help="Run again with the first batch repeated: the maximum possible speedup.")
 @saved_run_options
 @report_options
 def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None,
             quiet: bool, fail_on: tuple[str, ...], **options: Any) -> int:  # fmt: skip  # noqa: ANN401
-    """Run TARGET, watch a short steady part of it, and say what slows its input.
+    """Run TARGET, profile a short steady part of it, and report what slows its input pipeline.
 
-    TARGET is a script, `-m MODULE`, or a saved run: a run folder, a logdir or a .xplane.pb file, here or behind
-    a URL (gs://, s3://, https://). All after a script belongs
-    to the script.
+    TARGET is a script, `-m MODULE`, or a saved run: a run folder, a logdir or a .xplane.pb file, local or at a URL
+    (gs://, s3://, https://). Arguments after a script are passed to the script.
     """
     from advisor.workflows.analyze import analyze, load
 

@@ -1,6 +1,6 @@
-"""`advisor capture`: a profile of running jobs (sampling mode), analysed at once.
+"""`advisor capture`: profile running jobs (sampling mode) and analyse the profile.
 
-In: addresses of profiler servers.  Out: a logdir with a new run; the report.
+In: addresses of profiler servers.  Out: a logdir with a new run, and the report.
 """
 
 from __future__ import annotations
@@ -36,31 +36,29 @@ if TYPE_CHECKING:
 @click.option(
     "--duration", default="2s", callback=read_duration, metavar="S", help="How long to profile (default: 2 s)."
 )
-@click.option("--delay", callback=read_duration, metavar="S", help="Wait so long first.")
+@click.option("--delay", callback=read_duration, metavar="S", help="Time to wait before profiling.")
 @click.option(
-    "--retries", default=3, show_default=True, type=click.IntRange(0, 100), help="Further attempts if it fails."
+    "--retries", default=3, show_default=True, type=click.IntRange(0, 100), help="Attempts after a failed one."
 )
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Logdir to add the run to (default: a new one)."
 )
 @click.option(
-    "--host-tracer-level", default=2, show_default=True, type=click.IntRange(1, 3), help="CPU events; 1: no tf.data."
+    "--host-tracer-level", default=2, show_default=True, type=click.IntRange(1, 3), help="CPU events; 1 omits tf.data."
 )
 @click.option(
-    "--python-tracer-level", default=0, show_default=True, type=click.IntRange(0, 1), help="1: Python calls too."
+    "--python-tracer-level", default=0, show_default=True, type=click.IntRange(0, 1), help="1 adds Python calls."
 )
 @click.option(
-    "--device-tracer-level", default=1, show_default=True, type=click.IntRange(0, 1), help="0: no device events."
+    "--device-tracer-level", default=1, show_default=True, type=click.IntRange(0, 1), help="0 omits device events."
 )
-@click.option("--no-report", is_flag=True, help="Only collect; print the folder.")
+@click.option("--no-report", is_flag=True, help="Save the profile and print its folder.")
 @json_option
 @html_option
 @rules_option
-@click.option(
-    "--source", type=click.Path(path_type=Path), metavar="SCRIPT", help="The jobs' calls stand in this script."
-)
+@click.option("--source", type=click.Path(path_type=Path), metavar="SCRIPT", help="Script that builds the pipelines.")
 @click.option("--fail-on", multiple=True, metavar="RULE|any|input-bound", help="Exit with 1 if this is found.")
-@click.option("--quiet", is_flag=True, help="Print no report and no progress.")
+@click.option("--quiet", is_flag=True, help="Print neither report nor progress.")
 def command(
     addresses: tuple[str, ...],
     duration: float,
@@ -78,10 +76,10 @@ def command(
     fail_on: tuple[str, ...],
     quiet: bool,
 ) -> int:
-    """Profile running jobs for a few seconds, and say what slows their input.
+    """Profile running jobs for a few seconds, and report what slows their input pipelines.
 
-    Each job has to call tf.profiler.experimental.server.start(PORT) before it trains. Several workers are profiled at the
-    same time; TensorFlow is not needed here.
+    Each job must call tf.profiler.experimental.server.start(PORT) before it trains. Several workers are profiled at the
+    same time. TensorFlow need not be installed on this machine.
     """
     from advisor.capture.remote.client import TracerLevels
     from advisor.capture.remote.sampling import SamplingRequest, parse_addresses, sample
@@ -89,11 +87,11 @@ def command(
     from advisor.workflows.analyze import Request, load
 
     needs_report = {"--json": json_path, "--html": html_path, "--fail-on": fail_on, "--source": source}
-    useless = next((name for name, value in needs_report.items() if value), None)
-    if no_report and useless:
-        raise click.UsageError(f"--no-report makes no report, which {useless} needs.")
+    conflicting = next((name for name, value in needs_report.items() if value), None)
+    if no_report and conflicting:
+        raise click.UsageError(f"{conflicting} needs a report; remove --no-report.")
     if source is not None and not source.is_file():
-        raise click.UsageError(f"--source {source}: there is no such script.")
+        raise click.UsageError(f"--source {source}: no such script.")
     check_report_outputs(json_path, html_path)
     workers = parse_addresses(",".join(addresses))
     loaded, settings = load(Request(rule_directories=rules, is_only_read=True))
@@ -133,7 +131,7 @@ def _analyze(
     source: Path | None,
     on_progress: OnProgress,
 ) -> Report:
-    """The report on the new run; report.json and report.html go beside it if the logdir is new."""
+    """Analyse the new run; write report.json and report.html into the logdir if the logdir is new."""
     from advisor.model.errors import AdvisorError
     from advisor.report.html import REPORT_HTML_NAME
     from advisor.report.report_json import REPORT_NAME, write_report
@@ -142,7 +140,7 @@ def _analyze(
     try:
         report = analyze_run(sampled.logdir, rules, settings, Choice(sampled.run, (), source), on_progress)
     except AdvisorError as error:
-        raise AdvisorError(f"{error} The profile itself is kept in {sampled.logdir}.") from None
+        raise AdvisorError(f"{error} The profile is kept in {sampled.logdir}.") from None
     report = replace(
         report,
         analysis=replace(report.analysis, target=",".join(f"grpc://{worker}" for worker in workers)),

@@ -1,4 +1,4 @@
-"""`advisor compare`: two scripts by turns, or two saved runs, side by side.
+"""`advisor compare`: compare two scripts in alternating runs, or two saved runs.
 
 In: two targets.  Out: step time, input wait, rate, memory and every iterator, before and after.
 """
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 @click.argument("after", metavar="AFTER")
 @json_option
 @run_options
-@click.option("--quiet", is_flag=True, help="Print no report and no progress.")
+@click.option("--quiet", is_flag=True, help="Print neither report nor progress.")
 def command(before: str, after: str, json_path: str | None, quiet: bool, **options: Any) -> int:  # noqa: ANN401
-    """Compare BEFORE and AFTER: two scripts, which are run by turns, or two saved runs.
+    """Compare BEFORE and AFTER: two scripts, whose runs alternate, or two saved runs.
 
-    A script with arguments is one word for the shell: "train.py --batch 64".
+    Quote a script together with its arguments: "train.py --batch 64".
     """
     from advisor.workflows.analyze import load
     from advisor.workflows.compare import announcement, compare
 
     if options["out"] is not None:
-        raise click.UsageError("--out names one run folder; the two runs of a comparison get new ones.")
+        raise click.UsageError("--out names one run folder; a comparison creates a new one for each of its two runs.")
     if json_path not in (None, "-"):
         from advisor.model.outputs import check_output
         from advisor.model.own_files import FileKind
@@ -43,7 +43,7 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
         check_output("--json", Path(json_path or ""), FileKind.COMPARISON)
     requests = [_request(target, options) for target in (before, after)]
     if requests[0].is_saved_run != requests[1].is_saved_run:
-        raise click.UsageError("Compare two scripts, or two saved runs, not one with the other.")
+        raise click.UsageError("A script cannot be compared with a saved run: give two scripts or two saved runs.")
     loaded = [load(request) for request in requests]
     if not quiet and not requests[0].is_saved_run:
         click.echo(announcement(), err=True)
@@ -64,7 +64,7 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
 
 
 def _request(target: str, options: dict[str, Any]) -> Request:
-    """The request of a path, or of a script and its arguments in one word."""
+    """Build the request for a path, or for a script quoted together with its arguments."""
     words = [target] if Path(target).exists() else shlex.split(target) or [target]
     return request_of(words[0], tuple(words[1:]), {**options, "show_output": False})
 

@@ -1,4 +1,4 @@
-"""`advisor export`: runs in other programs' formats.
+"""`advisor export`: convert runs to the formats of other programs.
 
 In: run folders, logdirs, profiles, report.json files or TF1 timelines, and a format.  Out: a file, a folder of tables, or stdout.
 """
@@ -22,34 +22,34 @@ Replaceable = FileKind | Callable[[Path], bool]
 _KINDS = {"perfetto": FileKind.TRACE, "sarif": FileKind.SARIF, "markdown": FileKind.MARKDOWN}
 
 
-@click.command("export", short_help="Write runs in other programs' formats.")
+@click.command("export", short_help="Convert runs to the formats of other programs.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--to", "kind", required=True, type=click.Choice(FORMATS), help="What to write.")
+@click.option("--to", "kind", required=True, type=click.Choice(FORMATS), help="Output format.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="PATH", help="Where to (csv: a folder); default: stdout."
+    "--out", type=click.Path(path_type=Path), metavar="PATH", help="Output file (csv: folder); default: stdout."
 )
-@click.option("--table", metavar="NAME", help="csv: this table alone.")
-@click.option("--align", type=click.Choice(["start", "clock"]), default="start", help="perfetto: where runs begin.",
+@click.option("--table", metavar="NAME", help="csv: write only this table.")
+@click.option("--align", type=click.Choice(["start", "clock"]), default="start", help="perfetto: how runs are aligned.",
               show_default=True)  # fmt: skip
 def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | None, align: str) -> None:
-    """Write each RUN in the format of another program; several runs become one document.
+    """Convert each RUN to the format of another program; several runs become one document.
 
     \b
-    perfetto  one timeline of all events (Chrome trace JSON) for ui.perfetto.dev, each run on tracks of
-              its own; RUN may be a TF1 timeline*.json too; --out NAME.gz packs it
+    perfetto  one timeline of all events (Chrome trace JSON) for ui.perfetto.dev, with separate tracks for
+              each run; RUN may also be a TF1 timeline*.json; --out NAME.gz compresses it
     csv       tables with full precision: all into the folder --out, or one (--table) to stdout
     sarif     findings as code-scanning results at their lines (SARIF 2.1.0)
     markdown  a summary for a pull request or an issue
     """
     if table is not None and kind != "csv":
-        raise click.UsageError("--table is for --to csv.")
+        raise click.UsageError("--table applies only to --to csv.")
     if out is not None and kind != "csv":
         _check_out(out, runs, _KINDS[kind])
     if kind == "perfetto":
         from advisor.export.merged_timeline import merge_runs
 
         if out is None and sys.stdout.isatty():
-            raise click.UsageError("A timeline is megabytes of JSON: give a file with --out.")
+            raise click.UsageError("A timeline is megabytes of JSON: name a file with --out.")
         _write(merge_runs(runs, align), out, runs, FileKind.TRACE)
     elif kind == "csv":
         _write_tables(runs, out, table)
@@ -82,9 +82,9 @@ def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> 
     from advisor.export.csv_tables import TABLES, table_to_csv
 
     if table is not None and table not in TABLES:
-        raise click.UsageError(f"--table {table}: there is none; choose from {', '.join(TABLES)}.")
+        raise click.UsageError(f"--table {table}: there is no such table; choose from {', '.join(TABLES)}.")
     if table is None and out is None:
-        raise click.UsageError("CSV is several tables: give a folder with --out, or one of them with --table.")
+        raise click.UsageError("CSV consists of several tables: name a folder with --out or one table with --table.")
     reports = _reports(runs)
     if table is not None:
         if out is not None:
@@ -105,25 +105,25 @@ def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> 
 
 
 def _is_table(name: str) -> Callable[[Path], bool]:
-    """Tells whether a file is that table of an earlier export."""
+    """Return a predicate: is this file the same table from an earlier export?"""
     from advisor.export.csv_tables import HEADERS
 
     return lambda path: read_head(path).startswith(HEADERS[name].encode())
 
 
 def _make_folder(out: Path) -> None:
-    """Make the folder of the tables; raise AdvisorError where it cannot be one."""
+    """Create the folder for the tables; raise AdvisorError if that fails."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AdvisorError(
-            f"{out} cannot be the folder of the tables ({error.strerror or error}): choose another --out."
+            f"The folder {out} cannot be created ({error.strerror or error}): choose another --out."
         ) from None
 
 
 @contextlib.contextmanager
 def _telling_damage(runs: Sequence[Path]) -> Iterator[None]:
-    """A report.json that somebody has edited may hold anything: what its use raises becomes one sentence."""
+    """Turn errors caused by a damaged or edited report.json into one AdvisorError."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -135,7 +135,7 @@ def _telling_damage(runs: Sequence[Path]) -> Iterator[None]:
 
 
 def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
-    """Name and report of each run: its report.json where it has one (with what `advisor fix` proved), else made now."""
+    """Return the name and report of each run: its report.json (with the results of `advisor fix`), or a new analysis."""
     return [(run.resolve().name, _report(run)) for run in runs]
 
 
@@ -147,7 +147,7 @@ def _report(run: Path) -> dict[str, Any]:
 
     file = run / REPORT_NAME if run.is_dir() else run
     if run.is_dir() and file.exists() and not file.is_file():
-        raise AdvisorError(f"{file} is not a regular file: remove it, and `advisor analyze {run}` writes it again.")
+        raise AdvisorError(f"{file} is not a regular file: remove it and run `advisor analyze {run}` to recreate it.")
     if file.name.endswith(".json") and file.is_file():
         try:
             report = json.loads(file.read_bytes())
@@ -156,14 +156,14 @@ def _report(run: Path) -> dict[str, Any]:
         if isinstance(report, dict) and report.get("schema_version") == SCHEMA_VERSION and _is_current(report):
             return report
         if not run.is_dir():
-            raise AdvisorError(f"{run} is no report.json of this version: give its run folder.")
+            raise AdvisorError(f"{run} is not a report.json of this version: name its run folder instead.")
     rules, settings = load(Request(path=run))
-    made: dict[str, Any] = json.loads(report_to_bytes(analyze_run(run, rules, settings)))
-    return made
+    new_report: dict[str, Any] = json.loads(report_to_bytes(analyze_run(run, rules, settings)))
+    return new_report
 
 
 def _is_current(report: dict[str, Any]) -> bool:
-    """Whether the report has all that this version writes; an older one of the same schema is made anew."""
+    """Whether the report has every field of this version; an older report of the same schema is recreated."""
     from advisor.report.report_json import load_schema
 
     required = load_schema()["required"]
@@ -171,14 +171,14 @@ def _is_current(report: dict[str, Any]) -> bool:
 
 
 def _check_out(out: Path, runs: Sequence[Path], kind: Replaceable) -> None:
-    """Raise AdvisorError where `out` is one of the runs, or a file that this command did not write."""
+    """Raise AdvisorError if `out` is one of the runs or a file that this command did not write."""
     if any(out.resolve() == run.resolve() for run in runs):
-        raise AdvisorError(f"{out} is one of the runs themselves: choose another place with --out.")
+        raise AdvisorError(f"{out} is one of the runs to export: choose another path with --out.")
     check_output("--out", out, kind)
 
 
 def _write(pieces: Iterable[bytes], out: Path | None, runs: Sequence[Path], kind: Replaceable) -> None:
-    """The pieces to `out`, whole or not at all, packed if its name says so; None: stdout."""
+    """Write the pieces to `out` atomically, compressed if its name ends with `.gz`; None writes to stdout."""
     if out is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
@@ -192,7 +192,7 @@ def _write(pieces: Iterable[bytes], out: Path | None, runs: Sequence[Path], kind
 
 @contextlib.contextmanager
 def _packed(file: BinaryIO, out: Path) -> Iterator[BinaryIO]:
-    """The file itself, or what packs into it where the name ends with `.gz`."""
+    """Yield the file, or a gzip stream into it if the name ends with `.gz`."""
     if not out.name.endswith(".gz"):
         yield file
         return

@@ -1,6 +1,6 @@
-"""`advisor fix`: prove fixes on the user's own script, print them, and write them only when told to.
+"""`advisor fix`: prove fixes on the user's script, print them, and write them only with `--write`.
 
-In: a script and options.  Out: the report; with `--fail-on` exit code 0, 1 or 4 (`exit_code_of`).
+In: a script and options.  Out: the report; with `--fail-on`, exit code 0, 1 or 4 (`exit_code_of`).
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ EXIT_PIPELINE_ALONE = 4
     cls=ScriptCommand,
     context_settings=SCRIPT_SETTINGS,
     options_metavar="[OPTIONS]",
-    short_help="Prove fixes on a script, and write them if told to.",
+    short_help="Prove fixes on a script; write them with --write.",
 )
 @target_argument("SCRIPT")
-@click.option("--write", is_flag=True, help="Write what is proved faster into the source; the backup allows --undo.")
-@click.option("--undo", is_flag=True, help="Take the last --write back; nothing is run.")
-@click.option("--only", multiple=True, metavar="RULE", help="Try the fixes of this rule alone.")
+@click.option("--write", is_flag=True, help="Write the proved changes into the source; --undo restores the backup.")
+@click.option("--undo", is_flag=True, help="Revert the last --write; nothing is run.")
+@click.option("--only", multiple=True, metavar="RULE", help="Try only the fixes of this rule.")
 @click.option(
     "--budget",
     callback=read_duration,
     default=DEFAULT_BUDGET,
     show_default=True,
     metavar="T",
-    help="Time for everything.",
+    help="Time limit for the whole command.",
 )
 @click.option("--pipeline-only", is_flag=True, help="Prove on the input pipeline alone, without running the training.")
 @json_option
@@ -73,9 +73,9 @@ EXIT_PIPELINE_ALONE = 4
 def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None, quiet: bool,
             fail_on: tuple[str, ...], write: bool,
             undo: bool, only: tuple[str, ...], budget: float, pipeline_only: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
-    """Run SCRIPT, try what would make its input faster, and keep what is measured to be faster.
+    """Run SCRIPT, try changes to its input pipeline, and keep those that are measured to be faster.
 
-    SCRIPT is a script or `-m MODULE`; all after it belongs to it. No file is changed without --write.
+    SCRIPT is a script or `-m MODULE`; the arguments after it are passed to it. No file is changed without --write.
     """
     from advisor.commands.runs import say_pruned
     from advisor.prove.budget import check_budget
@@ -84,25 +84,25 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     from advisor.workflows.stored_runs import prune
 
     if write and undo:
-        raise click.UsageError("--write and --undo exclude each other.")
+        raise click.UsageError("--write and --undo are mutually exclusive.")
     if undo:
         return _undo(target, args, quiet)
     check_report_outputs(json_path, html_path)
     request = request_of(target, args, options)
     if request.is_saved_run:
-        raise click.UsageError(f"{target} is a saved run; `advisor fix` needs the script itself, which it runs.")
+        raise click.UsageError(f"{target} is a saved run; `advisor fix` needs the script, which it runs.")
     rules, settings = load(request)
     check_fail_on(fail_on, rules)
     check_rule_names("--only", only, [loaded.id for loaded in rules])
-    if only:  # another rule may want the same change: then it would stand in the report for both
+    if only:  # another rule may propose the same change, and the report would attribute it to that rule
         rules = [loaded for loaded in rules if loaded.id in only]
-    wish = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
+    fix_request = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
     check_budget(budget)
-    check_writable(wish)
+    check_writable(fix_request)
     if not quiet:
-        click.echo(announcement(wish), err=True)
+        click.echo(announcement(fix_request), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
-        result = fix(wish, rules, settings, on_progress)
+        result = fix(fix_request, rules, settings, on_progress)
     report, refusal = _write(result, request) if write else (result.report, None)
     problem = _keep(report)
     emit_json(report, json_path)
@@ -115,14 +115,17 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
             _say_what_next(result, write, target)
     if request.out is None:
         say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
-    if refusal or problem:  # the proof has been shown: it took minutes
+    if refusal or problem:  # raised only now, so that the proof, which took minutes, is shown first
         raise refusal or problem or AssertionError
     return exit_code_of(report, fail_on)
 
 
 def exit_code_of(report: Report, fail_on: Sequence[str]) -> int:
-    """0: `--fail-on` matched nothing, or the kept changes are proved on the training; 4: it matched, and they are proved on the
-    pipeline alone; 1: it matched, and nothing that may be applied is proved faster.
+    """Return the exit code that `--fail-on` gives to the report.
+
+    Returns:
+        0 if nothing matched or the kept changes are proved on the training; 4 if it matched and they are proved on the
+        pipeline alone; 1 if it matched and no permitted change is proved faster.
     """
     if not is_matched(report, fail_on):
         return 0
@@ -135,9 +138,9 @@ def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
     from advisor.rewrite.apply.write import undo
 
     if target == "-m":
-        raise click.UsageError("--undo takes the script's file (or the run folder), not a module's name.")
+        raise click.UsageError("--undo takes the script's file or the run folder, not a module's name.")
     if args:
-        raise click.UsageError(f"--undo runs nothing and takes no arguments ({args[0]}).")
+        raise click.UsageError(f"--undo takes no script arguments, as nothing is run (got {args[0]}).")
     for path in undo(Path(target)):
         if not quiet:
             click.echo(f"Restored {path}.")
@@ -145,7 +148,11 @@ def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
 
 
 def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | None]:
-    """Change the user's files as proved, with a backup in the run folder; the report that says so, or why nothing was written."""
+    """Apply the proved patch to the user's files, with a backup in the run folder.
+
+    Returns:
+        The updated report, and the error if nothing was written.
+    """
     report = result.report
     if not result.patch.files or report.proof is None:
         return report, None
@@ -154,7 +161,7 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
     try:
         if result.changed_meanwhile is not None:
             raise AdvisorError(
-                f"{result.changed_meanwhile} has changed since the script was started, so no file was changed; run advisor fix "
+                f"{result.changed_meanwhile} has changed since the script was started, so no file was changed; run `advisor fix` "
                 "again."
             )
         written = write_patch(result.patch, Path(report.run_folder), request.path)
@@ -165,7 +172,7 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
 
 
 def _keep(report: Report) -> AdvisorError | None:
-    """The run folder's report.json and report.html say what was proved; returns why they cannot be written."""
+    """Write the proof into the run folder's report.json and report.html; return the error if that fails."""
     from advisor.report.html import REPORT_HTML_NAME
     from advisor.report.report_json import REPORT_NAME, write_report
 
@@ -184,8 +191,6 @@ def _say_what_next(result: FixResult, write: bool, target: str) -> None:
     if not result.patch.files:
         return
     if write:
-        click.echo(
-            f"advisor fix --undo {name if target != '-m' else result.report.run_folder} takes it back.", err=True
-        )
+        click.echo(f"To revert: advisor fix --undo {name if target != '-m' else result.report.run_folder}", err=True)
     else:
-        click.echo(f"Nothing was changed. advisor fix --write {name} proves it again and writes it.", err=True)
+        click.echo(f"No file was changed. To prove and write the changes: advisor fix --write {name}", err=True)

@@ -1,4 +1,4 @@
-"""Where commands write: the console, progress, the JSON report, and what `--fail-on` makes of a report.
+"""Output shared by the commands: the console, progress, JSON and HTML reports, and the evaluation of `--fail-on`.
 
 In: options and a `Report`.  Out: text on stdout or stderr, a file, a boolean.
 """
@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 
 EXIT_MATCHED = 1
 PIPE_WIDTH = 100
-"""Columns where stdout is no terminal and COLUMNS does not say."""
+"""Columns to use when stdout is not a terminal and COLUMNS is not set."""
 
 
 def console_for_people(to_stderr: bool = False) -> Console:
-    """The console for what people read: stdout, or stderr where stdout belongs to JSON."""
+    """Return the console for human-readable output.
+
+    Args:
+        to_stderr: Write to stderr because stdout receives JSON.
+    """
     from rich.console import Console
 
     class ReportConsole(Console):
-        """Rich ends the program with 1 where the reader of a pipe has left, which is the exit code of `--fail-on`."""
+        """On a broken pipe rich exits with 1, the exit code of `--fail-on`; this console raises instead."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -43,7 +47,7 @@ def console_for_people(to_stderr: bool = False) -> Console:
 
 
 def progress_line(is_quiet: bool) -> contextlib.AbstractContextManager[Any]:
-    """A callback that shows `Progress` on stderr while its block runs; silent where stderr is no terminal."""
+    """Context manager that yields a callback showing `Progress` on stderr; silent unless stderr is a terminal."""
     from rich.console import Console
 
     from advisor.report.progress import show_progress
@@ -52,7 +56,7 @@ def progress_line(is_quiet: bool) -> contextlib.AbstractContextManager[Any]:
 
 
 def progress_bar(is_quiet: bool, budget_s: float) -> contextlib.AbstractContextManager[Any]:
-    """As `progress_line`, beside a bar of how much of `budget_s` is used."""
+    """Like `progress_line`, with a bar that shows how much of `budget_s` seconds is used."""
     from rich.console import Console
 
     from advisor.report.progress import show_budget
@@ -61,7 +65,7 @@ def progress_bar(is_quiet: bool, budget_s: float) -> contextlib.AbstractContextM
 
 
 def emit_json(report: Report, json_path: str | None) -> None:
-    """Write the JSON report to `json_path`; `-`: stdout; None: nowhere."""
+    """Write the JSON report to `json_path`: a file, `-` for stdout, or None to write nothing."""
     from advisor.report.report_json import report_to_bytes
 
     if json_path == "-":
@@ -75,7 +79,7 @@ def emit_json(report: Report, json_path: str | None) -> None:
 
 
 def emit_html(report: Report, html_path: Path | None) -> None:
-    """Write the HTML report to `html_path`; None: nowhere but into the run folder."""
+    """Write the HTML report to `html_path`; None writes nothing (the run folder has its own copy)."""
     if html_path is not None:
         from advisor.model.outputs import write_output
         from advisor.model.own_files import FileKind
@@ -86,7 +90,12 @@ def emit_html(report: Report, html_path: Path | None) -> None:
 
 
 def check_report_outputs(json_path: str | None, html_path: Path | None) -> None:
-    """Refuse outputs that would overwrite what is not ours before anything is run. Raises AdvisorError and UsageError."""
+    """Refuse, before anything runs, outputs that would overwrite files of others.
+
+    Raises:
+        UsageError: Both options name the same file.
+        AdvisorError: An output path holds a file that this tool did not write.
+    """
     from advisor.model.outputs import check_output
     from advisor.model.own_files import FileKind
 
@@ -100,7 +109,7 @@ def check_report_outputs(json_path: str | None, html_path: Path | None) -> None:
 
 
 def show_failure(report: Report) -> None:
-    """What a script that failed after its window wrote to stderr: its own traceback, lines of thousands of characters cut."""
+    """Copy the stderr of a script that failed after its window, such as its traceback, with very long lines cut."""
     from advisor.model.long_lines import shorten_lines
 
     recording = report.analysis.recording
@@ -113,12 +122,20 @@ def show_failure(report: Report) -> None:
 
 
 def check_fail_on(fail_on: Sequence[str], rules: Sequence[LoadedRule]) -> None:
-    """A typing mistake must not turn a gate off. Raises UsageError."""
+    """Check the values of `--fail-on`: a misspelt name must not disable a CI gate.
+
+    Raises:
+        UsageError: A value is neither a rule's id nor `any` nor `input-bound`.
+    """
     check_rule_names("--fail-on", fail_on, ["any", "input-bound", *(loaded.id for loaded in rules)])
 
 
 def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) -> None:
-    """Raises UsageError, with the nearest known name, for the first of `names` that is not known."""
+    """Check that every name is known.
+
+    Raises:
+        UsageError: A name is unknown; the message suggests the closest known name.
+    """
     from advisor.model.settings import did_you_mean
 
     for name in names:
@@ -127,10 +144,10 @@ def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) ->
 
 
 def is_matched(report: Report, fail_on: Sequence[str]) -> bool:
-    """Whether one of the `--fail-on` names was found."""
-    found = {finding.rule for finding in report.findings}
+    """Whether the report matches one of the `--fail-on` names."""
+    rules = {finding.rule for finding in report.findings}
     return (
-        ("any" in fail_on and bool(found))
+        ("any" in fail_on and bool(rules))
         or ("input-bound" in fail_on and report.analysis.verdict.is_input_bound)
-        or bool(found & set(fail_on))
+        or bool(rules & set(fail_on))
     )

@@ -1,6 +1,6 @@
-"""`advisor rules`: list the rules, begin a new one, try one's own.
+"""`advisor rules`: list the rules, create a new one, test user-written ones.
 
-In: folders of more rules; a name; a folder.  Out: a table, two files, or a line per rule on stdout.
+In: folders with additional rules; a name; a folder.  Out: a table, two files, or a line per rule on stdout.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 EXIT_FAILED_EXAMPLES = 1
 
 
-@click.group("rules", invoke_without_command=True, short_help="List the rules; begin or try one's own.")
+@click.group("rules", invoke_without_command=True, short_help="List rules; create and test your own.")
 @rules_option
 @click.pass_context
 def command(ctx: click.Context, rules: tuple[Path, ...]) -> None:
-    """List the rules: id and what each one finds."""
+    """List the rules with their ids and the problems they detect."""
     if ctx.invoked_subcommand is None:
         from advisor.report.rule_pages import print_rules
 
         print_rules(rules_here(rules), console_for_people())
 
 
-@command.command("new", short_help="Begin a rule.")
+@command.command("new", short_help="Create a rule.")
 @click.argument("name", metavar="NAME")
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path, file_okay=False))
 def new(name: str, folder: Path) -> None:
-    """Write a rule NAME that works, with its examples, into DIR, and a script that it speaks of into DIR/examples."""
+    """Create a working rule NAME with examples in DIR, and a script that triggers it in DIR/examples."""
     from advisor.engine import load_rules
     from advisor.engine.template import write_rule
     from advisor.model.settings import Settings
 
     rule, script = write_rule(name, folder, {loaded.id for loaded in load_rules([], Settings())})
-    click.echo(f"{rule}\n{script}\nTry it: advisor rules test {folder}")
+    click.echo(f"{rule}\n{script}\nTo test it: advisor rules test {folder}")
 
 
-@command.command("test", short_help="Try the examples of one's own rules.")
+@command.command("test", short_help="Test your own rules.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def test(folder: Path) -> int:
-    """Try the examples that the rules in DIR carry. Exits with 1 if one does not hold."""
+    """Run the examples of the rules in DIR. Exits with 1 if one fails."""
     from advisor.engine.examples import failures
     from advisor.model.settings import load_settings
 
@@ -55,22 +55,22 @@ def test(folder: Path) -> int:
     seconds = load_settings(Path.cwd()).rule_seconds
     own = [loaded for loaded in rules_here([folder]) if loaded.path.resolve().parent == path]
     if not own:
-        raise click.UsageError(f"There is no rule in {folder}; `advisor rules new NAME {folder}` begins one.")
-    is_wrong = False
+        raise click.UsageError(f"There is no rule in {folder}; `advisor rules new NAME {folder}` creates one.")
+    has_failed = False
     for loaded in own:
-        wrong = failures(loaded, seconds)
-        is_wrong = is_wrong or bool(wrong)
+        failed = failures(loaded, seconds)
+        has_failed = has_failed or bool(failed)
         count = len(loaded.examples)
-        click.echo(f"{loaded.id}: {'no examples' if not count else f'{count} examples, {len(wrong)} do not hold'}")
-        for sentence in wrong:
+        click.echo(f"{loaded.id}: {'no examples' if not count else f'{count} examples, {len(failed)} failed'}")
+        for sentence in failed:
             click.echo(f"  {' '.join(sentence.split())}")
-    return EXIT_FAILED_EXAMPLES if is_wrong else 0
+    return EXIT_FAILED_EXAMPLES if has_failed else 0
 
 
 def rules_here(folders: Sequence[Path]) -> list[LoadedRule]:
-    """The rules with the thresholds that the current folder's settings give them.
+    """Load the rules with the thresholds from the current folder's settings.
 
-    No code of the current folder is run: rule folders that its settings name are not loaded, which a line on stderr says.
+    Rule folders named by these settings are not loaded, so no code of the current folder runs; a warning on stderr says so.
     """
     from advisor.engine import load_rules
     from advisor.model.settings import load_settings, not_loaded_sentence, without_named_rules

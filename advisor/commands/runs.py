@@ -1,6 +1,6 @@
-"""`advisor runs`: list the run folders that commands left in their default place, and delete old ones.
+"""`advisor runs`: list the run folders in the default location, and delete old ones.
 
-In: limits.  Out: a table; folders deleted.
+In: limits.  Out: a table; deleted folders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AGES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 @click.group("runs", invoke_without_command=True, short_help="List saved runs; delete old ones.")
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List the run folders in the default place: age, size, and what was run. Runs named by --out elsewhere are not known."""
+    """List the run folders in the default location with age, size and target. Runs saved elsewhere with --out are not listed."""
     if ctx.invoked_subcommand is None:
         from advisor.model.run_folder import runs_folder
         from advisor.workflows.stored_runs import stored_runs
@@ -35,13 +35,11 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command("prune", short_help="Delete old runs.")
-@click.option(
-    "--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N (default: as the settings say)."
-)
-@click.option("--older-than", metavar="AGE", help="Delete those older than this, such as 7d or 12h.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep the newest N (default: from the settings).")
+@click.option("--older-than", metavar="AGE", help="Delete runs older than this, such as 7d or 12h.")
+@click.option("--dry-run", is_flag=True, help="List what would be deleted without deleting it.")
 def prune(keep: int | None, older_than: str | None, dry_run: bool) -> None:
-    """Delete old runs. Kept in any case: the newest, those named by --out, and those whose change fix --undo can take back."""
+    """Delete old runs. Always kept: the newest run, runs saved with --out, and runs that fix --undo can still revert."""
     from pathlib import Path
 
     from advisor.model.settings import load_settings
@@ -60,9 +58,9 @@ def prune(keep: int | None, older_than: str | None, dry_run: bool) -> None:
 
 
 def say_pruned(runs: Sequence[StoredRun], is_quiet: bool = False) -> None:
-    """One line on stderr about runs that made room for a new one."""
+    """Report on stderr which old runs were deleted to make room for a new one."""
     if runs and not is_quiet:
-        click.echo(f"Deleted {_amount(runs)}: `advisor runs --help` tells which are kept.", err=True)
+        click.echo(f"Deleted {_amount(runs)}: see `advisor runs prune --help` for which runs are kept.", err=True)
 
 
 def _amount(runs: Sequence[StoredRun]) -> str:
@@ -105,7 +103,7 @@ def _age(seconds: float) -> str:
 
 
 def _read_age(text: str) -> float:
-    """`7d` as well as what a duration may be. Raises BadParameter."""
+    """Parse an age such as `7d`, or any duration, to seconds; raise BadParameter if it is neither."""
     from advisor.model.units import parse_seconds
 
     number, day, rest = text.strip().lower().partition("d")
@@ -113,5 +111,5 @@ def _read_age(text: str) -> float:
         return float(number) * 86400 if day and not rest.strip("ays") else parse_seconds(text)
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no age; write a number with d, h or min (7d).", param_hint="--older-than"
+            f"{text!r} is not an age; write a number followed by d, h or min, such as 7d.", param_hint="--older-than"
         ) from None

@@ -1,4 +1,4 @@
-"""What commands that run a script share: TARGET and its arguments, the options of a run, and the `Request` made of them.
+"""Shared by the commands that run a script: TARGET and its arguments, the options of a run, and the `Request` built from them.
 
 In: the command line.  Out: a click command class, decorators, `request_of`.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
-"""`context_settings` of commands whose target may be a script: options of ours stand before it."""
+"""`context_settings` of commands whose target may be a script: options of the command precede the script."""
 _ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
 _ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output", "in_place")
 
@@ -24,10 +24,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class ScriptCommand(click.Command):
-    """All after the script, or after `-m module`, belongs to the script, whatever it looks like."""
+    """Command that passes every argument after the script, or after `-m module`, to the script."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `--` before `-m`, which click would take for an option."""
+        """Insert `--` before `-m`, which click would parse as an option."""
         with_value = {name for p in self.params if isinstance(p, click.Option) and not p.is_flag for name in p.opts}
         index = 0
         while index < len(args) and args[index].startswith("-") and args[index] not in ("-", "--"):
@@ -39,7 +39,7 @@ class ScriptCommand(click.Command):
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Option callback: seconds of a duration such as `30`, `500ms`, `2min`."""
+    """Option callback that parses a duration such as `30`, `500ms` or `2min` to seconds."""
     from advisor.model.units import parse_seconds
 
     try:
@@ -49,14 +49,15 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str | None)
 
 
 def rules_option(command: Function) -> Function:
-    """`--rules DIR`, repeatable."""
+    """Add the repeatable option `--rules DIR`."""
     return click.option(
-        "--rules", "rules", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of more rules."
-    )(command)
+        "--rules", "rules", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+        help="Folder with additional rules.",
+    )(command)  # fmt: skip
 
 
 def target_argument(name: str) -> Callable[[Function], Function]:
-    """The target, called `name` in the help, and all that follows it."""
+    """Add the target, called `name` in the help text, and the arguments that follow it."""
 
     def decorate(command: Function) -> Function:
         command = click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")(command)
@@ -66,20 +67,18 @@ def target_argument(name: str) -> Callable[[Function], Function]:
 
 
 def run_options(command: Function) -> Function:
-    """The options of a watched run: where it is kept, its window, which rules are asked, what fixes may do to the data."""
+    """Add the options of a profiled run: run folder, window, rules, and permitted effects on the data."""
     options = (
         click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Run folder (default: a new one)."),
         rules_option,
         click.option(
-            "--allow", multiple=True, type=click.Choice(ALLOWABLE), help="What fixes may do to the data beyond exact."
+            "--allow", multiple=True, type=click.Choice(ALLOWABLE), help="Permitted effect on the data, beyond exact."
         ),
         click.option(
             "--steps", type=click.IntRange(min=1), metavar="N", help="Steps to profile (default: until stable)."
         ),
-        click.option(
-            "--warmup", type=click.IntRange(min=0), metavar="N", help="Steps before that (default: adaptive)."
-        ),
-        click.option("--in-place", is_flag=True, help="Let the runs write to the real files; nothing is thrown away."),
+        click.option("--warmup", type=click.IntRange(min=0), metavar="N", help="Warm-up steps (default: adaptive)."),
+        click.option("--in-place", is_flag=True, help="Let the runs write to the real files; no write is discarded."),
         click.option("--seconds", callback=read_duration, metavar="S", help="Longest profile, such as 30 or 2min."),
     )
     for option in reversed(options):
@@ -88,15 +87,15 @@ def run_options(command: Function) -> Function:
 
 
 def saved_run_options(command: Function) -> Function:
-    """What of a saved run is read, and whose calls its iterators are."""
+    """Add the options that select part of a saved run, and the script that built its pipelines."""
     options = (
-        click.option("--run", metavar="RUN", help="Of a logdir with several runs this one (default: the newest)."),
-        click.option("--host", "hosts", multiple=True, metavar="HOST", help="Of several hosts only this one."),
+        click.option("--run", metavar="RUN", help="Run to read from a logdir with several (default: the newest)."),
+        click.option("--host", "hosts", multiple=True, metavar="HOST", help="Read only this host of several."),
         click.option(
             "--source",
             type=click.Path(path_type=Path),
             metavar="SCRIPT",
-            help="A profile's calls stand in this script.",
+            help="Script that builds the pipelines of a profile.",
         ),
     )
     for option in reversed(options):
@@ -105,11 +104,11 @@ def saved_run_options(command: Function) -> Function:
 
 
 def report_options(command: Function) -> Function:
-    """Where the report goes and what it does to the exit code."""
+    """Add the options for report output and its effect on the exit code."""
     options = (
         click.option("--fail-on", multiple=True, metavar="RULE|any|input-bound", help="Exit with 1 if this is found."),
-        click.option("--quiet", is_flag=True, help="Print no report and no progress."),
-        click.option("--show-output", is_flag=True, help="Show the script's own output, on stderr."),
+        click.option("--quiet", is_flag=True, help="Print neither report nor progress."),
+        click.option("--show-output", is_flag=True, help="Show the script's output on stderr."),
     )
     for option in reversed(options):
         command = option(command)
@@ -125,9 +124,15 @@ html_option = click.option(
 
 
 def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -> Request:
-    """The request of a target, what follows it and the options above (those that a command lacks: their defaults).
+    """Build the request for a target, its arguments and the options above.
 
-    Raises UsageError for options that a saved run has no use for.
+    Args:
+        target: The script, `-m`, or the saved run.
+        args: The arguments that follow the target.
+        options: Values of the options by parameter name; options that a command lacks get their defaults.
+
+    Raises:
+        UsageError: An option does not apply to this kind of target.
     """
     from advisor.model.locations import is_remote, locate
     from advisor.workflows.analyze import Choice, Request
@@ -135,7 +140,7 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
     module = None
     if target == "-m":
         if not args:
-            raise click.UsageError("-m needs the name of a module.")
+            raise click.UsageError("-m needs a module name.")
         module, args = args[0], args[1:]
     request = Request(
         path=None if module else locate(target),
@@ -154,19 +159,17 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
         choice=Choice(options.get("run"), tuple(options.get("hosts", ())), options.get("source")),
     )
     if not request.is_saved_run:
-        useless = next((name for name in _ONLY_FOR_SAVED_RUNS if options.get(name)), None)
-        if useless is not None:
-            raise click.UsageError(
-                f"--{useless.removesuffix('s')} is for saved runs; {target} is a script, which is run."
-            )
+        misplaced = next((name for name in _ONLY_FOR_SAVED_RUNS if options.get(name)), None)
+        if misplaced is not None:
+            raise click.UsageError(f"--{misplaced.removesuffix('s')} applies only to saved runs; {target} is a script.")
     elif request.path is not None and (is_remote(request.path) or request.path.exists()):
-        useless = next((name for name in _ONLY_FOR_SCRIPTS if options.get(name) not in (None, False)), None)
-        if useless is not None:
+        misplaced = next((name for name in _ONLY_FOR_SCRIPTS if options.get(name) not in (None, False)), None)
+        if misplaced is not None:
             raise click.UsageError(
-                f"--{useless.replace('_', '-')} is for scripts; {target} is a saved run, nothing is run again."
+                f"--{misplaced.replace('_', '-')} applies only to scripts; {target} is a saved run and is not run again."
             )
         if args:
             raise click.UsageError(
-                f"{target} is a saved run and takes no arguments ({args[0]}); options stand before it."
+                f"{target} is a saved run and takes no arguments (got {args[0]}); options must precede it."
             )
     return request

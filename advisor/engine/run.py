@@ -106,7 +106,7 @@ def _merge(ranked: Iterable[Finding]) -> list[Finding]:
 def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
     if finding.fix is None or finding.diff is not None:
         return finding
-    from advisor.rewrite.source import diff_for  # LibCST: only where there is something to mend
+    from advisor.rewrite.patch import diff_for
 
     calls = {call.id: call for call in analysis.calls}
     for root in _roots(analysis):

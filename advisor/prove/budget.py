@@ -1,9 +1,9 @@
-"""The time that `advisor fix` may take, and by when each of its phases ends.
+"""The time limit of `advisor fix` and the deadlines of its phases.
 
-In: `--budget` in seconds.  Out: `Budget`: instants of the monotonic clock, and what fits before them.
+In: `--budget` in seconds.  Out: `Budget`: deadlines on the monotonic clock, and whether a trial fits before them.
 
-A phase that is still running at its instant is stopped, so that the command takes at most a tenth more than its budget; nothing
-that cannot fit is begun.
+A phase still running at its deadline is stopped, so that the command exceeds its budget by at most a tenth. A phase that cannot
+finish in time is not started.
 """
 
 from __future__ import annotations
@@ -16,72 +16,79 @@ from advisor.model.errors import AdvisorError
 from advisor.model.units import NS_PER_S, format_ns
 
 MIN_BUDGET_S = 30.0
-"""A shorter budget is refused. TensorFlow's start, the warm-up, the two measurements of `analyze` and their evaluation take 15 to
-25 s on the machines where this was measured."""
+"""A shorter budget is refused: starting TensorFlow, warm-up, the two measurements of `analyze` and their evaluation were measured
+to take 15 to 25 s."""
 LEAST_TRIAL_S = 15.0
-"""A trial of a fix is not begun with less time left: two warm-ups of 2.5 s, six pairs of turns of 0.6 s with the waits between
-them, and a comparison of the elements."""
+"""Time needed to start a trial of a fix: two warm-ups of 2.5 s, six pairs of turns of 0.6 s with the pauses between them, and a
+comparison of the elements."""
 _ANALYSIS_SHARE = 0.9
-"""Share of the budget by which the first run must have been measured: what it recorded still has to be analysed."""
+"""Share of the budget after which the first run is stopped; the rest is needed to analyse its recording."""
 _END_SHARE, _LONGEST_END_S = 0.08, 5.0
-"""Time kept for stopping the script and writing the reports, as a share of the budget and in seconds."""
+"""Time reserved to stop the script and write the reports: a share of the budget, at most so many seconds."""
 
 Clock = Callable[[], float]
 
 
 def check_budget(seconds: float) -> None:
-    """Raise AdvisorError for a budget in which nothing can be proved."""
+    """Check that the budget is long enough to prove anything.
+
+    Raises:
+        AdvisorError: It is shorter than `MIN_BUDGET_S`.
+    """
     if seconds < MIN_BUDGET_S:
         raise AdvisorError(
-            f"--budget {format_ns(seconds * NS_PER_S)} is too short: analysing a script and trying one change take at least "
-            f"{format_ns(MIN_BUDGET_S * NS_PER_S)}, so nothing was run; give more time, such as --budget 10min."
+            f"--budget {format_ns(seconds * NS_PER_S)} is too short, so nothing was run: analysing a script and trying one "
+            f"change take at least {format_ns(MIN_BUDGET_S * NS_PER_S)}. Allow more time, such as --budget 10min."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One run of `advisor fix`."""
+    """The time limit of one run of `advisor fix`."""
 
     seconds: float
     began: float
-    """Instant of `clock`."""
+    """Start of the run, as a time of `clock`."""
     clock: Clock = time.monotonic
 
     @property
     def analysis_end(self) -> float:
-        """When the first run is stopped."""
+        """Deadline of the first run, on `clock`."""
         return self.began + _ANALYSIS_SHARE * self.seconds
 
     @property
     def end(self) -> float:
-        """When whatever still runs is stopped."""
+        """Deadline of everything, on `clock`."""
         return self.began + self.seconds - min(_LONGEST_END_S, _END_SHARE * self.seconds)
 
     @property
     def spent_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return self.clock() - self.began
 
     def pipeline_end(self, reserved_s: float, startup_s: float) -> float:
-        """When trials on the pipeline alone end, so that the whole script keeps `reserved_s`.
+        """Return the deadline of trials on the pipeline alone.
 
-        Without one trial there is nothing for the whole script to prove, so the trial goes first. `startup_s`: from the script's
-        start to its first element. One more such start is kept for running the changed text up to its first element: without it
-        nothing may be written.
+        One trial takes precedence over the reserve, since without it the whole script has nothing to prove. Time for another
+        start is always kept to check the changed text, which is required before writing.
+
+        Args:
+            reserved_s: Seconds to keep for measuring the whole script.
+            startup_s: Seconds from the script's start to its first element.
         """
         text_end = self.end - startup_s
         end = text_end - reserved_s
         return end if self._fits_trial(end, startup_s) else text_end
 
     def why_no_trial(self, end: float, startup_s: float) -> str:
-        """One sentence if not even one trial fits before `end`; empty if one does."""
+        """Return a sentence if not even one trial fits before `end`, else an empty string."""
         if self._fits_trial(end, startup_s):
             return ""
         spent, need = self.spent_s, startup_s + LEAST_TRIAL_S
         least = (spent + need + startup_s) / (1 - _END_SHARE)  # the changed text starts once more
         return (
             f"Nothing was tried: the analysis took {format_ns(spent * NS_PER_S)} of the budget of "
-            f"{format_ns(self.seconds * NS_PER_S)}, and trying one change takes {format_ns(need * NS_PER_S)} or more; this "
+            f"{format_ns(self.seconds * NS_PER_S)}, and trying one change takes at least {format_ns(need * NS_PER_S)}. This "
             f"script needs at least --budget {_rounded(least)}."
         )
 
@@ -90,7 +97,7 @@ class Budget:
 
 
 def _rounded(seconds: float) -> str:
-    """Up to the next ten seconds, or the next minute from two minutes on, as `--budget` takes it."""
+    """Round up to ten seconds, or to a minute above two minutes, in the format of `--budget`."""
     if seconds <= 120:
         return f"{int(-(-seconds // 10) * 10)}s"
     return f"{int(-(-seconds // 60))}min"

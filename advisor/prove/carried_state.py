@@ -1,9 +1,9 @@
-"""Gives the profile of an edited pipeline what the analysed run saw of changing state.
+"""Copies the observed state changes of the analysed run to the profile of an edited pipeline.
 
-In: the analysis of the whole script, the run folder of an edited pipeline.  Out: the same folder, its recording completed.
+In: the analysis of the whole script, the run folder of an edited pipeline.  Out: the same folder, with its recording completed.
 
-While the script is held at its first element nothing changes its variables, tables and files, so such a recording knows
-nothing of them; what the first run saw holds for the edited pipeline too.
+While the script is held at its first element, nothing changes its variables, tables and files, so that recording contains no
+observations; those of the first run apply to the edited pipeline too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 
 def with_state_of(first: Analysis, folder: Path) -> Path:
-    """Complete the recording in `folder`; returns the folder.
+    """Complete the recording in `folder` and return the folder.
 
-    Where the two runs number their calls differently, nothing is carried over: unknown state forbids or asks.
+    If the two runs number their calls differently, nothing is copied, and the state counts as unknown.
     """
     observed = first.recording.state if first.recording is not None else None
     file = folder / RECORDING_NAME

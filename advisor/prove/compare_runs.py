@@ -1,6 +1,6 @@
-"""Two runs side by side: step time, input wait, rate, memory, and every iterator of the main pipeline.
+"""Compares two runs: step time, input wait, rate, memory, and every iterator of the main pipeline.
 
-In: two reports, and the runs by turns where both are scripts.  Out: `RunComparison`.
+In: two reports, and alternating runs if both are scripts.  Out: `RunComparison`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ from advisor.prove.trial.trial_result import judge
 
 UNKNOWN = "unknown"
 _ONE_WINDOW = (
-    "The interval covers the steps of these two windows, not what differs from one run of a script to the next; "
-    "`advisor compare BEFORE.py AFTER.py` runs both by turns."
+    "The interval covers the steps of these two windows, but not the variation between runs of a script; "
+    "`advisor compare BEFORE.py AFTER.py` runs both alternately."
 )
 
 
 def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None) -> RunComparison:
-    """Compare two analysed runs; `whole`: the same two scripts run by turns, whose step times are then used."""
+    """Compare two analysed runs.
+
+    Args:
+        before: Report on the first run.
+        after: Report on the second run.
+        whole: Alternating runs of the same two scripts, whose step times take precedence.
+    """
     notes: list[str] = []
     if whole is None:
         speedup = _speedup_of_windows(before, after)
@@ -41,8 +47,8 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
     if speedup is not None and None not in rows and rows[0] != rows[1]:
         speedup, verdict = None, UNKNOWN
         notes.append(
-            f"A step takes {rows[0]} elements before and {rows[1]} after, so step times do not say which trains faster: compare "
-            "the time of an epoch."
+            f"A step takes {rows[0]} elements before and {rows[1]} after, so step times do not show which trains faster: compare "
+            "the time per epoch."
         )
     notes += _doubts(before, after)
     return RunComparison(
@@ -57,7 +63,7 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
 
 
 def match_nodes(before: Pipeline | None, after: Pipeline | None) -> list[NodeChange]:
-    """Pairs of iterators: those of the same call, then those of the same long name; the k-th of a kind with the k-th."""
+    """Pair iterators by call, then by long name; among equal ones, the k-th with the k-th."""
     old = list(before.iterators) if before is not None else []
     new = list(after.iterators) if after is not None else []
     partner: dict[str, Iterator] = {}
@@ -67,16 +73,16 @@ def match_nodes(before: Pipeline | None, after: Pipeline | None) -> list[NodeCha
             if not any(iterator is taken for taken in partner.values()):
                 waiting[key(iterator)].append(iterator)
         for iterator in new:
-            found = key(iterator)
-            if iterator.id not in partner and found is not None and waiting[found]:
-                partner[iterator.id] = waiting[found].pop(0)
+            value = key(iterator)
+            if iterator.id not in partner and value is not None and waiting[value]:
+                partner[iterator.id] = waiting[value].pop(0)
     changes = [_change(partner.get(iterator.id), before, iterator, after) for iterator in new]
     taken = [id(iterator) for iterator in partner.values()]
     return changes + [_change(iterator, before, None, after) for iterator in old if id(iterator) not in taken]
 
 
 def _call_key(iterator: Iterator) -> Hashable:
-    """What the call does, wherever it stands: lines move between two versions of a script."""
+    """Identifies a call independently of its line, which may move between two versions of a script."""
     call = iterator.main_call
     if call is None:
         return None
@@ -123,13 +129,13 @@ def _run(report: Report, runs: Sequence[RunSteps]) -> ComparedRun:
 
 
 def _speedup_of_windows(before: Report, after: Report) -> Interval | None:
-    """Ratio of the mean step times of two windows; its interval from how much the means of stretches of steps differ."""
+    """Ratio of the mean step times of two windows, with an interval from the variation between segments of steps."""
     old, new = _mean_step(before), _mean_step(after)
     return None if old is None or new is None else ratio_of(old, new)
 
 
 def _mean_step(report: Report) -> Mean | None:
-    """Mean step time, ns; None for too few steps."""
+    """Mean step time in ns; None if there are too few steps."""
     mean = mean_of(_durations(report))
     steps = report.analysis.verdict.steps
     if mean is None and steps is not None and steps.mean_error is not None:
@@ -138,7 +144,7 @@ def _mean_step(report: Report) -> Mean | None:
 
 
 def _durations(report: Report) -> list[int]:
-    """Steps without the profiler, where the run has timed some."""
+    """Durations in ns of steps without the profiler, if the run timed any."""
     recording = report.analysis.recording
     series = main_series(recording) if recording is not None else None
     window = recording.window if recording is not None else None
@@ -150,13 +156,13 @@ def _durations(report: Report) -> list[int]:
 
 
 def _doubts(before: Report, after: Report) -> list[str]:
-    """What makes the two runs hard to compare."""
+    """Sentences on differences that limit the comparison."""
     notes: list[str] = []
     hosts = before.analysis.host, after.analysis.host
     if hosts[0] is None or hosts[1] is None:
         return notes
     if (hosts[0].hostname, hosts[0].cores) != (hosts[1].hostname, hosts[1].cores):
-        notes.append("The runs were made on different machines.")
+        notes.append("The runs used different machines.")
     if hosts[0].tensorflow_version != hosts[1].tensorflow_version:
         notes.append(
             f"The runs used different versions of TensorFlow ({hosts[0].tensorflow_version}, {hosts[1].tensorflow_version})."

@@ -1,10 +1,10 @@
-"""The script against the changed script: fresh processes by turns, each stopped after its window; no profiler.
+"""Measures the script against the changed script in alternating fresh processes, without the profiler.
 
-In: two `CaptureRequest`s that differ in their overlay (or script), and the number of turns, fixed before the first.
+In: two `CaptureRequest`s that differ in their overlay (or script), and the number of turns, fixed in advance.
 Out: `EndToEnd`: the ratio of step times with an exact interval, input wait and memory of both sides.
 
-One turn is one run of each side; which goes first changes from turn to turn, so that a machine that grows slower favours
-neither. A run counts as one observation: steps inside a run hang together, runs do not.
+One turn is one run of each side, stopped after its window. The order changes from turn to turn, so that a machine that slows down
+favours neither side. A run counts as one observation: steps within a run are not independent, runs are.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, WORTHWHILE, 
 from advisor.sandbox.temporary import temporary_folder
 
 TURNS = 6
-"""The fewest pairs whose smallest and largest ratio are a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
+"""Smallest number of pairs whose smallest and largest ratio form a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
 MIN_STEPS = 3
-"""A run whose window has fewer steps says nothing."""
+"""A run with fewer steps in its window is not used."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -39,39 +39,39 @@ class RunSteps:
     """The steps of one run's window."""
 
     step_ns: float
-    """Mean: what a training of many steps takes; a median would not see a wait that comes every tenth step."""
+    """Mean step time in ns; a median would not include a wait in every tenth step."""
     wait_share: float | None
-    """Share of it spent inside `next`, 0 to 1; None where Python does not see that (Keras' loops)."""
+    """Share of the step time spent in `next`, 0 to 1; None if Python cannot observe that (Keras' loops)."""
     count: int
     peak_rss_bytes: int | None
     wall_s: float = 0.0
-    """The whole run, start-up included."""
+    """Seconds of the whole run, including start-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndToEnd:
-    """Both sides, run by run."""
+    """The measurement of both sides, run by run."""
 
     verdict: str
     """`faster`, `same`, `slower`, `broken` (the changed script fails), `refused` (nothing could be measured)."""
     speedup: Interval | None = None
-    """Step time before / after: median of the turns' ratios."""
+    """Step time before / after: median of the ratios of the turns."""
     before: tuple[RunSteps, ...] = ()
     after: tuple[RunSteps, ...] = ()
     note: str = ""
     is_other_text: bool = False
-    """`broken` because the changed text does not make the calls that were proved."""
+    """`broken` because the changed text does not make the proved calls."""
     is_out_of_time: bool = False
-    """`refused` because the budget did not suffice: with more time the script could be measured."""
+    """`refused` because of the budget: with more time the script could be measured."""
 
     @property
     def runs(self) -> int:
-        """How often the script was run."""
+        """Number of runs of the script."""
         return len(self.before) + len(self.after)
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the runs differ among themselves by more than the gain that they most probably show."""
+        """Whether the median is a worthwhile gain, but the runs vary by more than it."""
         return (
             self.verdict == SAME
             and self.speedup is not None
@@ -83,11 +83,17 @@ class EndToEnd:
 def measure_end_to_end(
     before: CaptureRequest, after: CaptureRequest, turns: int, on_progress: OnProgress, deadline: float | None = None
 ) -> EndToEnd:
-    """Run both sides by turns and compare their step times.
+    """Run both sides alternately and compare their step times.
 
-    `deadline` (`time.monotonic`): no turn begins that would probably end after it, and a run that is still going then is stopped;
-    with fewer turns than planned there is no interval, so the verdict is then `refused`. Raises ScriptFailed when the script
-    fails without the change.
+    Args:
+        before: How to run the unchanged script.
+        after: How to run the changed script.
+        turns: Number of turns; with fewer completed turns the verdict is `refused`.
+        on_progress: Called with progress messages.
+        deadline: A time of `time.monotonic`; no turn starts that would probably end after it, and a run still going is stopped.
+
+    Raises:
+        ScriptFailed: The script fails without the change.
     """
     sides = {"before": replace(before, deadline=deadline), "after": replace(after, deadline=deadline)}
     seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
@@ -97,7 +103,7 @@ def measure_end_to_end(
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
             return _out_of_time(seen, turn, turns)
         for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
-            label = f"{'as it is' if name == 'before' else 'with the changes'}, turn {turn + 1} of {turns}"
+            label = f"{'unchanged' if name == 'before' else 'with the changes'}, turn {turn + 1} of {turns}"
             try:
                 steps = time_run(sides[name], _labelled(on_progress, label))
             except OutOfTime:
@@ -113,10 +119,10 @@ def measure_end_to_end(
 
 
 def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | None:
-    """One run without the profiler; None if it had no window with enough steps. Leaves no folder behind."""
+    """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps."""
     began = time.monotonic()
-    with temporary_run(request) as wish:
-        folder = capture(replace(wish, is_profiled=False), on_progress)
+    with temporary_run(request) as run_request:
+        folder = capture(replace(run_request, is_profiled=False), on_progress)
         path = folder / RECORDING_NAME
         steps = steps_of(decode(path.read_bytes(), Recording, str(path)))
     return None if steps is None else replace(steps, wall_s=time.monotonic() - began)
@@ -124,13 +130,13 @@ def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | Non
 
 @contextmanager
 def temporary_run(request: CaptureRequest) -> Iterator[CaptureRequest]:
-    """The request with a run folder that is gone after the block."""
+    """Yield the request with a run folder that is removed after the block."""
     with temporary_folder("run") as folder:
         yield replace(request, out=folder / "run")
 
 
 def steps_of(recording: Recording) -> RunSteps | None:
-    """The steps without the profiler of a run's main consumer, as Python saw them; None if it saw fewer than `MIN_STEPS`."""
+    """Return the unprofiled steps of a run's main consumer; None if Python observed fewer than `MIN_STEPS`."""
     window = recording.window
     series = main_series(recording)
     if window is None or series is None:
@@ -153,7 +159,7 @@ def steps_of(recording: Recording) -> RunSteps | None:
 
 
 def main_series(recording: Recording) -> StepSeries | None:
-    """The steps of the consumer that the window followed; None where Python saw none (a loop inside a tf.function)."""
+    """Return the steps of the main consumer; None if Python observed none (a loop inside a tf.function)."""
     main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
     return next((series for series in recording.steps if main and series.consumer_id == main.id), None)
 
@@ -172,9 +178,7 @@ def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
 
 
 def _out_of_time(seen: dict[str, list[RunSteps]], done: int, turns: int) -> EndToEnd:
-    note = (
-        f"The whole script was not measured: the budget was used up after {done} of {turns} turns; allow it more time."
-    )
+    note = f"The whole script was not measured: the budget was used up after {done} of {turns} turns. Allow more time."
     return replace(_unfinished(seen, note), is_out_of_time=True)
 
 
@@ -187,7 +191,7 @@ def _labelled(on_progress: OnProgress, label: str) -> OnProgress:
 
 
 def median_of(runs: Sequence[RunSteps], pick: Callable[[RunSteps], float | None]) -> float | None:
-    """Median over the runs of what `pick` finds in each; None if some run lacks it."""
+    """Return the median over the runs of the value that `pick` returns; None if it is None for any run."""
     values = [pick(run) for run in runs]
     known = [value for value in values if value is not None]
     return statistics.median(known) if known and len(known) == len(values) else None

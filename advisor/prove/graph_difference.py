@@ -1,7 +1,7 @@
-"""The first difference between the calls that were proved and the calls that the patched script makes.
+"""Finds the first difference between the proved calls and the calls of the patched script.
 
-In: two `CallGraph`s.  Out: one sentence, or None. Of `with_options` only the options count, for they hold for the whole pipeline
-wherever they are set.
+In: two `CallGraph`s.  Out: one sentence, or None. For `with_options` only the options are compared, because they apply to the
+whole pipeline wherever they are set.
 """
 
 from __future__ import annotations
@@ -21,36 +21,39 @@ def difference(
     unstable: Collection[Field] = (),
     changed_code: Mapping[str, str] | None = None,
 ) -> str | None:
-    """What the patched script does otherwise; None if nothing.
+    """Return a sentence on what the patched script does differently, or None.
 
-    `unstable`: fields that differ between two runs of the script as it is; they are not compared.
-    `changed_code`: identities of code that the patch itself changes, before -> after (a function that makes datasets).
+    Args:
+        expected: The proved calls.
+        actual: The calls of the patched script.
+        unstable: Fields that differ between two runs of the unchanged script and are not compared.
+        changed_code: Identities of code changed by the patch, before -> after (a function that creates datasets).
     """
     return _Comparison(expected, actual, frozenset(unstable), changed_code or {}).difference()
 
 
 def unstable_fields(one: CallGraph, two: CallGraph) -> frozenset[Field] | None:
-    """What differs between two runs of one text; None if they make other calls altogether, so that nothing can be compared."""
+    """Return the fields that differ between two runs of one text; None if they make different calls altogether."""
     comparison = _Comparison(one, two, frozenset(), {})
     comparison.collected = set()
     return None if comparison.difference() is not None else frozenset(comparison.collected)
 
 
 class _Side:
-    """One of the graphs, ready to be walked."""
+    """One of the graphs, indexed for traversal."""
 
     def __init__(self, graph: CallGraph) -> None:
         self.calls = {call.id: call for call in graph.calls}
         self.consumer = graph.consumer
         used = {(input_id, call.outer) for call in graph.calls for input_id in call.inputs}
         self.ends: dict[str | None, list[str]] = {}
-        """Call -> the datasets that its function makes and does not use itself, in order; None: those outside of functions."""
+        """Call -> datasets that its function creates without using them, in order; None -> those outside of functions."""
         for call in graph.calls:
             if (call.id, call.outer) not in used:
                 self.ends.setdefault(call.outer, []).append(call.id)
 
     def without_options(self, call_id: str) -> tuple[str, dict[str, str]]:
-        """(the nearest call upstream that is no `with_options`, the options passed on the way)."""
+        """Return the nearest upstream call other than `with_options`, and the options set on the way."""
         options: dict[str, str] = {}
         call = self.calls.get(call_id)
         while call is not None and call.method == "with_options" and call.inputs:
@@ -60,17 +63,17 @@ class _Side:
         return call_id, options
 
     def options_of(self, call_id: str) -> list[tuple[str, str]]:
-        """Of all the calls that a dataset comes from."""
-        todo, seen, found = [call_id], {call_id}, set[tuple[str, str]]()
+        """Return the options of a call and all its upstream calls."""
+        todo, seen, options = [call_id], {call_id}, set[tuple[str, str]]()
         while todo:
             call = self.calls.get(todo.pop())
             if call is None:
                 continue
-            found |= set(call.options.items())
-            fresh = [input_id for input_id in call.inputs if input_id not in seen]
-            seen.update(fresh)
-            todo += fresh
-        return sorted(found)
+            options |= set(call.options.items())
+            unseen = [input_id for input_id in call.inputs if input_id not in seen]
+            seen.update(unseen)
+            todo += unseen
+        return sorted(options)
 
 
 class _Comparison:
@@ -81,7 +84,7 @@ class _Comparison:
         self._unstable, self._changed_code = unstable, changed_code
         self._known: dict[tuple[str, str], str | None] = {}
         self.collected: set[Field] | None = None
-        """Fields that differ, where those are wanted and are no difference."""
+        """If set, collects differing fields instead of reporting them."""
 
     def difference(self) -> str | None:
         consumed = self._dataset(self._expected.consumer, self._actual.consumer)
@@ -90,14 +93,14 @@ class _Comparison:
         return self._ends(None, None, "The script")
 
     def _ends(self, expected_id: str | None, actual_id: str | None, maker: str) -> str | None:
-        """The datasets that the script, or the function of a call, makes: each has its counterpart."""
+        """Match the datasets created by the script, or by the function of a call, with their counterparts."""
         wanted = self._expected.ends.get(expected_id, [])
         left = list(self._actual.ends.get(actual_id, []))
         if len(wanted) != len(left):
-            return f"{maker} makes {len(left)} datasets instead of {len(wanted)}."
+            return f"{maker} creates {len(left)} datasets instead of {len(wanted)}."
         reason: str | None = None
         for end in wanted:
-            # Usually they come in the same order; a line that moved may change it.
+            # They usually come in the same order, but a moved line may change it.
             reasons: list[str] = []
             for other in left:
                 why = self._dataset(end, other)
@@ -110,7 +113,7 @@ class _Comparison:
         return reason
 
     def _dataset(self, expected_id: str, actual_id: str) -> str | None:
-        """Two datasets, with all that they come from; walked without recursion, for chains may be long."""
+        """Compare two datasets with all their inputs, without recursion, as chains may be long."""
         options = self._expected.options_of(expected_id), self._actual.options_of(actual_id)
         todo = [(expected_id, actual_id)]
         seen = set(todo)
@@ -130,21 +133,19 @@ class _Comparison:
     def _pair(self, expected_id: str, actual_id: str) -> str | None:
         key = (expected_id, actual_id)
         if key not in self._known:
-            self._known[key] = None  # a function whose dataset captures the one that is being compared
+            self._known[key] = None  # stops at a function that captures the dataset being compared
             self._known[key] = self._calls(expected_id, actual_id)
         return self._known[key]
 
     def _calls(self, expected_id: str, actual_id: str) -> str | None:
         expected, actual = self._expected.calls.get(expected_id), self._actual.calls.get(actual_id)
         if expected is None or actual is None:
-            return (
-                None if (expected is None) == (actual is None) else "A dataset is made by a call that was not recorded."
-            )
+            return None if (expected is None) == (actual is None) else "A dataset is created by an unrecorded call."
         place = actual.method if actual.line is None else f"{actual.method} at line {actual.line}"
         if expected.method != actual.method:
-            return f"{place} stands where {expected.method} was proved."
+            return f"{place} is called instead of {expected.method}."
         if len(expected.inputs) != len(actual.inputs):
-            return f"{place} is given {len(actual.inputs)} datasets instead of {len(expected.inputs)}."
+            return f"{place} takes {len(actual.inputs)} datasets instead of {len(expected.inputs)}."
         return (
             self._arguments(expected, actual, place)
             or self._traced(expected, actual, place)
@@ -158,31 +159,29 @@ class _Comparison:
             if was == now or self._patched(was) == now or self._is_excused(expected.id, name):
                 continue
             if was is not None and now is not None and "<function" in was and "<function" in now:
-                return f"The function that {place} is given as {name} is not the one that was proved."
-            return f"{place} has {name}={now or 'its default'}, and what was proved is {was or 'its default'}."
+                return f"The function passed to {place} as {name} differs from the one that was proved."
+            return f"{place} has {name}={now or 'its default'} instead of the proved {was or 'its default'}."
         return None
 
     def _patched(self, value: str | None) -> str | None:
-        """What the argument is with the code that the patch changes."""
+        """The argument with the identities of code as changed by the patch."""
         for before, after in self._changed_code.items():
             value = value and value.replace(before, after)
         return value
 
     def _traced(self, expected: CallIdentity, actual: CallIdentity, place: str) -> str | None:
-        """Functions are traced anew for each element spec, so only those for the same spec can be compared."""
+        """Compare traced functions, if they were traced for the same element spec."""
         is_comparable = expected.traced and actual.traced and expected.input_spec == actual.input_spec
         if not is_comparable or expected.traced == actual.traced or self._is_excused(expected.id, _TRACED):
             return None
         return (
             None
             if self._holds_edit(expected.id)
-            else f"The function of {place} computes something else than the one that was proved."
+            else f"The function of {place} computes something different from the one that was proved."
         )
 
     def _holds_edit(self, call_id: str) -> bool:
-        """Whether the function makes datasets itself: with an edit of those its graph is another one, and they are compared call
-        by call.
-        """
+        """Whether the function creates datasets: edits of those change its graph, so they are compared call by call."""
         return bool(self._expected.ends.get(call_id))
 
     def _is_excused(self, call_id: str, name: str) -> bool:
@@ -196,4 +195,4 @@ def _options_differ(expected: list[tuple[str, str]], actual: list[tuple[str, str
     def text(options: list[tuple[str, str]]) -> str:
         return ", ".join(f"{name} = {value}" for name, value in options) or "none"
 
-    return f"The options are {text(actual)}, and what was proved is {text(expected)}."
+    return f"The options are {text(actual)} instead of the proved {text(expected)}."

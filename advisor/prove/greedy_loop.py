@@ -1,10 +1,10 @@
 """The greedy loop: apply the fix with the best prediction, measure it, keep or drop it, analyse again.
 
-In: a proof session, a report to begin with, and what proposes fixes from a report.  Out: `LoopResult`: every attempt, and the
-fixes that are kept.
+In: a proof session, an initial report, and a function that proposes fixes for a report.  Out: `LoopResult`: every attempt, and
+the kept fixes.
 
-Gains do not add: a cache makes the parallel map above it pointless. So no fix is judged by what it gave beside others, each is
-measured on top of those that are kept, and what is proposed next is read off the pipeline as it then is.
+Gains do not add up: a cache makes the parallel map above it pointless. So every fix is measured on top of those already kept, and
+the next proposals come from an analysis of the pipeline with those fixes.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from advisor.rewrite.fix_plan import combine
 
 SAFETY_ORDER = tuple(Safety)
 MAX_ATTEMPTS = 30
-"""No script needs as many; a rule that proposes something new each time must not keep the loop going."""
+"""Bounds the loop in case a rule proposes a new fix every time."""
 
 
 MIN_GAIN = 0.05
-"""What the rules call worth having (`Rule.min_speedup`)."""
+"""Smallest gain worth a change, as in the rules (`Rule.min_speedup`)."""
 
 
 class Session(Protocol):
-    """What the loop needs of `advisor.prove.proof_session.ProofSession`."""
+    """The part of `advisor.prove.proof_session.ProofSession` that the loop uses."""
 
     def try_fix(
         self,
@@ -44,15 +44,15 @@ class Session(Protocol):
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
     ) -> Trial:
-        """Measure `current` against `current + candidate`; compare the latter's elements with the original's."""
+        """Measure `current` against `current + candidate`, and compare the elements of the latter with the original ones."""
         ...
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:
-        """A run folder of the edited pipeline alone."""
+        """Profile the edited pipeline alone and return its run folder."""
         ...
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
-        """Measure and compare the original against all edits."""
+        """Measure and compare the original pipeline against all edits."""
         ...
 
 
@@ -64,20 +64,20 @@ class Attempt:
     trial: Trial
     is_kept: bool
     is_end_to_end: bool = False
-    """Tried by running the whole script, for its dataset could not be replayed."""
+    """Tried by running the whole script, because its dataset could not be replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What the loop tried and what it keeps."""
+    """Attempts and kept fixes of the loop."""
 
     attempts: tuple[Attempt, ...] = ()
     kept: tuple[Finding, ...] = ()
-    """In the order in which they were applied."""
+    """In order of application."""
     total: Trial | None = None
-    """The original against all that is kept; None: nothing is kept."""
+    """The original pipeline against all kept fixes; None if no fix is kept or they were not measured together."""
     stopped_because: str = ""
-    """One sentence; empty: nothing more was found."""
+    """One sentence; empty if the loop ended for lack of new proposals."""
 
 
 @dataclass(slots=True)
@@ -96,17 +96,21 @@ class _State:
 
     @property
     def expected_s(self) -> float:
-        """What another trial takes, and the measurement of all changes together that it makes necessary."""
+        """Seconds for another trial and, if it becomes necessary, for measuring all changes together."""
         return self.longest_trial_s * (2 if self.kept else 1)
 
 
 def edits_of(findings: Sequence[Finding], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
-    """Their edits, in an order in which all hold. Raises ValueError for findings whose fixes conflict."""
+    """Combine the edits of several findings in a valid order.
+
+    Raises:
+        ValueError: The fixes conflict.
+    """
     return combine([finding.fix for finding in findings if finding.fix is not None], calls)
 
 
 def safety_of(findings: Sequence[Finding]) -> Safety:
-    """What all of them together do to the data: the most harmful of what each does."""
+    """Return the combined effect on the data: the most harmful level of all fixes."""
     levels = [finding.fix.safety for finding in findings if finding.fix is not None]
     return max(levels, key=SAFETY_ORDER.index, default=Safety.EXACT)
 
@@ -124,15 +128,25 @@ def prove_fixes(
     least_trial_s: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> LoopResult:
-    """Try what `propose(report, kept)` gives, best first, until nothing new comes or the deadline has passed.
+    """Try the proposed fixes, best first, until there are no new ones or the deadline has passed.
 
-    `calls` are those of the first run, which all edits speak of; `analyse` reads a run folder of the session. `deadline` is an
-    instant of `clock`. `is_enough` is asked after each fix that is kept: whether more speed could still be of use. `is_asked`:
-    whether the user asked for this fix, so that it is kept although the elements could not decide what it does to the data.
+    Args:
+        session: Measures fixes on the held script.
+        report: The initial analysis.
+        calls: Calls of the first run, to whose ids all edits refer.
+        propose: Returns the findings to try, given a report and the kept findings.
+        analyse: Analyses a run folder of the session.
+        deadline: A time of `clock`.
+        on_progress: Called with progress messages.
+        is_enough: Called after each kept fix; whether more speed would be of no use.
+        is_asked: Whether the user requested the fix, so that it is kept even if its effect on the data is undecided.
+        least_trial_s: Minimum seconds of a trial. If 0, a trial may start until the deadline and is then finished. Otherwise it
+            starts only if a trial as long as the longest so far, plus measuring all changes together if some are kept, ends
+            before the deadline; the session stops whatever still runs at the deadline and raises OutOfTime.
+        clock: Source of the time in seconds.
 
-    `least_trial_s`: what a trial takes at least; 0: a trial may begin until the deadline and is then finished. Otherwise a trial
-    begins only if one as long as the longest so far ends by the deadline, and, where something is kept already, the measurement
-    of all changes together too; what still runs at the deadline is stopped by the session, which raises OutOfTime.
+    Returns:
+        All attempts and the kept fixes.
     """
     state = _State(calls, is_asked, clock, least_trial_s)
     proposed = propose(report, ())
@@ -142,17 +156,17 @@ def prove_fixes(
             stopped = f"The budget was used up; not tried: {_titles(proposed, state)}."
             break
         if len(state.attempts) >= MAX_ATTEMPTS:
-            stopped = f"{MAX_ATTEMPTS} fixes were tried; not tried: {_titles(proposed, state)}."
+            stopped = f"The limit of {MAX_ATTEMPTS} fixes was reached; not tried: {_titles(proposed, state)}."
             break
         try:
             attempt = _try(session, finding, state, on_progress)
         except ScriptFailed:
             raise
         except OutOfTime:
-            cut_off = Trial(REFUSED, note="The budget was used up while it was tried.")
-            state.attempts.append(Attempt(finding, cut_off, is_kept=False))
+            interrupted = Trial(REFUSED, note="The budget was used up during the trial.")
+            state.attempts.append(Attempt(finding, interrupted, is_kept=False))
             others = _titles(proposed, state)
-            stopped = f"The budget was used up while a change was tried{f'; not tried: {others}' if others else ''}."
+            stopped = f"The budget was used up during a trial{f'; not tried: {others}' if others else ''}."
             break
         except AdvisorError as error:
             if not state.attempts:
@@ -163,17 +177,17 @@ def prove_fixes(
             continue
         if is_enough(attempt.trial):
             stopped = (
-                "The pipeline alone is now so much faster than the training takes elements that more gains nothing."
+                "The pipeline alone is now so much faster than the training that further changes would gain nothing."
             )
             break
         if clock() + state.expected_s >= deadline:
-            stopped = "The budget was used up; whether more is to be gained was not looked at."
+            stopped = "The budget was used up before the search for further changes."
             break
-        on_progress(Progress("analysing", text="the pipeline as it is now"))
+        on_progress(Progress("analysing", text="the changed pipeline"))
         try:
             proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
         except AdvisorError as error:
-            stopped = f"The pipeline could not be analysed again with what is kept: {error}"
+            stopped = f"The changed pipeline could not be analysed: {error}"
             break
     return _conclude(session, state, stopped, on_progress)
 
@@ -203,21 +217,21 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
 
 
 def judged(finding: Finding, trial: Trial, is_asked: Callable[[Finding], bool], is_end_to_end: bool = False) -> Attempt:
-    """The attempt, kept if it is faster, and decided or asked for."""
+    """Return the attempt; it is kept if it is faster, and its effect on the data is decided or the user requested it."""
     if trial.is_undecided and trial.verdict == FASTER and not is_asked(finding):
-        note = f"{trial.note} Not applied unasked: --only {finding.rule} applies it.".strip()
+        note = f"{trial.note} Not applied automatically: --only {finding.rule} applies it.".strip()
         return Attempt(finding, replace(trial, note=note), is_kept=False, is_end_to_end=is_end_to_end)
     return Attempt(finding, trial, trial.verdict == FASTER, is_end_to_end)
 
 
 def _conclude(session: Session, state: _State, stopped: str, on_progress: Callable[[Progress], None]) -> LoopResult:
-    """Measure all that is kept against the original; what is not proved together is taken back, the latest first."""
+    """Measure all kept fixes together against the original; while that is no proof, drop the latest."""
     total: Trial | None = None
     while state.kept:
         if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state.attempts)) is not None:
-            total = alone  # it was measured against the original already
+            total = alone  # already measured against the original
             break
-        on_progress(Progress("proving", text="all of them together"))
+        on_progress(Progress("proving", text="all changes together"))
         try:
             total = session.total(state.edits, safety_of(state.kept))
         except OutOfTime:
@@ -228,24 +242,29 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
         if total.verdict == FASTER and (not total.is_undecided or all(map(state.is_asked, state.kept))):
             break
         dropped = state.kept.pop()
-        stopped = f"{dropped.title} was taken back: {_why_not(total)}."
+        stopped = f"{dropped.title} was reverted: {_why_not(total)}."
         state.attempts = [
-            replace(each, is_kept=each.is_kept and each.finding is not dropped) for each in state.attempts
+            replace(attempt, is_kept=attempt.is_kept and attempt.finding is not dropped) for attempt in state.attempts
         ]
         total = None
     return LoopResult(tuple(state.attempts), tuple(state.kept), total, stopped)
 
 
 def without_last(result: LoopResult) -> LoopResult:
-    """The result with the fix that was kept last taken back; what is left was measured together only if it is a single one."""
+    """Return the result without the latest kept fix.
+
+    The remaining fixes have a common measurement (`total`) only if there is exactly one.
+    """
     *rest, dropped = result.kept
-    attempts = tuple(replace(each, is_kept=each.is_kept and each.finding is not dropped) for each in result.attempts)
+    attempts = tuple(
+        replace(attempt, is_kept=attempt.is_kept and attempt.finding is not dropped) for attempt in result.attempts
+    )
     total = _first_trial(attempts) if len(rest) == 1 else None
     return replace(result, attempts=attempts, kept=tuple(rest), total=total)
 
 
 def _first_trial(attempts: Sequence[Attempt]) -> Trial | None:
-    """The trial of the only fix that is kept, if it was measured on the pipeline as it is written."""
+    """The trial of the only kept fix, if it was measured against the original pipeline."""
     faster = (attempt for attempt in attempts if attempt.trial.verdict == FASTER)
     first = next((attempt for attempt in faster if attempt.is_kept or not attempt.trial.is_undecided), None)
     return first.trial if first is not None and first.is_kept and not first.is_end_to_end else None
@@ -253,13 +272,16 @@ def _first_trial(attempts: Sequence[Attempt]) -> Trial | None:
 
 def _why_not(total: Trial) -> str:
     if total.verdict == BROKEN:
-        return "with it the elements are not those that the script gives"
-    return total.note.rstrip(".") or "with it all fixes together are not proved faster than the script as it is"
+        return "with it the elements differ from those of the script"
+    return total.note.rstrip(".") or "with it all changes together are not proved faster than the unchanged script"
 
 
 def is_enough(analysis: Analysis, trial: Trial) -> bool:
-    """Whether the pipeline alone needs so little of the training's own time for an element that more speed gains nothing, even
-    if both shared every core."""
+    """Whether more speed would gain nothing.
+
+    True if the pipeline alone needs less than `MIN_GAIN` of the training's own time per element, so that further changes would
+    gain less than that even if pipeline and training shared every core.
+    """
     verdict = analysis.verdict
     if verdict.steps is None or verdict.steps.count < MIN_STEPS:
         return False

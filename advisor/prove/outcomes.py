@@ -1,4 +1,4 @@
-"""What was measured, in the words of the report.
+"""Converts measurements to the report's model and sentences.
 
 In: the attempts of the loop and the runs of the whole script.  Out: `FixOutcome`s, `Comparison`, `Proof`.
 """
@@ -21,15 +21,22 @@ from advisor.rewrite.shared_calls import sentence_of_sharing
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
 STILL = 0.2
-"""A wait that shrinks by less than this share of itself is called the same."""
+"""Relative reduction of the wait below which it counts as unchanged."""
 
 
 def outcome_of(
     attempt: Attempt, is_applied: bool, calls: Mapping[str, Call], is_training_faster: bool = False
 ) -> FixOutcome | None:
-    """One row of the table; None for a fix that was refused: it is listed as not measured.
+    """Convert an attempt to a row of the table of fixes.
 
-    `is_training_faster`: whether the whole script was measured to be faster with this fix, among all that are kept.
+    Args:
+        attempt: The attempt.
+        is_applied: Whether the fix is part of the final patch.
+        calls: The recorded calls by id.
+        is_training_faster: Whether the whole script was measured to be faster with all kept fixes, including this one.
+
+    Returns:
+        The row, or None for a refused fix, which is listed as not measured instead.
     """
     finding, trial = attempt.finding, attempt.trial
     if trial.verdict == REFUSED or finding.fix is None:
@@ -61,7 +68,7 @@ def _place_of_proof(attempt: Attempt, is_training_faster: bool) -> str | None:
 
 
 def sides_of(total: Trial | None, whole: EndToEnd | None) -> tuple[Side, Side]:
-    """(before, after) of all kept fixes together."""
+    """Return the figures (before, after) of all kept fixes together."""
     sides = []
     for is_after in (False, True):
         runs = () if whole is None else whole.after if is_after else whole.before
@@ -80,7 +87,7 @@ def sides_of(total: Trial | None, whole: EndToEnd | None) -> tuple[Side, Side]:
 
 
 def comparison_of(total: Trial | None, whole: EndToEnd | None, before: Side, after: Side) -> Comparison | None:
-    """The contract's comparison; None if nothing was compared."""
+    """Return the `comparison` of the report; None if nothing was compared."""
     if total is None and (whole is None or whole.speedup is None):
         return None
     return Comparison(
@@ -95,22 +102,22 @@ def comparison_of(total: Trial | None, whole: EndToEnd | None, before: Side, aft
 
 @dataclass(frozen=True, slots=True)
 class ProofFacts:
-    """What a report says of a proof beside its figures; as in `Proof`."""
+    """Parts of a report's proof other than its figures; as in `Proof`."""
 
     runs: int = 0
     seconds: float = 0.0
     diff: str = ""
     is_applied: bool = False
-    """Whether what is kept is to be used."""
+    """Whether the kept fixes are to be applied."""
     calls: Mapping[str, Call] = field(default_factory=dict)
-    """The recorded calls, where their text is to be changed: a line may serve several datasets."""
+    """The recorded calls if source text is to be changed: one line may create several datasets."""
     left_out: tuple[str, ...] = ()
     written_files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
-    """The report with its fixes, comparison and proof."""
+    """Return the report extended by fixes, comparison and proof."""
     before, after = sides_of(loop.total, whole)
     if whole is not None and before.wait_share is None:
         before = replace(before, wait_share=report.analysis.verdict.input_wait_share)
@@ -144,41 +151,39 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
     )
     outcomes = (
         outcome_of(
-            each,
-            about.is_applied and each.finding in loop.kept,
+            attempt,
+            about.is_applied and attempt.finding in loop.kept,
             about.calls,
-            is_training_faster=training == FASTER and each.finding in loop.kept,
+            is_training_faster=training == FASTER and attempt.finding in loop.kept,
         )
-        for each in loop.attempts
+        for attempt in loop.attempts
     )
     return replace(
         report,
-        rule_errors=(*report.rule_errors, *_mistakes_of_rules(loop)),
+        rule_errors=(*report.rule_errors, *_rule_errors(loop)),
         fixes=tuple(outcome for outcome in outcomes if outcome is not None),
         comparison=comparison_of(loop.total, whole, before, after),
         proof=proof,
-        outlook=_undisproved(report, loop),
+        outlook=_consistent_outlook(report, loop),
     )
 
 
-def _undisproved(report: Report, loop: LoopResult) -> Outlook | None:
-    """The outlook, without its plan where a change of that was tried and gains nothing: what is measured goes before what is
-    predicted.
-    """
+def _consistent_outlook(report: Report, loop: LoopResult) -> Outlook | None:
+    """The outlook without its predicted plan if a change in the plan was measured to gain nothing."""
     outlook = report.outlook
     if outlook is None or outlook.plan is None:
         return outlook
-    failed = [each.finding for each in loop.attempts if not each.is_kept and each.trial.verdict != REFUSED]
+    failed = [attempt.finding for attempt in loop.attempts if not attempt.is_kept and attempt.trial.verdict != REFUSED]
     is_failed = any(report.findings[place] in failed for place in outlook.plan.findings)
     return replace(outlook, plan=None) if is_failed else outlook
 
 
-def _mistakes_of_rules(loop: LoopResult) -> list[RuleError]:
-    """A fix that does not do what its rule says of it: whoever keeps the rule should know."""
+def _rule_errors(loop: LoopResult) -> list[RuleError]:
+    """Fixes that do not do what their rule claims, for the rule's maintainer."""
     return [
         RuleError(
             attempt.finding.rule,
-            f"{attempt.finding.title}: {attempt.trial.note or 'It breaks the script.'} Please tell whoever keeps the rule.",
+            f"{attempt.finding.title}: {attempt.trial.note or 'It breaks the script.'} Report this to the rule's maintainer.",
         )
         for attempt in loop.attempts
         if attempt.trial.verdict == BROKEN
@@ -186,10 +191,10 @@ def _mistakes_of_rules(loop: LoopResult) -> list[RuleError]:
 
 
 def is_proved(whole: EndToEnd | None) -> bool:
-    """Whether what is kept is to be applied.
+    """Whether the kept fixes are to be applied.
 
-    A proof on the pipeline alone is enough only where the whole script could not contradict it: it cannot be measured (None), or
-    it cannot tell. It is not enough where the training gains nothing, or where only the time to measure it was missing.
+    A proof on the pipeline alone suffices only if the whole script cannot contradict it, because it cannot be measured (None) or
+    is undecided. It does not suffice if the training gains nothing, or if only the time to measure the training was missing.
     """
     if whole is None or whole.verdict == FASTER or whole.is_undecided:
         return True
@@ -197,7 +202,7 @@ def is_proved(whole: EndToEnd | None) -> bool:
 
 
 def _training(whole: EndToEnd | None) -> str:
-    """What the whole script showed, as in `Proof.training`."""
+    """The result of the whole script, as in `Proof.training`."""
     if whole is None or whole.verdict == REFUSED:
         return NOT_MEASURED
     return UNDECIDED if whole.is_undecided else whole.verdict
@@ -206,74 +211,87 @@ def _training(whole: EndToEnd | None) -> str:
 def sentence_of(
     loop: LoopResult, whole: EndToEnd | None, wait_before: float | None = None, wait_after: float | None = None
 ) -> tuple[str, str]:
-    """(verdict, sentence) of everything together. The waits: shares of a step, 0 to 1, spent waiting for input."""
+    """Summarise all results.
+
+    Args:
+        loop: The attempts and the kept fixes.
+        whole: The measurement of the whole script; None if it was not measured.
+        wait_before: Share of a step, 0 to 1, spent waiting for input without the fixes.
+        wait_after: The same with the fixes.
+
+    Returns:
+        The verdict and a sentence.
+    """
     tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
     if not tried:
         return "nothing", "Nothing to fix: none of the changes could be tried."
-    undecided = [each for each in tried if each.trial.is_undecided and each.trial.verdict == FASTER]
+    undecided = [attempt for attempt in tried if attempt.trial.is_undecided and attempt.trial.verdict == FASTER]
     if not loop.kept and undecided:
         return "nothing", (
-            f"Nothing is applied unasked: of {units.format_many(len(tried), 'change')} tried, {len(undecided)} measured faster, "
-            "but what that does to the data could not be decided."
+            f"No change is applied automatically: {len(undecided)} of {units.format_many(len(tried), 'change')} tried measured "
+            "faster, but the effect on the data could not be determined."
         )
     if not loop.kept:
-        return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster here."
+        return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster."
     pipeline = loop.total.speedup if loop.total is not None else None
     alone = _proved_alone(loop, pipeline)
     if whole is None or whole.speedup is None:
         if whole is not None and whole.is_other_text:
             return BROKEN, f"{alone or 'Tried'}, but the changes are not applied. {whole.note}"
         if whole is not None and whole.verdict == BROKEN:
-            return BROKEN, f"{alone}, but the script fails with the changes: they are not applied. {whole.note}".strip()
+            return (
+                BROKEN,
+                f"{alone}, but the script fails with the changes, so they are not applied. {whole.note}".strip(),
+            )
         if not is_proved(whole):
-            return FASTER, f"{alone}. The training was not measured, for lack of time: nothing is applied."
+            return FASTER, f"{alone}. No change is applied, as there was no time to measure the training."
         return FASTER, f"{alone}. The training was not measured."
     if whole.verdict == FASTER:
-        beside = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
-        return FASTER, f"Proved on the training: a step is {_ratio(whole.speedup)} faster.{beside}"
+        pipeline_gain = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
+        return FASTER, f"Proved on the training: a step is {_ratio(whole.speedup)} faster.{pipeline_gain}"
     if whole.is_undecided:
         return (
             FASTER,
-            f"{alone}. The training cannot tell: its runs differ by more than it gains ({_ratio(whole.speedup)}).",
+            f"{alone}. The training is undecided: its runs vary by more than the gain ({_ratio(whole.speedup)}).",
         )
-    but = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
+    result = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
     because = _why_no_gain(wait_before, wait_after) if whole.verdict == SAME else ""
-    return whole.verdict, f"{alone}, but {but} ({_ratio(whole.speedup)}){because}: nothing is applied."
+    return whole.verdict, f"{alone}, but {result} ({_ratio(whole.speedup)}){because}. No change is applied."
 
 
 def _proved_alone(loop: LoopResult, pipeline: Interval | None) -> str:
-    """What was proved without running the whole script with all changes; the beginning of a sentence."""
+    """The beginning of a sentence: what was proved without running the whole script with all changes."""
     if pipeline is not None:
         return f"Proved on the pipeline alone: {_ratio(pipeline)} faster"
     has_runs = any(attempt.is_kept and attempt.is_end_to_end for attempt in loop.attempts)
     where = "on the pipeline alone or on the training" if has_runs else "on the pipeline alone"
-    return f"Proved {where}, one change after the other"
+    return f"Proved {where}, each change separately"
 
 
 def _why_no_gain(before: float | None, after: float | None) -> str:
-    """What the waits say of a training that does not gain from a faster pipeline, as part of a sentence; empty: nothing."""
+    """Part of a sentence: why the training does not gain from a faster pipeline, judged by the waits; empty if unknown."""
     if before is None:
         return ""
     if before < MIN_GAIN:
-        return f", for its steps wait only {units.format_share(before)} of their time for input"
+        return f", because its steps wait for input only {units.format_share(before)} of the time"
     if after is None:
         return ""
     change = f"{units.format_share(before)} before, {units.format_share(after)} after"
     if after > (1 - STILL) * before:
-        return f", for beside the training its steps wait for input as before ({change})"
-    return f", for what its steps wait less ({change}) they compute longer: pipeline and model share the cores"
+        return f", because its steps still wait for input while the model trains ({change})"
+    return f", because its steps wait less ({change}) but compute longer: pipeline and model share the cores"
 
 
 def _why_nothing(report: Report, left_out: Sequence[str]) -> str:
     if report.findings and left_out:
-        return "Nothing to fix by itself: what was found is not tried, for the reasons below."
+        return "Nothing to fix automatically: no finding could be tried, for the reasons below."
     if report.findings:
-        return "Nothing to fix by itself: what was found is advice, which `advisor analyze` prints."
+        return "Nothing to fix automatically: the findings are advice only; `advisor analyze` prints them."
     return "Nothing to fix."
 
 
 def _verdict_of_none(tried: Sequence[Attempt]) -> str:
-    """The best that was seen."""
+    """The best verdict among the attempts."""
     verdicts = [attempt.trial.verdict for attempt in tried]
     return next((verdict for verdict in (SAME, SLOWER, BROKEN) if verdict in verdicts), "nothing")
 

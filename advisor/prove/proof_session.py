@@ -1,7 +1,7 @@
-"""A proof session: the user's script, held at the moment when it asks for its first element, tries edits on its dataset.
+"""A proof session: holds the user's script at the request for its first element, and tries edits on its dataset.
 
 In: how to run the script, and the call whose dataset its training consumes.  Out: a `Trial` per fix; run folders of edited
-pipelines that can be analysed again. This half never imports TensorFlow; the other one is `advisor.prove.trial.proof_run`.
+pipelines for further analysis. This half never imports TensorFlow; the child's half is `advisor.prove.trial.proof_run`.
 """
 
 from __future__ import annotations
@@ -34,30 +34,33 @@ from advisor.sandbox.temporary import temporary_folder
 TRIAL_S = 90.0
 """Longest time for the turns of one trial; most need a third."""
 SILENCE_S = 150.0
-"""The child tells where it stands at each turn and pass; the longest of them, filling a cache, takes a minute."""
+"""Time without a message after which the child counts as hanging. It reports each turn and pass, which take up to a minute."""
 MAX_HANGS = 2
-"""A pipeline that hangs costs another run of the script; after so many nothing more is tried."""
+"""A hanging pipeline costs another run of the script; after more hangs than this the session gives up."""
 _CHILD = Path(__file__).parent / "trial" / "proof_child.py"
 _POLL_S = 0.1
 _QUIT_GRACE_S = 30.0
-"""What the script's own `finally` blocks may take at the end ..."""
+"""Time for the script's `finally` blocks at the end, limited by the budget ..."""
 _LEAST_QUIT_GRACE_S = 1.0
-"""... and what they may take in any case, however little of the budget is left."""
+"""... but at least this."""
 
 
 class _Hangs(Exception):
-    """The child has said nothing for too long."""
+    """The child has sent no message for too long."""
 
 
 class _Failed(Exception):
-    """The child could not do what it was asked; it serves on."""
+    """The child could not fulfil a request; it continues to serve."""
 
 
 class ProofSession:
-    """Use as a context manager: entering runs the script up to its first element, leaving stops it.
+    """Context manager: entering runs the script up to its first element, leaving stops it.
 
-    Raises AdvisorError when the script does not come to that point or its process ends in the middle, ScriptFailed when it fails
-    on its way there. Nothing is left behind but what lies in `request.out`.
+    Only files in `request.out` remain afterwards.
+
+    Raises:
+        AdvisorError: The script does not reach its first element, or its process ends during the session.
+        ScriptFailed: The script fails before its first element.
     """
 
     def __init__(
@@ -70,26 +73,29 @@ class ProofSession:
         silence_s: float = SILENCE_S,
         hold_at: int | None = None,
     ) -> None:
-        """`request.out` is where the run folders of `profile` go (and the script's output); `budget_s` bounds everything: what
-        still runs then is stopped, and whoever waits for it gets OutOfTime.
+        """Create a session.
 
-        `consumer_call`: the call whose dataset the training consumes; None: not known, the first dataset that the script's own
-        code (or Keras' `fit`) begins to consume counts, but for a look at an element or two.
-        `calls`: those of the first run; with them the calls of this run are told apart even if they are numbered otherwise.
-        `hold_at`: hold the script at the consumption of that number (`CallGraph.consumption`), whichever dataset it is.
-        `silence_s`: a pipeline that gives no sign of life for so long is taken to hang.
+        Args:
+            request: How to run the script; the run folders of `profile` and the script's output go to `request.out`.
+            consumer_call: The call whose dataset the training consumes. If None, the first dataset consumed by the script's
+                own code (or Keras' `fit`) counts, except for inspections of one or two elements.
+            budget_s: Seconds for the whole session; whatever still runs afterwards is stopped with OutOfTime.
+            on_progress: Called with progress messages.
+            calls: Calls of the first run, used to match calls that are numbered differently in this run.
+            silence_s: Seconds without a message after which a pipeline counts as hanging.
+            hold_at: Hold the script at the consumption of this number (`CallGraph.consumption`), whatever the dataset.
         """
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
         self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
         self._hold_at = hold_at
         self.written_files: tuple[str, ...] = ()
-        """Files that the script itself opened for writing on its way to the first element (absolute paths). What TensorFlow's own
-        code writes (checkpoints, summaries) is not seen.
+        """Absolute paths of files that the script's Python code opened for writing before the first element. Writes by
+        TensorFlow's native code (checkpoints, summaries) are not detected.
         """
         self.runs = 0
-        """How often the script was run: once, and once more after each pipeline that hung."""
+        """Number of runs of the script: one, and one more after each pipeline that hung."""
         self.notes: tuple[str, ...] = ()
-        """What the run wrote and could not be protected from, in sentences; known at its end."""
+        """Sentences on writes that could not be redirected; known at the end of the session."""
         self._deadline = 0.0
         self._child: subprocess.Popen[bytes] | None = None
         self._to_child: IO[bytes] | None = None
@@ -128,9 +134,13 @@ class ProofSession:
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
     ) -> Trial:
-        """Measure `current` against `current + candidate`; compare the elements of the original with those of the latter.
+        """Measure `current` against `current + candidate`, and compare the elements of the latter with the original ones.
 
-        Edits are applied in that order. `claimed` is what all of them together are said to do to the data.
+        Args:
+            current: Edits already kept.
+            candidate: Edits to try, applied after the current ones.
+            claimed: The claimed effect of all these edits on the data.
+            predicted_memory_bytes: Additional memory predicted for the candidate.
         """
         message = {
             "do": "try",
@@ -146,16 +156,20 @@ class ProofSession:
             self._hangs += 1
             self._end(is_hanging=True)
             return Trial(
-                REFUSED, note=f"The edited pipeline gave no element for {self._silence_s:.0f} s, so it was given up."
+                REFUSED, note=f"The edited pipeline was stopped: it produced no element for {self._silence_s:.0f} s."
             )
         except _Failed as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
         return trial_from_json(reply["trial"])
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:
-        """A run folder with a profile and a recording of the edited pipeline alone, its call ids those of the first run.
+        """Profile the edited pipeline alone.
 
-        Raises AdvisorError where it cannot be rebuilt or measured; the session goes on.
+        Returns:
+            A run folder with the profile and a recording that uses the call ids of the first run.
+
+        Raises:
+            AdvisorError: The pipeline cannot be rebuilt or measured; the session continues.
         """
         self._profiles += 1
         out = self._request.out / f"edited-{self._profiles}"
@@ -164,17 +178,17 @@ class ProofSession:
         except _Hangs:
             self._hangs += 1
             self._end(is_hanging=True)
-            raise AdvisorError(f"The edited pipeline gave no element for {self._silence_s:.0f} s.") from None
+            raise AdvisorError(f"The edited pipeline produced no element for {self._silence_s:.0f} s.") from None
         except _Failed as error:
             raise AdvisorError(str(error)) from None
         return out
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
-        """Measure and compare the original against all edits that are kept."""
+        """Measure and compare the original pipeline against all kept edits."""
         return self.try_fix((), edits, claimed)
 
     def call_graph(self) -> CallGraph:
-        """The calls that the script has made so far. Raises AdvisorError where they cannot be read."""
+        """Return the calls that the script has made so far. Raises AdvisorError if they cannot be read."""
         try:
             return graph_from_json(self._ask({"do": "calls"})["graph"])
         except _Hangs:
@@ -186,7 +200,7 @@ class ProofSession:
     # -- the child
 
     def _start(self) -> None:
-        """Run the script until it is held."""
+        """Run the script up to the point where it is held."""
         self._on_progress(Progress("starting", text=target_name(self._request)))
         self.runs += 1
         self._files = self._outputs.enter_context(temporary_folder("proof"))
@@ -218,38 +232,38 @@ class ProofSession:
         self._to_child = os.fdopen(request_write, "wb", buffering=0)
         self._from_child = os.fdopen(reply_read, "rb", buffering=0)
         self._rest = b""
-        # The way to the first element may be long (data is prepared, a model is built): it has all the budget.
+        # Reaching the first element may take long (preparing data, building a model), so it may use the whole budget.
         limit_s = max(0.0, self._deadline - time.monotonic())
         try:
             ready = self._wait_for("ready", limit_s, is_silence=False)
         except (_Hangs, OutOfTime):
             raise OutOfTime(
-                f"{target_name(self._request)} did not come to its first element within {limit_s:.0f} s; "
-                "give it more time with --budget."
+                f"{target_name(self._request)} did not reach its first element within {limit_s:.0f} s; "
+                "allow more time with --budget."
             ) from None
         self.written_files = tuple(ready["written"])
-        self._outputs.callback(self._take_note_of, run)
+        self._outputs.callback(self._collect_notes, run)
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         if time.monotonic() >= self._deadline:
-            raise OutOfTime(f"There is no time left to try anything on {target_name(self._request)}.")
+            raise OutOfTime(f"There is no time left for trials on {target_name(self._request)}.")
         if self._child is None:
             if self._hangs > MAX_HANGS:
                 raise AdvisorError(f"{self._hangs} edited pipelines hung; nothing more is tried.")
             self._start()
         assert self._to_child is not None
-        with contextlib.suppress(BrokenPipeError):  # what became of the child is seen when the reply is awaited
+        with contextlib.suppress(BrokenPipeError):  # waiting for the reply reports how the child ended
             self._to_child.write((json.dumps(message) + "\n").encode())
         return self._wait_for("trial" if message["do"] == "try" else "done", self._silence_s, is_silence=True)
 
     def _wait_for(self, wanted: str, limit_s: float, is_silence: bool) -> dict[str, Any]:
-        """The reply of that kind. Raises AdvisorError, ScriptFailed, _Hangs after `limit_s` of silence (or in all)."""
+        """Wait for the reply of that kind. Raises AdvisorError, ScriptFailed, or _Hangs after `limit_s` s."""
         deadline = time.monotonic() + limit_s
         ended: dict[str, Any] = {}
         while True:
             if time.monotonic() >= self._deadline:
                 self._end(is_hanging=True)
-                raise OutOfTime(f"{target_name(self._request)} was stopped when its time was used up.")
+                raise OutOfTime(f"{target_name(self._request)} was stopped at its time limit.")
             message = self._receive()
             if message is None:
                 if self._child is not None and self._child.poll() is not None:
@@ -270,7 +284,7 @@ class ProofSession:
                     ended = message
 
     def _receive(self) -> dict[str, Any] | None:
-        """The next message, or None if there is none within a moment."""
+        """The next message, or None if there is none within `_POLL_S`."""
         assert self._from_child is not None
         if b"\n" not in self._rest:
             ready, _, _ = select.select([self._from_child], [], [], _POLL_S)
@@ -290,7 +304,7 @@ class ProofSession:
         return None
 
     def _failure(self, ended: dict[str, Any], wanted: str) -> AdvisorError:
-        """Why the child is gone."""
+        """The error that describes how the child ended."""
         name = target_name(self._request)
         code = self._child.returncode if self._child is not None else 0
         if code < 0:
@@ -307,15 +321,15 @@ class ProofSession:
             )
         call = self._consumer_call
         if call is None:
-            return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to try alone.")
+            return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to measure alone.")
         where = f" (line {call.site.line})" if call.site is not None else ""
         return AdvisorError(
             f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
-            "tried alone."
+            "measured alone."
         )
 
     def _show_error(self) -> None:
-        """The script's own stderr, as it wrote it."""
+        """Copy the script's stderr."""
         if not self._request.show_output:
             with contextlib.suppress(OSError):
                 text = (self._request.out / "script.err").read_text("utf-8", errors="replace")
@@ -323,8 +337,8 @@ class ProofSession:
                 sys.stderr.flush()
 
     def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
-        """End the child: by asking; after an error as Ctrl-C would, so that its exit handlers run; hard if it hangs. Then remove
-        all that it needed.
+        """End the child and remove its files: by request; after an error like Ctrl-C, so that exit handlers run; by force if it
+        hangs.
         """
         child, self._child = self._child, None
         try:
@@ -347,11 +361,11 @@ class ProofSession:
             self._outputs.close()
             self._files = None
 
-    def _take_note_of(self, run: PrivateRun) -> None:
+    def _collect_notes(self, run: PrivateRun) -> None:
         self.notes = run.notes()
 
     def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
-        """Read on, so that the child's last words do not block it."""
+        """Wait while reading messages, so that the child does not block on a full pipe."""
         now = time.monotonic()
         deadline = now + min(_QUIT_GRACE_S, max(_LEAST_QUIT_GRACE_S, self._deadline - now))
         while child.poll() is None and time.monotonic() < deadline:

@@ -1,7 +1,7 @@
-"""Which fixes of a report are worth trying now, on top of those that are kept.
+"""Selects the fixes of a report to try next, on top of those already kept.
 
-In: reports, the fixes that are kept.  Out: findings, best prediction first, whose fixes are allowed, go together with the kept
-ones and can be written into the user's source; and what was left out, with the reason.
+In: reports, the kept fixes.  Out: findings, best prediction first, whose fixes are allowed, are compatible with the kept ones and
+can be written into the user's source; and the fixes left out, with reasons.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from advisor.rewrite.patch import CannotRewrite, Patch, patch_for
 
 
 class Proposals:
-    """One per proof: it remembers what it left out."""
+    """Selects fixes for one proof and records those left out."""
 
     def __init__(
         self,
@@ -30,40 +30,46 @@ class Proposals:
         only: Collection[str] = frozenset(),
         is_to_be_written: bool = False,
     ) -> None:
-        """`calls`: of the first run, whose ids all edits use. `root`: the project's folder; None: nothing is to be written.
+        """Create the selection.
 
-        `is_to_be_written`: what cannot be written is not proposed. The others are those of `make_plan`.
+        Args:
+            calls: Calls of the first run, to whose ids all edits refer.
+            root: The project's folder; None if no source is to be changed.
+            allow: As in `make_plan`.
+            is_seeded: As in `make_plan`.
+            only: As in `make_plan`.
+            is_to_be_written: Leave out fixes that change unwritable files.
         """
         self._is_to_be_written = is_to_be_written
         self.unwritable = ""
-        """Why a file that a fix would change cannot be written, as the beginning of a sentence; empty: none was found."""
+        """Why a file that a fix changes cannot be written, as the beginning of a sentence; empty if all can be."""
         self._calls, self._root = calls, root
         self._allow, self._is_seeded, self._only = allow, is_seeded, only
         self._left_out: dict[tuple[str, str, Site | None], str] = {}
 
     @property
     def calls(self) -> Mapping[str, Call]:
-        """Those of the first run."""
+        """Calls of the first run by id."""
         return self._calls
 
     def left_out(self, tried: Sequence[Finding] = ()) -> tuple[str, ...]:
-        """One sentence for each fix that could not be tried.
+        """Return one sentence for each fix that could not be tried.
 
-        Those of `tried` are not among them: what was left out beside some fixes may have been tried beside others, and a rule may
-        propose again what is already kept.
+        Args:
+            tried: Findings to exclude: a fix left out next to some kept fixes may have been tried next to others.
         """
         names = {_name_of(finding) for finding in tried}
         reasons = {name: reason for name, reason in self._left_out.items() if name not in names}
         return tuple(dict.fromkeys(f"{title}: {reason}" for (title, _, _), reason in reasons.items()))
 
     def propose(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
-        """The fixes of `report` that may be tried on top of `kept`."""
+        """Return the findings of `report` whose fixes may be tried on top of `kept`, best prediction first."""
         done = {finding.fix.edits for finding in kept if finding.fix is not None}
-        fresh = [finding for finding in report.findings if finding.fix is None or finding.fix.edits not in done]
-        plan = self._plan(fresh)
-        for each in plan.left_out:
-            if each.finding.fix is not None and (not self._only or each.finding.rule in self._only):
-                self._leave_out(each.finding, each.reason)
+        new = [finding for finding in report.findings if finding.fix is None or finding.fix.edits not in done]
+        plan = self._plan(new)
+        for left_out in plan.left_out:
+            if left_out.finding.fix is not None and (not self._only or left_out.finding.rule in self._only):
+                self._leave_out(left_out.finding, left_out.reason)
         chosen = []
         for finding in plan.findings:
             reason = self._obstacle([*kept, finding])
@@ -74,11 +80,11 @@ class Proposals:
         return chosen
 
     def is_asked(self, finding: Finding) -> bool:
-        """Whether the user asked for this fix: by its rule's name, or by allowing what it claims to do to the data."""
+        """Whether the user requested this fix, by naming its rule or by allowing its claimed effect on the data."""
         return is_asked(finding, self._allow, self._only)
 
     def patch(self, findings: Sequence[Finding]) -> Patch | CannotRewrite:
-        """The change of the user's files that all these fixes make together."""
+        """Return the combined change of the user's files, or why it cannot be made."""
         edits = edits_of(findings, self._calls)
         return Patch() if self._root is None else patch_for(edits, self._calls, self._root)
 
@@ -89,7 +95,7 @@ class Proposals:
         try:
             patch = self.patch(findings)
         except ValueError:
-            return "It does not go together with what is kept."
+            return "It conflicts with a change that is kept."
         if isinstance(patch, CannotRewrite):
             return patch.reason
         obstacle = first_obstacle(patch.files) if self._is_to_be_written else ""

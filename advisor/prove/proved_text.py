@@ -1,7 +1,6 @@
-"""What is kept only if its text makes the calls that were proved.
+"""Drops changes whose source text does not make the calls that were proved.
 
-In: the loop's result and a `TextCheck`.  Out: the result without the changes whose text does something else. Nothing is written
-that has not passed this.
+In: the loop's result and a `TextCheck`.  Out: the result without those changes. Only changes that pass this check are written.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from advisor.rewrite.patch import CannotRewrite, Patch
 
 
 class Check(Protocol):
-    """What is needed of `TextCheck`."""
+    """The part of `TextCheck` used here."""
 
     def check(self, edits: Sequence[Edit], patch: Patch) -> TextVerdict:
         """Compare the calls of the patched script with the proved ones."""
@@ -27,11 +26,18 @@ class Check(Protocol):
 
 
 def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note: Callable[[str], None]) -> LoopResult:
-    """The result without the findings whose text is broken, or cannot be checked and was not asked for; `note` is told why."""
+    """Return the result without findings whose text is broken, or cannot be checked and was not requested.
+
+    Args:
+        loop: The result of the loop.
+        proposals: Creates the patches.
+        check: Compares the calls of a patched script with the proved ones.
+        note: Called with a sentence for each finding that is dropped or not fully checked.
+    """
     if not loop.kept or _verdict(loop.kept, proposals, check).is_proved:
         return loop
     proved: list[Finding] = []
-    for finding in loop.kept:  # the culprit is the first with which the text is wrong
+    for finding in loop.kept:  # the first finding with which the text is wrong is the cause
         verdict = _verdict([*proved, finding], proposals, check)
         if verdict.is_proved or (not verdict.is_broken and proposals.is_asked(finding)):
             proved.append(finding)
@@ -39,11 +45,11 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
                 note(verdict.note)
             continue
         loop = replace(loop, attempts=tuple(_judged(attempt, finding, verdict) for attempt in loop.attempts))
-        note(f"{finding.title} was taken back: {verdict.note}")
+        note(f"{finding.title} was reverted: {verdict.note}")
     is_same = len(proved) == len(loop.kept)
     return replace(
         loop, kept=tuple(proved), total=loop.total if is_same else None
-    )  # the rest was not measured together
+    )  # the remaining fixes were not measured together
 
 
 def _verdict(findings: Sequence[Finding], proposals: Proposals, check: Check) -> TextVerdict:
@@ -61,6 +67,8 @@ def _judged(attempt: Attempt, finding: Finding, verdict: TextVerdict) -> Attempt
         trial = replace(trial, verdict=BROKEN)
     else:
         trial = replace(
-            trial, is_undecided=True, note=f"{verdict.note} Not applied unasked: --only {finding.rule} applies it."
+            trial,
+            is_undecided=True,
+            note=f"{verdict.note} Not applied automatically: --only {finding.rule} applies it.",
         )
     return replace(attempt, trial=trial, is_kept=False)

@@ -1,7 +1,6 @@
-"""Both sides of a comparison as overlays: neither run touches a file of the user, nor sees what is edited meanwhile.
+"""Provides both sides of a comparison as overlays, so that runs neither change the user's files nor see later edits of them.
 
-In: the patches of the two sides (`advisor.rewrite.patch`).  Out: overlays for `CaptureRequest`, in a folder that is gone
-afterwards.
+In: the patches of the two sides (`advisor.rewrite.patch`).  Out: overlays for `CaptureRequest`, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -19,9 +18,11 @@ Overlay = tuple[tuple[Path, Path], ...]
 
 @contextmanager
 def overlays(base: Files, patch: Files) -> Iterator[tuple[Overlay, Overlay]]:
-    """(the files with `base`, the files with `patch`). A file that only one of them changes is unchanged in the other.
+    """Yield the overlays (with `base`, with `patch`); a file that only one of them changes is unchanged in the other.
 
-    `base` is empty to compare with the script as it is; `patch` holds the whole change from the user's own bytes on.
+    Args:
+        base: The change on the first side; empty for the unchanged script.
+        patch: The change on the second side, relative to the user's files.
     """
     with temporary_folder("overlay") as folder:
         sides: tuple[list[tuple[Path, Path]], list[tuple[Path, Path]]] = ([], [])

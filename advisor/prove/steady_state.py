@@ -1,6 +1,6 @@
-"""When a changed pipeline is in its steady state: a new cache serves only after the epoch that fills it.
+"""Determines when a changed pipeline reaches its steady state: a new cache takes effect after the epoch that fills it.
 
-In: the analysis of the script as it is and the edits.  Out: how many steps have to pass before the window may open.
+In: the analysis of the unchanged script and the edits.  Out: the number of steps before the window may start.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ _ONE_FOR_ONE = frozenset(
         "skip", "snapshot", "take", "take_while", "unique", "with_options", "zip",
     }
 )  # fmt: skip
-"""At most one element for each of their input's; an epoch then has at most as many steps as the bound says."""
+"""Methods that emit at most one element per input element, so that the number of steps per epoch is bounded."""
 MARGIN_STEPS = 10
-"""What the buffers behind the cache still hold of the epoch that filled it."""
+"""Steps for the elements of the filling epoch that are still in buffers after the cache."""
 
 
 class UnknownEpoch(Exception):
-    """How many steps an epoch has cannot be told, so nobody knows when the cache is full."""
+    """The number of steps per epoch is unknown, and so is when the cache is full."""
 
 
 def steps_until_steady(analysis: Analysis, edits: Sequence[Edit]) -> int | None:
-    """Steps until every cache that the edits add has been filled; None: they add none. Raises UnknownEpoch."""
+    """Return the number of steps until every cache added by the edits is full; None if they add none.
+
+    Raises:
+        UnknownEpoch: The number of steps per epoch is unknown.
+    """
     caches = [edit for edit in edits if isinstance(edit, InsertAfter) and edit.method in _FILLED_BY_AN_EPOCH]
     if not caches:
         return None
@@ -70,7 +74,7 @@ def _steps_of_epoch(analysis: Analysis, pipeline: Pipeline, consumed: Call, cach
 
 
 def _path(analysis: Analysis, consumed: Call, cached: Call) -> list[Call] | None:
-    """The calls behind `cached` down to the consumed one, in that order; None if they do not hang together."""
+    """The calls after `cached` down to the consumed one, in that order; None if they are not connected."""
     by_id = {call.id: call for call in analysis.calls}
     feeds = {call.id for call in upstream_calls(analysis, consumed)}
     if cached.id not in feeds:
@@ -79,7 +83,7 @@ def _path(analysis: Analysis, consumed: Call, cached: Call) -> list[Call] | None
     while current.id != cached.id:
         path.append(current)
         ahead = [by_id[i] for i in current.inputs if i in by_id]
-        following = [call for call in ahead if cached.id in {each.id for each in upstream_calls(analysis, call)}]
+        following = [call for call in ahead if cached.id in {up.id for up in upstream_calls(analysis, call)}]
         if not following:
             return None
         current = following[0]

@@ -1,8 +1,8 @@
-"""Whether the patched text makes the calls that were proved.
+"""Checks whether the patched text makes the proved calls.
 
-In: the calls of the script as it is (`ProofSession.call_graph`), edits and the patch that writes them.  Out: `TextVerdict`. The
-patched script is run up to the first element of its training and held there; it does not train. Elements are compared on replayed
-edits, so without this check a mistake in the rewriting of the text would not be seen.
+In: the calls of the unchanged script (`ProofSession.call_graph`), edits and their patch.  Out: `TextVerdict`. The patched
+script is run up to the first element of its training and held there; it does not train. Elements are compared for replayed
+edits, so without this check an error in the rewritten text would go unnoticed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class TextVerdict:
     """Whether the patched text makes the proved calls."""
 
     is_broken: bool = False
-    """It makes others, or fails."""
+    """It makes different calls, or fails."""
     note: str = ""
-    """One sentence; empty: it makes the proved calls. With `is_broken` False: why that could not be told."""
+    """One sentence, empty if it makes the proved calls. If not `is_broken`, why the check was not possible."""
 
     @property
     def is_proved(self) -> bool:
-        """The calls were compared, and they are equal."""
+        """Whether the calls were compared and are equal."""
         return not self.note
 
 
@@ -56,7 +56,15 @@ class TextCheck:
         deadline: float,
         on_progress: OnProgress,
     ) -> None:
-        """`calls`: of the first run, which the edits name. `graph`: of the script as it is; None: it is not known."""
+        """Create a checker.
+
+        Args:
+            request: How to run the script.
+            calls: Calls of the first run, to whose ids edits refer.
+            graph: Calls of the unchanged script; None if unknown.
+            deadline: A time of `time.monotonic` by which all runs have ended.
+            on_progress: Called with progress messages.
+        """
         self._request, self._deadline, self._on_progress = request, deadline, on_progress
         self._calls = {call.id: call for call in calls}
         self._graph = graph
@@ -64,10 +72,10 @@ class TextCheck:
         self._unstable: frozenset[Field] | None = None
         self._has_control = False
         self.runs = 0
-        """How often the script was run for it."""
+        """Number of runs of the script for these checks."""
 
     def check(self, edits: Sequence[Edit], patch: Patch) -> TextVerdict:
-        """Compare the calls of the patched script with the recorded ones, edited."""
+        """Compare the calls of the patched script with the edited recorded calls."""
         key = tuple(sorted(patch.after().items()))
         if key not in self._verdicts:
             self._verdicts[key] = self._check(edits, patch) if patch.files else TextVerdict()
@@ -98,18 +106,18 @@ class TextCheck:
             )
         if reason is None:
             return TextVerdict()
-        return TextVerdict(True, f"The changed text does not make the calls that were proved: {reason}")
+        return TextVerdict(True, f"The changed text does not make the proved calls: {reason}")
 
     def _has_unstable_fields(self, as_it_is: Overlay) -> bool:
-        """Run the script as it is once more: what differs between two runs of one text says nothing about a patch."""
+        """Run the unchanged script once more: differences between two runs of one text say nothing about a patch."""
         assert self._graph is not None
         if not self._has_control:
-            again = self._recorded(as_it_is, "the script as it is, up to its first element")
+            again = self._recorded(as_it_is, "the unchanged script, up to its first element")
             self._unstable, self._has_control = unstable_fields(self._graph, again), True
         return self._unstable is None or bool(self._unstable)
 
     def _recorded(self, overlay: Overlay, what: str) -> CallGraph:
-        """The calls of a run with these texts. Raises ScriptFailed, AdvisorError."""
+        """Run the script with these texts and return its calls. Raises ScriptFailed or AdvisorError."""
         assert self._graph is not None
         self.runs += 1
         with tempfile.TemporaryDirectory(prefix="advisor-check-") as folder:
@@ -126,7 +134,7 @@ class TextCheck:
 
 
 _UNSTABLE = (
-    "Whether the changed text makes the proved calls could not be checked: two runs of the script as it is make other calls "
+    "Whether the changed text makes the proved calls could not be checked: two runs of the unchanged script make different calls "
     "before their first element."
 )
 

@@ -1,6 +1,6 @@
-"""The whole script with and without changes: whether there is time for it, when its window may open, and what it showed.
+"""Measures the whole script with and without changes, if the budget allows it.
 
-In: the analysis of the script as it is, the changes, what is left of the budget.  Out: `EndToEnd`, or a note that says why not.
+In: the analysis of the unchanged script, the changes, the remaining budget.  Out: `EndToEnd`, or a note that says why not.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Tria
 from advisor.rewrite.patch import CannotRewrite, Patch
 
 MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
-"""A run's window: so many steps, but no shorter or longer than this."""
+"""The window of a run: `WINDOW_STEPS` steps, limited to this range of seconds."""
 BUDGET_SHARE = 0.7
-"""At most this share of what is left of the budget is set aside: without trials there is nothing to prove."""
+"""Largest share of the remaining budget to reserve: without trials there is nothing to prove."""
 SHUTDOWN_S = 2.0
-"""How long a stopped script takes to end, for the estimate: TensorFlow's threads and Python's exit handlers."""
+"""Estimated time for a stopped script to end: TensorFlow's threads and Python's exit handlers."""
 SETTLE_S = 3.0
-"""Warm-up of a run without new caches (`capture.window`: ten steps and two seconds), for the estimate."""
+"""Estimated warm-up of a run without new caches (`capture.window`: ten steps and two seconds)."""
 _UNKNOWN_STEP_S = 0.1
 INJECTING_OPTIONS = (
     "autotune.enabled",
     "experimental_optimization.apply_default_optimizations",
     "experimental_optimization.inject_prefetch",
 )
-"""Options under which tf.data puts a prefetch at the end by itself."""
+"""Options under which tf.data appends a prefetch."""
 
 
 class WholeScript:
-    """Runs of one script by turns; counts them and keeps the notes."""
+    """Alternating runs of one script; counts them and collects notes."""
 
     def __init__(
         self,
@@ -53,13 +53,20 @@ class WholeScript:
         on_progress: Callable[[Progress], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`request`: how to run it, with the user's own limits of the window. `startup_s`: from its start to its first step.
+        """Prepare the measurement.
 
-        `deadline`: an instant of `clock`, by which all runs have ended.
+        Args:
+            request: How to run the script, with the user's limits of the window.
+            analysis: The analysis of the unchanged script.
+            proposals: Creates the patches.
+            startup_s: Seconds from the script's start to its first step.
+            deadline: A time of `clock` by which all runs have ended.
+            on_progress: Called with progress messages.
+            clock: Source of the time in seconds.
         """
         self._clock = clock
         self.text_check: TextCheck | None = None
-        """Asked before a changed text is timed; it counts its runs itself."""
+        """Applied before a changed text is timed; it counts its own runs."""
         self._analysis, self._proposals = analysis, proposals
         self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
         seconds = request.seconds
@@ -71,14 +78,21 @@ class WholeScript:
         self.method_of = {call.id: call.method for call in analysis.calls}
 
     def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
-        """The script with `base` against the script with `candidate`.
+        """Measure the script with `base` against the script with `candidate`.
 
-        None, with a note, if that cannot be done; `is_out_of_time`, with a note, if only the time for it is missing.
+        Args:
+            base: Findings whose fixes are applied before; empty for the unchanged script.
+            candidate: Findings whose fixes are applied after.
+            title: Description for progress messages.
+
+        Returns:
+            The measurement; None, with a note, if the script cannot be measured; with `is_out_of_time` and a note if only the
+            time is missing.
         """
         recording = self._analysis.recording
         if recording is None or main_series(recording) is None:
             self.notes.append(
-                "The whole script was not measured: its loop runs inside a tf.function, where steps do not show."
+                "The whole script was not measured: its loop runs inside a tf.function, where steps cannot be observed."
             )
             return None
         patches = [self._proposals.patch(findings) if findings else Patch() for findings in (base, candidate)]
@@ -88,8 +102,8 @@ class WholeScript:
             warmup = self._warmup(candidate)
         except UnknownEpoch:
             self.notes.append(
-                "The whole script was not measured: a cache serves from the second epoch on, and how long the first one is "
-                "cannot be told."
+                "The whole script was not measured: a cache takes effect in the second epoch, and the length of the first is "
+                "unknown."
             )
             return None
         if not self._has_time(warmup):
@@ -111,7 +125,7 @@ class WholeScript:
         return whole
 
     def _problem_of_text(self, findings: Sequence[Finding], patch: Patch) -> str:
-        """Why the changed text is not what was proved; empty if it is, or if that cannot be told."""
+        """Why the changed text differs from what was proved; empty if it does not, or if that is unknown."""
         if self.text_check is None:
             return ""
         edits = edits_of(findings, {call.id: call for call in self._analysis.calls})
@@ -119,7 +133,7 @@ class WholeScript:
         return verdict.note if verdict.is_broken else ""
 
     def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
-        """What proving any of these fixes will probably take, s; 0 where that would eat up the budget."""
+        """Estimate the seconds to prove any of these fixes; 0 if they exceed `BUDGET_SHARE` of the remaining budget."""
         warmups = []
         for finding in findings:
             with suppress(UnknownEpoch, ValueError):
@@ -131,23 +145,23 @@ class WholeScript:
         need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
-        filling = f", {warmup} steps of each to fill the cache" if warmup and warmup * self._step_s() > SETTLE_S else ""
-        left = f"{format_ns(left_s * NS_PER_S)} of the budget are left" if left_s >= 1 else "the budget is used up"
+        filling = f" ({warmup} steps each to fill the cache)" if warmup and warmup * self._step_s() > SETTLE_S else ""
+        left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
             f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
-            f"{left}; a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer allows it."
+            f"{left}. It needs a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer."
         )
         return False
 
     def _warmup(self, findings: Sequence[Finding]) -> int | None:
-        """Steps before the window: what the user set, but never before new caches are full."""
+        """Steps before the window: the user's setting, or more if new caches need longer to fill."""
         steady = steps_until_steady(
             self._analysis, edits_of(findings, {call.id: call for call in self._analysis.calls})
         )
         return self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
 
     def _run_s(self, warmup: int | None) -> float:
-        """What one run probably takes, s."""
+        """Estimated seconds of one run."""
         window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS) * self._step_s()
         return self._startup_s + max(SETTLE_S, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S
 
@@ -159,10 +173,15 @@ class WholeScript:
 def prove_on_script(
     loop: LoopResult, script: WholeScript, is_asked: Callable[[Finding], bool] = lambda finding: False
 ) -> tuple[LoopResult, EndToEnd | None]:
-    """What the pipeline alone cannot judge, one after the other; then all that is kept against the script as it is.
+    """Measure each fix that the pipeline alone cannot judge, then all kept fixes against the unchanged script.
 
-    Returns the loop's result with what this adds to it, and the proof of all that is kept (None: nothing is, or it was not
-    measured). `is_asked`: as for `prove_fixes`.
+    Args:
+        loop: The result of the loop on the pipeline alone.
+        script: Measures the whole script.
+        is_asked: As for `prove_fixes`.
+
+    Returns:
+        The updated result, and the measurement of all kept fixes; None if there are none or they were not measured.
     """
     whole: EndToEnd | None = None
     for number, attempt in enumerate(loop.attempts):
@@ -185,7 +204,7 @@ def prove_on_script(
 def _without_culprit(
     loop: LoopResult, whole: EndToEnd | None, script: WholeScript
 ) -> tuple[LoopResult, EndToEnd | None]:
-    """Where the script fails or is slower with all changes: without the latest ones, so that one does not cost the rest."""
+    """If the script fails or is slower with all changes, drop the latest until it does not, to keep the others."""
     while whole is not None and whole.verdict in (SLOWER, BROKEN) and len(loop.kept) > 1:
         *rest, dropped = loop.kept
         again = script.measure((), rest, f"without: {dropped.title}")
@@ -193,17 +212,21 @@ def _without_culprit(
             break
         how = "the whole script is slower" if whole.verdict == SLOWER else "the whole script fails"
         if whole.is_other_text:
-            how = "the changed text is not what was proved"
-        script.notes.append(f"{dropped.title} was taken back: with it {how}.")
+            how = "the changed text differs from what was proved"
+        script.notes.append(f"{dropped.title} was reverted: with it {how}.")
         loop, whole = without_last(loop), again
     return loop, whole
 
 
 def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
-    """Whether only the whole script can tell: the dataset cannot be rebuilt with the fix, or all that it gives is work at the
-    same time as the training's, of which the pipeline alone has none.
+    """Whether only the whole script can measure the fix.
 
-    `method_of`: the method of each recorded call, by its id.
+    That is so if the dataset cannot be rebuilt with the fix, or if the fix only overlaps work with the training, which the
+    pipeline alone does not have.
+
+    Args:
+        attempt: The attempt on the pipeline alone.
+        method_of: The method of each recorded call, by call id.
     """
     trial, fix = attempt.trial, attempt.finding.fix
     if trial.verdict == REFUSED:
@@ -214,14 +237,14 @@ def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
 
 
 def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:
-    """Whether the fix only moves calls behind a shuffle: what was done before the first element is then done beside training."""
+    """Whether the fix only moves calls after a shuffle, so that work before the first element overlaps with training instead."""
     return bool(fix.edits) and all(
         isinstance(edit, MoveAfter) and method_of.get(edit.after_id) == "shuffle" for edit in fix.edits
     )
 
 
 def only_overlaps(fix: Fix) -> bool:
-    """Whether the fix adds a buffer at the end, or lets tf.data add one, and nothing else."""
+    """Whether the fix only appends a buffer at the end, or lets tf.data do so."""
     return bool(fix.edits) and all(
         (isinstance(edit, InsertAfter) and edit.method == "prefetch")
         or (isinstance(edit, SetOption) and edit.option in INJECTING_OPTIONS)
@@ -231,7 +254,7 @@ def only_overlaps(fix: Fix) -> bool:
 
 def _attempt_of(attempt: Attempt, alone: EndToEnd, is_asked: Callable[[Finding], bool]) -> Attempt:
     compared = attempt.trial.safety_seen is not None
-    unseen = "" if compared else "; the elements were not compared"
+    not_compared = "" if compared else "; the elements were not compared"
     undecided = attempt.trial.note if attempt.trial.is_undecided else ""
     trial = Trial(
         alone.verdict,
@@ -241,7 +264,7 @@ def _attempt_of(attempt: Attempt, alone: EndToEnd, is_asked: Callable[[Finding],
         elements_compared=attempt.trial.elements_compared,
         memory_before_bytes=attempt.trial.memory_before_bytes,
         memory_after_bytes=attempt.trial.memory_after_bytes,
-        note=" ".join(filter(None, (alone.note or f"Measured by running the whole script{unseen}.", undecided))),
+        note=" ".join(filter(None, (alone.note or f"Measured by running the whole script{not_compared}.", undecided))),
         is_undecided=attempt.trial.is_undecided or not compared,
         is_replayable=attempt.trial.is_replayable,
     )

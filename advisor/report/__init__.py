@@ -1,7 +1,7 @@
-"""Report phase: a `Report` as text for people, JSON for programs, one HTML page, and in a notebook; no opinion of its own.
+"""Report phase: renders a `Report` as text, JSON, an HTML page or a notebook cell; it computes nothing.
 
-In: `Report`.  Out: lines on a console (`text`), the public report.json (`json`, `report.schema.json`), report.html (`html`), a
-notebook's cell (`notebook`).
+In: `Report`.  Out: lines on a console (`report_text`), the public report.json (`report_json`, `report.schema.json`), report.html
+(`html`), a notebook cell (`notebook`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The table of a pipeline's iterators: who causes the wait.
+"""The table of a pipeline's iterators by their share of the wait.
 
-In: a `Pipeline` and the console's width.  Out: a table; fewer columns where the terminal is narrow.
+In: a `Pipeline` and the console's width.  Out: a table, with fewer columns on a narrow terminal.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from advisor.report.places import clean, iterator_text
 
 BAR_WIDTH = 12
 WIDE = 90
-"""Columns from which all columns fit beside a call of ordinary length."""
+"""Minimum terminal width at which all columns fit next to a call of ordinary length."""
 MAX_ROWS = 15
 MIN_SHARE = 0.001
-"""What causes less of the wait than this is not shown, unless it is the bottleneck."""
+"""Iterators with a smaller share of the wait are not shown, except the bottleneck."""
 
 
 def blame_table(pipeline: Pipeline, console: Console) -> Table:
-    """One row per iterator that causes some of the wait, the guiltiest first; report.json has all of them."""
+    """One row per iterator that causes some of the wait, the largest share first; report.json lists all of them."""
     is_wide = console.width >= WIDE
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("call", overflow="fold", ratio=1 if is_wide else None)

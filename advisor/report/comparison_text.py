@@ -1,4 +1,4 @@
-"""The report of `advisor compare` for people.
+"""The text report of `advisor compare`.
 
 In: a `RunComparison` and a rich console.  Out: lines on that console.
 """
@@ -16,12 +16,12 @@ from advisor.report.lines import print_lines
 from advisor.report.places import clean, iterator_text
 
 MAX_NODES = 20
-"""Longer tables are not read; the JSON holds every iterator."""
+"""Iterators shown; the JSON lists all of them."""
 _NOTHING = "-"
 _SENTENCES = {
-    "faster": "Faster: a step of the second takes less time",
-    "slower": "Slower: a step of the second takes more time",
-    "same": "No difference proved",
+    "faster": "Faster: a step takes less time after the change",
+    "slower": "Slower: a step takes more time after the change",
+    "same": "No significant difference",
     "broken": "The second script fails",
     "unknown": "Step times cannot be compared",
 }
@@ -59,8 +59,8 @@ def _figures(comparison: RunComparison) -> Table:
         ("elements at the root", old.figures.elements_per_s, new.figures.elements_per_s, units.format_rate, ""),
         ("peak memory", old.figures.peak_rss_bytes, new.figures.peak_rss_bytes, units.format_bytes, ""),
         ("steps", old.num_steps or None, new.num_steps or None, units.format_count, ""),
-        ("independent stretches", old.stretches or None, new.stretches or None, units.format_count, ""),
-        ("runs by turns", comparison.turns or None, comparison.turns or None, units.format_count, ""),
+        ("independent segments", old.stretches or None, new.stretches or None, units.format_count, ""),
+        ("alternating runs", comparison.turns or None, comparison.turns or None, units.format_count, ""),
     )
     for title, before, after, write, change in rows:
         if before is not None or after is not None:
@@ -77,13 +77,14 @@ def _nodes(comparison: RunComparison) -> Table:
 
 def _row(change: NodeChange) -> tuple[Text, str, str, str]:
     old, new = change.before, change.after
-    one = new or old
-    assert one is not None
-    name = iterator_text(one) if one.main_call is not None else Text("added by tf.data" if one.parent_id else one.name)
+    iterator = new or old
+    assert iterator is not None
+    added = "added by tf.data" if iterator.parent_id else iterator.name
+    name = iterator_text(iterator) if iterator.main_call is not None else Text(added)
     if old is None:
         name.append("  new", "green")
     if new is None:
-        name.append("  gone", "red")
+        name.append("  removed", "red")
     return (
         name,
         _pair(_runs_as(old), _runs_as(new)),
@@ -101,7 +102,7 @@ def _runs_as(iterator: Iterator | None) -> str | None:
 
 
 def _pair(before: str | None, after: str | None) -> str:
-    """`before -> after`; one of them where they are equal or the iterator is new or gone."""
+    """`before -> after`, or a single value where both are equal or one is missing."""
     if before is None or after is None or before == after:
         return before or after or _NOTHING
     return f"{before} -> {after}"

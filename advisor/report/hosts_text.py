@@ -1,4 +1,4 @@
-"""What a report says of several hosts, and of a profile without a recording: tables and lines, and their JSON.
+"""Text and JSON for runs on several hosts, and for profiles without a recording.
 
 In: a `HostComparison`, or pipelines.  Out: rich tables, text, plain dictionaries.
 """
@@ -17,18 +17,20 @@ from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.report.places import clean
 
 WIDE = 90
-"""Columns from which all columns of the table fit."""
+"""Minimum terminal width at which all columns of the table fit."""
 MAX_HOSTS = 12
-"""Rows: the most input-bound hosts, which stand first, and every straggler; report.json has all."""
+"""Hosts shown, the most input-bound first; stragglers are always shown. report.json lists all of them."""
 MAX_PIPELINES = 3
 MAX_ITERATORS = 12
 MAX_PARAMETERS = 8
-_UNTOLD = frozenset({"autotune", "interleave_depth", "autotune_mode", "use_unbounded_threadpool", "warm_start"})
-"""Parameters that say nothing to a reader who sees the others."""
+_HIDDEN_PARAMETERS = frozenset(
+    {"autotune", "interleave_depth", "autotune_mode", "use_unbounded_threadpool", "warm_start"}
+)
+"""Parameters that add nothing to the others."""
 
 
 def hosts_table(comparison: HostComparison, console: Console) -> Table:
-    """One row per host, the most input-bound first; behind a straggler's wait what it waits longer than the median host."""
+    """One row per host, the most input-bound first; a straggler's wait is followed by its excess over the median host."""
     is_wide = console.width >= WIDE
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("host", overflow="fold")
@@ -44,16 +46,18 @@ def hosts_table(comparison: HostComparison, console: Console) -> Table:
 
 
 def host_sentences(comparison: HostComparison) -> list[str]:
-    """Stragglers, differences, services, and how many hosts the table leaves out."""
-    said = [*comparison.stragglers, *comparison.differences, *comparison.services]
+    """Sentences on stragglers, differences, tf.data services, and the number of hosts that the table omits."""
+    sentences = [*comparison.stragglers, *comparison.differences, *comparison.services]
     if len(_shown(comparison)) < len(comparison.hosts):
-        said.append(f"{units.format_count(len(comparison.hosts))} hosts in all; report.json holds every one")
-    return said
+        sentences.append(f"{units.format_count(len(comparison.hosts))} hosts in total; report.json lists all of them")
+    return sentences
 
 
 def iterator_lines(analysis: Analysis) -> list[str]:
-    """Every iterator by its long name with its parameters, for profiles that know no calls; the main pipeline first, of several
-    hosts those of its host."""
+    """Describe iterators by long name and parameters, for profiles without calls.
+
+    The main pipeline comes first. With several hosts, only the pipelines on the main pipeline's host are listed.
+    """
     lines: list[str] = []
     main = analysis.main
     of_host = [p for p in analysis.pipelines if analysis.hosts is None or main is None or p.host == main.host]
@@ -63,15 +67,15 @@ def iterator_lines(analysis: Analysis) -> list[str]:
         lines += [_iterator_line(iterator, pipeline) for iterator in shown]
         if len(shown) < len(pipeline.iterators):
             lines.append(
-                f"{units.format_count(len(pipeline.iterators) - len(shown))} more of {pipeline.root.long_name}"
+                f"{units.format_count(len(pipeline.iterators) - len(shown))} more iterators of {pipeline.root.long_name}"
             )
     if len(pipelines) > MAX_PIPELINES:
-        lines.append(f"{units.format_count(len(pipelines))} pipelines in all; report.json holds every one")
+        lines.append(f"{units.format_count(len(pipelines))} pipelines in total; report.json lists all of them")
     return lines
 
 
 def hosts_to_dict(comparison: HostComparison) -> dict[str, object]:
-    """The comparison in the names of report.json."""
+    """Convert the comparison to the `hosts` object of report.json."""
     return {
         "do_step_together": comparison.do_step_together,
         "stragglers": list(comparison.stragglers),
@@ -122,16 +126,17 @@ def _row(host: HostSummary, is_wide: bool) -> Iterable[Text]:
 
 
 def _iterator_line(iterator: Iterator, pipeline: Pipeline) -> str:
-    facts = [f"{name} {_told(name, iterator)}" for name in iterator.parameters if name not in _UNTOLD][:MAX_PARAMETERS]
+    names = [name for name in iterator.parameters if name not in _HIDDEN_PARAMETERS]
+    facts = [f"{name} {_parameter_text(name, iterator)}" for name in names][:MAX_PARAMETERS]
     if iterator.num_calls:
         facts.insert(0, units.format_many(iterator.num_calls, "call"))
     if iterator.is_upstream_unseen:
-        facts.append("what feeds it was not seen")
+        facts.append("its input was not observed")
     device = " on a device" if pipeline.is_device and iterator.parent_id is None else ""
-    return f"{iterator.long_name}{device}: {', '.join(facts) or 'nothing told'}"
+    return f"{iterator.long_name}{device}: {', '.join(facts) or 'no parameters recorded'}"
 
 
-def _told(name: str, iterator: Iterator) -> str:
+def _parameter_text(name: str, iterator: Iterator) -> str:
     value = iterator.parameters[name]
     text = (
         str(value).lower()
@@ -141,4 +146,4 @@ def _told(name: str, iterator: Iterator) -> str:
         else str(value)
     )
     is_chosen = iterator.is_autotuned and name in ("parallelism", "buffer_limit")
-    return f"{text} (AUTOTUNE chose it)" if is_chosen else text
+    return f"{text} (chosen by AUTOTUNE)" if is_chosen else text

@@ -1,7 +1,7 @@
-"""Lines on a console.
+"""Prints rich renderables without trailing blanks.
 
-In: anything that rich renders.  Out: its lines, indented, without the blanks that rich puts at line ends: reports are copied
-into issues and logs.
+In: a rich renderable.  Out: its lines, indented, without the padding that rich adds at line ends, because reports are copied into
+issues and logs.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 MIN_WIDTH = 20
-"""Nothing is readable in fewer columns."""
+"""Minimum width in columns, even on a narrower console."""
 
 
 def print_lines(console: Console, item: RenderableType, indent: int = 0) -> None:
-    """Print `item`, wrapped to the console's width. Text is never read as markup."""
+    """Print `item`, wrapped to the console's width and indented by `indent` columns. Markup in texts is not interpreted."""
     options = console.options.update(width=max(MIN_WIDTH, console.width - indent), highlight=False, markup=False)
     for line in console.render_lines(item, options, pad=False):
         text = Text.assemble(" " * indent, *((segment.text, segment.style or "") for segment in line))

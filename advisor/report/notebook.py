@@ -1,6 +1,6 @@
-"""A report as the output of a notebook's cell: verdict, bottleneck, what to change.
+"""Renders a report as the output of a notebook cell: verdict, bottleneck, what to change.
 
-In: `Report`.  Out: HTML without a script, small enough to be kept in the notebook; report.html of the run folder has the rest.
+In: `Report`.  Out: HTML without scripts, small enough to be stored in the notebook; report.html in the run folder has the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from advisor.report.report_json import report_to_dict
 
 
 def report_to_cell(report: Report) -> str:
-    """The cell's HTML. Every text of the run is escaped."""
+    """Return the cell's HTML. All texts from the run are escaped."""
     safe = harmless({**report_to_dict(report), "timeline": [], "statistics": None})
     return render("notebook.html.j2", report=safe)

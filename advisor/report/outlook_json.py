@@ -1,4 +1,4 @@
-"""The `outlook` of report.json: service demands, limits, and the best set of changes.
+"""The `outlook` object of report.json: service demands, limits, and the best set of changes.
 
 In: an `Outlook`.  Out: a plain dictionary in the names of `report.schema.json`. Numbers that are not finite become null.
 """
@@ -13,7 +13,7 @@ Json = dict[str, object]
 
 
 def outlook_to_dict(outlook: Outlook) -> Json:
-    """Times in nanoseconds per element at the root."""
+    """Convert an outlook; times are in nanoseconds per element at the root."""
     return {
         "step_ns": _number(outlook.step_ns),
         "consumer_ns": _number(outlook.consumer_ns),

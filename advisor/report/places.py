@@ -1,6 +1,6 @@
-"""Call sites for people: `train.py:42` as a link, the source line behind it, and text that cannot harm a terminal.
+"""Formats call sites (`train.py:42` as a link, its source line) and makes untrusted text safe for a terminal.
 
-In: names and sites from recordings and profiles, which strangers may have written.  Out: `rich.text.Text` without markup,
+In: names and sites from recordings and profiles, which may come from untrusted sources.  Out: `rich.text.Text` without markup,
 control characters or escape sequences.
 """
 
@@ -19,20 +19,20 @@ from advisor.model.recording import Call, Site
 from advisor.model.regular_files import read_regular
 
 MAX_SOURCE_BYTES = 5_000_000
-"""Larger files are no source a person wrote; not read for one line."""
+"""Larger files are not read for a source line, as no one writes such a file by hand."""
 MAX_CALL_LENGTH = 48
-"""Longer calls are told by their method; the source line stands beside the one that matters."""
+"""Longer calls, in characters, are abbreviated to their method; the bottleneck's source line is shown in full."""
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories that can move the cursor, hide or reverse text, or cannot be written."""
 
 
 def clean(text: str, keep_newlines: bool = False) -> str:
-    """`text` with every control, format and surrogate character shown as an escape (`\\x1b`); tabs become spaces."""
+    """Return `text` with control, format and surrogate characters as escapes (`\\x1b`) and tabs as spaces."""
     return "".join(_visible(char, keep_newlines) for char in text)
 
 
 def display_path(file: str) -> str:
-    """The path from here where that is shorter to read, else as it is."""
+    """Return the path relative to the current folder if the file is inside it, else unchanged."""
     try:
         relative = os.path.relpath(file)
     except (OSError, ValueError):
@@ -41,7 +41,7 @@ def display_path(file: str) -> str:
 
 
 def place(site: Site) -> Text:
-    """`train.py:42`, on a terminal a link to the file."""
+    """Return `train.py:42`; on a terminal it links to the file."""
     label = clean(f"{display_path(site.file)}:{site.line}")
     path = Path(site.file)
     link = f"{path.as_uri()}#{site.line}" if path.is_absolute() else None
@@ -49,9 +49,9 @@ def place(site: Site) -> Text:
 
 
 def call_text(call: Call) -> str:
-    """The call as written (`.map(augment)`), on one line; its name alone (`.map(...)`) where it is long.
+    """Return the call as written (`.map(augment)`) on one line, or abbreviated (`.map(...)`) if it is long.
 
-    A call that a library made at the user's line is told as such: `map in tensorflow_datasets`.
+    A call made by a library at the user's line names the library: `map in tensorflow_datasets`.
     """
     if call.library is not None:
         return clean(f"{call.method} in {call.library}")
@@ -62,7 +62,7 @@ def call_text(call: Call) -> str:
 
 
 def iterator_text(iterator: Iterator) -> Text:
-    """The calls that an iterator stands for with their line; its type where there is none."""
+    """Return the iterator's main call with its line; without a call, the iterator's type."""
     call = iterator.main_call
     if call is None:
         return Text(clean(iterator.name))
@@ -72,10 +72,10 @@ def iterator_text(iterator: Iterator) -> Text:
 
 
 def source_line(call: Call) -> str | None:
-    """The line of the user's file where the call's method stands, cleaned; None if the file is not that script any more.
+    """Return the source line of the call, cleaned; None if the file no longer contains the call there.
 
-    The line is shown only if the recorded method stands at the recorded column: the file may have changed since, and a
-    recording from elsewhere must not make us print lines of other files.
+    The line is returned only if the recorded method is at the recorded column: the file may have changed since, and a crafted
+    recording must not cause lines of unrelated files to be printed.
     """
     site = call.site
     if site is None:

@@ -1,6 +1,6 @@
-"""What a capture does, shown while it works: one line on a terminal, nothing elsewhere.
+"""Progress display: one line on a terminal, nothing elsewhere.
 
-In: `Progress` messages.  Out: a live line on stderr that is gone when the work is done.
+In: `Progress` messages.  Out: a live line on stderr that disappears when the work is done.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ _COUNTED = ("warming up", "timing", "profiling")
 
 
 def describe(progress: Progress, elapsed_ns: int) -> str:
-    """`warming up 7/10 steps`, `profiling 35 steps 4.2 s`; `elapsed_ns` is the time since the phase began."""
+    """Return a phrase such as `warming up 7/10 steps` or `profiling 35 steps 4.2 s`.
+
+    Args:
+        progress: The latest message.
+        elapsed_ns: Time since the phase began, in ns.
+    """
     words = clean(_WORDS.get(progress.phase, progress.phase))
     if progress.phase in _COUNTED and progress.total:
         words += f" {units.format_count(progress.done)}/{units.format_many(progress.total, 'step')}"
@@ -43,7 +48,7 @@ def describe(progress: Progress, elapsed_ns: int) -> str:
 
 @contextmanager
 def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A callback for messages; silent unless `console` is a terminal."""
+    """Yield a callback that shows progress messages; silent unless `console` is a terminal."""
     if is_quiet or not console.is_terminal or console.is_dumb_terminal:
         yield lambda progress: None
         return
@@ -62,7 +67,7 @@ def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progre
 
 @contextmanager
 def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[Callable[[Progress], None]]:
-    """A callback for messages, shown beside a bar of how much of the budget is used; silent unless `console` is a terminal."""
+    """Like `show_progress`, with a bar that shows how much of `budget_s` seconds is used."""
     if is_quiet or not console.is_terminal or console.is_dumb_terminal:
         yield lambda progress: None
         return

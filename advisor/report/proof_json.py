@@ -1,4 +1,4 @@
-"""The `proof` object of report.json: how fixes were proved.
+"""The `proof` object of report.json, describing how fixes were proved.
 
 In: a `Proof` and the outcomes of its fixes.  Out: plain dictionaries; numbers that are not finite become null.
 """
@@ -17,7 +17,7 @@ Json = dict[str, object]
 
 
 def proof_to_dict(proof: Proof, fixes: Sequence[FixOutcome]) -> Json:
-    """In the names of the schema. `fixes` here hold what the contract's `fixes` have no name for, in the same order."""
+    """Convert a proof. Its `fixes` hold, in the same order, the fields that the top-level `fixes` of the report lack."""
     return {
         "verdict": proof.verdict,
         "proved_on": proof.proved_on,

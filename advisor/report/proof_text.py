@@ -1,8 +1,8 @@
-"""The report of `advisor fix` for people: what was tried, what is proved, what would change.
+"""The text report of `advisor fix`: what was tried, what is proved, and the resulting diff.
 
 In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console. Nothing is computed here.
 
-    verdict -> changes tried -> before and after -> diff -> not measured -> files the script wrote -> mistakes of rules -> notes
+    verdict -> changes tried -> before and after -> diff -> not measured -> files the script wrote -> rule errors -> notes
     -> how it was measured
 """
 
@@ -24,18 +24,18 @@ from advisor.report.places import clean, display_path, place
 from advisor.report.proof_words import words_for_fix, words_for_training
 
 MAX_FILES = 20
-"""More files that the script wrote say nothing more to a reader; report.json holds all."""
+"""Written files shown; report.json lists all of them."""
 WIDE = 96
-"""Columns from which before and after stand side by side."""
+"""Minimum columns to show before and after side by side."""
 WIDE_FOR_FIXES = 124
-"""Columns from which a fix fits into one row."""
+"""Minimum columns to show a fix in one table row."""
 _STYLES = {"faster": "bold green", "same": "bold", "slower": "bold yellow", "broken": "bold red", "nothing": "bold"}
 _NOTHING = "-"
 _PLACES = {TRAINING: "training", PIPELINE: "pipeline alone"}
 
 
 def print_proof(report: Report, console: Console) -> None:
-    """Print what `advisor fix` found. Needs `report.proof`."""
+    """Print the results of `advisor fix`; nothing if the report has no proof."""
     proof = report.proof
     if proof is None:
         return
@@ -47,8 +47,8 @@ def print_proof(report: Report, console: Console) -> None:
     if proof.diff:
         _section(console, "The change", [_diff(proof.diff)])
     _list(console, "Not measured", proof.left_out)
-    _list(console, "Files that the script itself opened for writing", _files(proof.written_files))
-    _list(console, "Mistakes of rules", (f"{e.rule}: {e.message}" for e in report.rule_errors))
+    _list(console, "Files opened for writing by the script", _files(proof.written_files))
+    _list(console, "Rule errors", (f"{error.rule}: {error.message}" for error in report.rule_errors))
     _list(console, "Notes", proof.notes)
     console.print()
     print_lines(console, Text(_measured(report, proof), "dim"))
@@ -60,7 +60,7 @@ def print_proof(report: Report, console: Console) -> None:
 
 
 def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[RenderableType]:
-    """A table; where the terminal is too narrow for it, one paragraph each."""
+    """A table, or one paragraph per fix if the terminal is too narrow for a table."""
     if console.width < WIDE_FOR_FIXES:
         yield from (_paragraph(fix) for fix in fixes)
         return
@@ -99,7 +99,7 @@ def _predicted(fix: FixOutcome) -> str:
 
 
 def _data(fix: FixOutcome) -> str:
-    """What the elements show, and what was claimed where that is something else."""
+    """The effect on the data as observed, and as claimed where that differs."""
     if fix.is_undecided:
         return f"{fix.safety_claimed} (undecided)"
     if fix.safety_seen is None:
@@ -134,7 +134,7 @@ def _sides(report: Report, proof: Proof, console: Console) -> Iterable[Renderabl
         yield from (Text(f"{title}: {old} -> {new}{f', {gain}' if gain else ''}") for title, old, new, gain in rows)
         return
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for title in ("", "as it is", "with the changes", "gain"):
+    for title in ("", "before", "after", "gain"):
         table.add_column(title, no_wrap=True)
     for row in rows:
         table.add_row(*row)
@@ -170,16 +170,16 @@ def _diff(diff: str) -> Text:
 def _files(files: tuple[str, ...]) -> list[str]:
     shown = [display_path(file) for file in files[:MAX_FILES]]
     if len(files) > MAX_FILES:
-        shown.append(f"{units.format_count(len(files))} files in all; report.json holds every one")
+        shown.append(f"{units.format_count(len(files))} files in total; report.json lists all of them")
     return shown
 
 
 def _measured(report: Report, proof: Proof) -> str:
     parts = []
     if proof.pipeline_turns:
-        parts.append(f"pipeline alone in {units.format_many(proof.pipeline_turns, 'pair')} of turns")
+        parts.append(f"pipeline alone in {units.format_many(proof.pipeline_turns, 'alternating pair')}")
     if proof.end_to_end_turns:
-        parts.append(f"whole script in {units.format_many(proof.end_to_end_turns, 'pair')} of runs")
+        parts.append(f"whole script in {units.format_many(proof.end_to_end_turns, 'alternating pair')} of runs")
     runs = f"the script was run {units.format_many(proof.runs, 'time')}"
     took = units.format_ns(proof.seconds * units.NS_PER_S)
     host = report.analysis.host

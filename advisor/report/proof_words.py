@@ -1,4 +1,4 @@
-"""The words for what was proved, and where: the same in the text, HTML and Markdown reports.
+"""Phrases for what was proved and where, shared by the text, HTML and Markdown reports.
 
 In: the fields `verdict`, `proved_on` and `applied` of a fix, `proved_on` and `training` of a proof.  Out: short phrases.
 """
@@ -13,13 +13,13 @@ _TRAININGS = {
     "same": "not faster with the changes",
     "slower": "slower with the changes",
     "broken": "fails with the changes",
-    UNDECIDED: "cannot tell: its runs differ by more than it gains",
+    UNDECIDED: "undecided: runs vary by more than the gain",
     NOT_MEASURED: NOT_MEASURED,
 }
 
 
 def words_for_fix(verdict: str, proved_on: str | None, is_applied: bool) -> str:
-    """`proved on the training, kept`; for a fix that was not proved its verdict."""
+    """Return a phrase such as `proved on the training, kept`; for an unproved fix, its verdict."""
     words = _PLACES.get(proved_on or "", verdict)
     if is_applied:
         return f"{words}, kept"
@@ -27,5 +27,5 @@ def words_for_fix(verdict: str, proved_on: str | None, is_applied: bool) -> str:
 
 
 def words_for_training(training: str) -> str:
-    """What the whole script showed."""
+    """Return the phrase for the result of the whole script."""
     return _TRAININGS.get(training, NOT_MEASURED)

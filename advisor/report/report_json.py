@@ -1,7 +1,7 @@
-"""report.json: the public contract, described by `report.schema.json` beside this file.
+"""report.json: the public contract, described by `report.schema.json` in this folder.
 
-In: a `Report`.  Out: plain dictionaries, JSON bytes, a file written whole or not at all. Numbers that are not finite become
-null: JSON has no NaN.
+In: a `Report`.  Out: plain dictionaries, JSON bytes, or a file written atomically. Numbers that are not finite become null, as
+JSON has no NaN.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SCHEMA_VERSION = 1
 REPORT_NAME = "report.json"
 _NS_PER_MS = 1_000_000
 _NUMBERS = re.compile(r"\[\n\s+([-\d][-\d.eE,\s]*)\n\s+\]")
-"""An array of numbers over several lines; no text can look like it, as JSON writes the line ends of texts as escapes."""
+"""An array of numbers over several lines; no JSON string can match, as its line breaks are escaped."""
 
 Json = dict[str, object]
 
 
 def report_to_dict(report: Report) -> Json:
-    """The report in the names of the contract; valid against `load_schema()`."""
+    """Convert a report to the dictionary of report.json, valid against `load_schema()`."""
     analysis = report.analysis
     recording = analysis.recording
     return {
@@ -66,19 +66,23 @@ def report_to_dict(report: Report) -> Json:
 
 
 def report_to_bytes(report: Report) -> bytes:
-    """The report as UTF-8 JSON with a final newline; file names that are no text are written as escapes."""
+    """Return the report as UTF-8 JSON with a final newline; undecodable file names are written as escapes."""
     text = json.dumps(report_to_dict(report), indent=2, ensure_ascii=False, allow_nan=False)
     text = _NUMBERS.sub(lambda match: "[" + " ".join(match[1].split()) + "]", text)
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write the JSON to `path`, whole or not at all. Raises AdvisorError when that is not possible."""
+    """Write the JSON to `path` atomically.
+
+    Raises:
+        AdvisorError: The file cannot be written.
+    """
     write_whole(path, report_to_bytes(report))
 
 
 def load_schema() -> Json:
-    """The JSON Schema (2020-12) of `report_to_dict`."""
+    """Return the JSON Schema (2020-12) of `report_to_dict`."""
     text = resources.files("advisor.report").joinpath("report.schema.json").read_text("utf-8")
     return cast(Json, json.loads(text))
 
@@ -199,5 +203,5 @@ def _comparison(comparison: Comparison) -> Json:
 
 
 def _warnings(report: Report) -> list[str]:
-    """The analysis' and the report's, each once."""
+    """Warnings of the analysis and of the report, without duplicates."""
     return list(dict.fromkeys((*report.analysis.warnings, *report.warnings)))

@@ -1,10 +1,10 @@
-"""The report for people: what is read first stands first.
+"""The text report, most important information first.
 
 In: a `Report` and a rich console.  Out: lines on that console. Nothing is computed here: figures come from the model and are
-written by `advisor.model.units`; every name passes `places.clean`.
+formatted by `advisor.model.units`; every name passes through `places.clean`.
 
-    verdict -> bottleneck with its line -> where the wait comes from -> what tf.data already did -> what to change -> notes
-    -> other pipelines -> warnings -> what was measured
+    verdict -> bottleneck with its line -> where the wait comes from -> what tf.data already does -> what to change -> notes
+    -> other pipelines -> warnings -> how it was measured
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from advisor.report.places import clean, display_path, iterator_text, place, sou
 
 MAX_OTHER_PIPELINES = 5
 MAX_WARNINGS = 10
-"""More of either says nothing more to a reader; report.json holds all."""
+"""Number of entries shown of each; report.json holds all of them."""
 MIN_WAIT_SHARE = 0.05
-"""A step that waits for less is not input-bound. Source: XProf's threshold."""
+"""Share of the step time spent waiting, below which a step is not input-bound. Source: XProf's threshold."""
 MIN_BYTES = 1 << 20
-"""Less memory than this is not worth a word beside a training run."""
+"""Smaller memory changes are not reported, as they do not matter next to a training run."""
 
 _SAFETY = {
     Safety.EXACT: "the same elements in the same order",
-    Safety.RERANDOMIZED: "random ops draw other numbers of the same distribution",
-    Safety.REORDERED: "the same elements in another order",
+    Safety.RERANDOMIZED: "random ops draw different numbers from the same distribution",
+    Safety.REORDERED: "the same elements in a different order",
     Safety.NUMERICS: "training arithmetic or schedule changes",
-    Safety.CHANGES: "different data: never applied by this tool",
+    Safety.CHANGES: "different data; never applied by this tool",
 }
 _RESOURCES = {
     "cpu": "All cores are busy",
-    "gil": "Python's lock is the limit",
+    "gil": "Python's global interpreter lock is the limit",
     "disk": "The disk is the limit",
 }
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print the report on `console`; a healthy pipeline gets two lines."""
+    """Print the report; two lines for a healthy pipeline."""
     analysis = report.analysis
     main, is_bound = analysis.main, analysis.verdict.is_input_bound
     print_lines(console, _headline(analysis))
@@ -83,13 +83,13 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def _waits_in_few_steps(analysis: Analysis) -> bool:
-    """Whether the steps are too few for a verdict, and waited for input all the same: then the reader wants to know for what."""
+    """Whether there are too few steps for a verdict, but they waited for input: then the bottleneck is still of interest."""
     verdict = analysis.verdict
     return verdict.level == "unknown" and (verdict.input_wait_share or 0.0) >= MIN_WAIT_SHARE
 
 
 def _is_bare(analysis: Analysis) -> bool:
-    """Whether long names are all there is to tell iterators by."""
+    """Whether iterators can be identified only by their long names."""
     has_lines = any(call.site for call in analysis.calls)
     return not has_lines and analysis.recording is None and analysis.verdict.level != "none"
 
@@ -120,13 +120,13 @@ def _print_bottleneck(pipeline: Pipeline, console: Console) -> None:
 
 
 def _classic(pipeline: Pipeline, bottleneck: Bottleneck) -> str:
-    """What the profiler guide's own definition names, where that differs."""
+    """The bottleneck by the profiler guide's definition, if it differs."""
     if bottleneck.classic_iterator_id is None:
         return ""
     if bottleneck.classic_why:
         return bottleneck.classic_why
     name = pipeline.iterator(bottleneck.classic_iterator_id).name
-    return f"The profiler guide's definition (self time of the slowest call) would name {name}."
+    return f"By the profiler guide's definition (self time of the slowest call) it is {name}."
 
 
 def _print_findings(report: Report, console: Console) -> None:
@@ -166,14 +166,14 @@ def _details(finding: Finding) -> Iterable[RenderableType]:
 
 
 def _effect(finding: Finding) -> str:
-    """What the change does to the data and to memory, and where its page is."""
+    """The effect of the change on data and memory, and where to read about the rule."""
     if finding.fix is None:
         safety = "Advice only."
     else:
         safety = f"Data: {finding.fix.safety} ({_SAFETY[finding.fix.safety]})."
         if finding.fix.assumptions:
-            safety += f" `advisor fix` tries it only with --only {clean(finding.rule)}: it rests on an assumption."
-        safety += "" if finding.fix.is_provable else " `advisor fix` leaves it to you: it makes no step faster."
+            safety += f" `advisor fix` tries it only with --only {clean(finding.rule)}, as it rests on an assumption."
+        safety += "" if finding.fix.is_provable else " `advisor fix` does not apply it, as it makes no step faster."
     memory = ""
     if finding.memory_bytes is not None and finding.memory_bytes >= MIN_BYTES:
         memory = f" Memory: {units.format_bytes(finding.memory_bytes)} more."
@@ -181,7 +181,7 @@ def _effect(finding: Finding) -> str:
 
 
 def _diff(diff: str) -> Text:
-    """The changed lines alone; the file stands above."""
+    """Only the changed lines; the file is named above them."""
     text = Text(overflow="fold")
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
     for number, line in enumerate(lines):
@@ -190,10 +190,10 @@ def _diff(diff: str) -> Text:
 
 
 def _chains(analysis: Analysis) -> list[str]:
-    """Every pipeline from its sources to its root, for profiles that allow no verdict."""
+    """Every pipeline from its sources to its root, for profiles without a verdict."""
     chains = [chain for pipeline in analysis.pipelines for chain in _chains_of(pipeline)]
     if len(chains) > MAX_OTHER_PIPELINES:
-        return [*chains[:MAX_OTHER_PIPELINES], "more of them stand in report.json (--json)"]
+        return [*chains[:MAX_OTHER_PIPELINES], "report.json (--json) lists the others"]
     return chains
 
 
@@ -210,7 +210,7 @@ def _chains_of(pipeline: Pipeline) -> Iterable[str]:
 
 def _other_pipelines(analysis: Analysis) -> list[str]:
     others = [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
-    if analysis.hosts is not None and analysis.main is not None:  # the other hosts' stand in their table
+    if analysis.hosts is not None and analysis.main is not None:  # those of the other hosts are in their table
         others = [pipeline for pipeline in others if pipeline.host == analysis.main.host]
     lines = []
     for pipeline in others[:MAX_OTHER_PIPELINES]:
@@ -223,19 +223,20 @@ def _other_pipelines(analysis: Analysis) -> list[str]:
         )
         lines.append(f"{where}{kind}: {rate}, {wait}")
     if len(others) > MAX_OTHER_PIPELINES:
-        lines.append(f"{units.format_count(len(others))} pipelines in all; report.json holds every one")
+        lines.append(f"{units.format_count(len(others))} pipelines in total; report.json lists all of them")
     return lines
 
 
 def _warnings(report: Report) -> list[str]:
-    found = list(dict.fromkeys((*report.analysis.warnings, *report.warnings)))
-    if len(found) > MAX_WARNINGS:
-        return [*found[:MAX_WARNINGS], f"{units.format_count(len(found))} warnings in all; report.json holds every one"]
-    return found
+    warnings = list(dict.fromkeys((*report.analysis.warnings, *report.warnings)))
+    if len(warnings) > MAX_WARNINGS:
+        total = units.format_count(len(warnings))
+        return [*warnings[:MAX_WARNINGS], f"{total} warnings in total; report.json lists all of them"]
+    return warnings
 
 
 def _measured(report: Report) -> str:
-    """What the figures rest on, in one or two sentences."""
+    """How the figures were obtained, in one or two sentences."""
     analysis = report.analysis
     recording, steps = analysis.recording, analysis.verdict.steps
     window = recording.window if recording else None
@@ -257,7 +258,7 @@ def _measured(report: Report) -> str:
         parts.append(f"{units.format_many(report.silenced, 'finding')} silenced")
     sentences = [f"Measured: {', '.join(parts)}."] if parts else []
     if recording is None:
-        sentences.append(f"Read: {analysis.target}.")
+        sentences.append(f"Source: {analysis.target}.")
     if analysis.host is not None:
         sentences.append(f"Machine: {', '.join(_machine(analysis.host))}.")
     return clean(" ".join(sentences))
@@ -268,7 +269,7 @@ def _machine(host: Host) -> Iterable[str]:
         yield f"TensorFlow {host.tensorflow_version}"
     yield f"{units.format_count(host.cores)} cores"
     if host.disk_read_bytes_per_s:
-        yield f"disk {units.format_bytes(host.disk_read_bytes_per_s)}/s (by reading from your files)"
+        yield f"disk {units.format_bytes(host.disk_read_bytes_per_s)}/s (measured by reading your files)"
     for accelerator in host.accelerators:
         yield accelerator.name
 

@@ -1,4 +1,4 @@
-"""The pages of the rules: one line each for `advisor rules`, the whole for `advisor explain RULE`.
+"""The rules' documentation: one line per rule for `advisor rules`, the whole page for `advisor explain RULE`.
 
 In: loaded rules.  Out: lines on a console.
 """
@@ -18,7 +18,7 @@ from advisor.report.places import clean
 
 
 def print_rules(rules: Sequence[LoadedRule], console: Console) -> None:
-    """A line per rule: its id and the bad state it finds."""
+    """Print a line per rule: its id and the problem it detects."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -30,7 +30,7 @@ def print_rules(rules: Sequence[LoadedRule], console: Console) -> None:
 
 
 def print_page(loaded: LoadedRule, console: Console) -> None:
-    """The rule's page: its summary and sections, as Markdown."""
+    """Print the rule's page: its summary and sections, rendered from Markdown."""
     page = loaded.page
     sections = "\n\n".join(f"## {heading}\n\n{text}" for heading, text in page.sections.items())
     text = f"# {loaded.id}\n\n{page.summary}\n\n{sections}\n"

@@ -1,6 +1,5 @@
-"""Fixes planned, replayed, and written into the user's source.
+"""Plans fixes and writes them into the user's source; docs/fixes.md gives an overview.
 
-In: findings and the recorded calls they speak of.  Out: `plan` (which are tried, in which order), `replay` (a dataset made again
-with edits), `source` and `patch` (the user's files with edits, as bytes and diff), `write` (the files exchanged, and given back).
-docs/fixes.md tells the whole way.
+In: findings and the recorded calls to which they refer.  Out: `fix_plan` (which fixes are tried, in which order), `source` and
+`patch` (the user's files with edits, as bytes and diff), `apply` (files written and restored).
 """

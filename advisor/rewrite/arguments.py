@@ -1,4 +1,4 @@
-"""An argument of a call, set in the text.
+"""Sets an argument of a call in the text.
 
 In: `Source`, a located call, a parameter's name and its new value as text.  Out: the splices.
 """
@@ -14,21 +14,25 @@ from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source
 
 
 def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> Iterator[Splice]:
-    """Replace the argument, by whichever way it is passed, or add it by name."""
+    """Replace the argument, whether passed by position or name, or add it by name.
+
+    Raises:
+        CannotRewriteError: The parameter is unknown, the call is inside a library, or arguments are hidden in `*` or `**`.
+    """
     order = POSITIONS.get(call.method, ())
     if name not in order:
-        raise CannotRewriteError(f"Where {call.method} takes {name} is not known.")
+        raise CannotRewriteError(f"{call.method} has no known parameter {name}.")
     if call.form.is_library:
         raise CannotRewriteError(f"{call.method} is not called in this line but inside a library.")
     if any(argument.star for argument in call.arguments):
-        raise CannotRewriteError(f"The arguments of {call.method} are in * or **, so that {name} may be among them.")
+        raise CannotRewriteError(f"The arguments of {call.method} include * or **, which may contain {name}.")
     for position, argument in enumerate(call.arguments):
-        is_there = (
+        is_positional = (
             argument.keyword is None
             and position >= call.form.skip
             and order[position - call.form.skip :][:1] == (name,)
         )
-        if argument.keyword == name or is_there:
+        if argument.keyword == name or is_positional:
             yield Splice(argument.start, argument.end, value)
             return
     yield from _add(source, call, f"{name}={value}")
@@ -44,7 +48,7 @@ def _add(source: Source, call: LocatedCall, text: str) -> Iterator[Splice]:
     if not has_own_line:
         yield Splice(last.end, last.end, f", {text}")
         return
-    # One argument a line: the new one gets its own, behind what may stand on the line of the last one (a comment).
+    # One argument per line: the new one gets its own line, after a possible comment on the line of the last one.
     after = last.end if last.comma_end is None else last.comma_end
     rest = source.line_after(after)
     if last.comma_end is None:

@@ -1,6 +1,6 @@
-"""The ways in which a text calls a tf.data method: `ds.map(f)`, `Dataset.map(ds, f)`, through `functools.partial`, in a library.
+"""The forms of calls of a tf.data method: `ds.map(f)`, `Dataset.map(ds, f)`, through `functools.partial`, in a library.
 
-In: a call in the text and what was recorded there.  Out: `Form`, or None where the text does not say plainly that they are one.
+In: a call in the text and the call recorded there.  Out: `Form`, or None if the text does not show that they are the same.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ class Form:
     """How a method is called."""
 
     holder: cst.Call
-    """The call in which the method's arguments stand; the recorded one but for `apply(partial(...))`."""
+    """The call that contains the method's arguments; differs from the recorded one only for `apply(partial(...))`."""
     skip: int = 0
-    """How many arguments come before those of the method: a dataset, or the function of a partial."""
+    """Number of arguments before those of the method: a dataset, or the function of a partial."""
     is_link: bool = False
-    """`dataset.method(...)`: it can be taken out or moved."""
+    """`dataset.method(...)`, which can be removed or moved."""
     is_unbound: bool = False
     """`Dataset.method(dataset, ...)`."""
     is_direct: bool = True
-    """All arguments stand here; False: a partial holds more of them, by keyword."""
+    """Whether the call contains all arguments; otherwise a partial has others, by keyword."""
     is_library: bool = False
-    """A library's call; nothing is known of its arguments."""
+    """A call made inside a library, whose arguments are unknown."""
 
 
 def form_of(node: cst.Call, call: Call, names: Names) -> Form | None:
-    """The form in which `node` makes the recorded call."""
+    """Return the form in which `node` makes the recorded call; None if the text does not show that it does."""
     is_link = call.method in catalog.TRANSFORMATIONS
     function = node.func
     if call.library is not None:
@@ -90,7 +90,7 @@ def _is_partial_of(value: cst.BaseExpression, method: str, names: Names) -> bool
     if not isinstance(value, cst.Call) or _last(get_full_name_for_node(value.func)) != "partial" or not value.args:
         return False
     function, rest = value.args[0], value.args[1:]
-    if any(each.keyword is None for each in rest) or function.keyword is not None or function.star:
+    if any(argument.keyword is None for argument in rest) or function.keyword is not None or function.star:
         return False
     name = get_full_name_for_node(function.value)
     if name is None:

@@ -1,7 +1,4 @@
-"""A change of the source that is not written, and why.
-
-In: nothing.  Out: `CannotRewriteError` inside this package, `CannotRewrite` to its callers.
-"""
+"""Types for a change that cannot be written: `CannotRewriteError` inside this package, `CannotRewrite` for its callers."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from dataclasses import dataclass
 
 
 class CannotRewriteError(Exception):
-    """It is not plain what to change; the message is one sentence for people."""
+    """It is unclear how to change the text; the message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,4 +14,4 @@ class CannotRewrite:
     """The change cannot be written safely."""
 
     reason: str
-    """One sentence: what stands against it."""
+    """One sentence for the user."""

@@ -1,7 +1,7 @@
-"""A link moved behind another call: along its chain, or down the lines that hand the dataset on.
+"""Moves a link after another call: along its chain, or down the assignments that pass the dataset on.
 
-In: `Source` and the two calls located in it.  Out: the `Cut`, or CannotRewriteError: no other code may see the dataset in
-between, and the moved arguments must still mean the same.
+In: `Source` and the two calls located in it.  Out: the `Cut`, or CannotRewriteError: no other code may use the dataset in
+between, and the moved arguments must keep their meaning.
 """
 
 from __future__ import annotations
@@ -20,14 +20,24 @@ from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all, menti
 
 
 def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: bool = True) -> Cut:
-    """Cut a call out of its chain and put it behind another; a line of its own goes behind the other's line if it may."""
+    """Cut a call out of its chain and insert it after another.
+
+    Args:
+        source: The text.
+        call: The call to move.
+        after: The call after which it goes.
+        is_whole_line: If the call is a statement `ds = ds.method(...)`, move the whole line where possible.
+
+    Raises:
+        CannotRewriteError: The move is unclear or would change the meaning.
+    """
     check_link(call)
     assert call.link_start is not None
     line = self_assignment(source, call)
     if not (_is_chained(call.node, after.node) or _is_chained(after.node, call.node)):
         _check_way(source, call, after)
         behind = _self_assigned_line(source, after)
-        # Under another name of the dataset the line would make something that nobody uses.
+        # Under a different name, the result of the moved line would be unused.
         is_same_name = line is not None and behind is not None and _assigned(line) == _assigned(behind)
         if is_whole_line and is_same_name and line is not None and behind is not None:
             start, end = source.line_span(line)
@@ -40,13 +50,15 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
         start, end = source.line_span(line)
         start += len(source.indent(line))
         if "#" in source.text[start:dot]:
-            raise CannotRewriteError(f"There is a comment in the line of {call.method} that has no place without it.")
-        if "#" in rest:  # it stays
+            raise CannotRewriteError(
+                f"The line of {call.method} contains a comment that cannot be kept without the call."
+            )
+        if "#" in rest:  # keep the comment
             return Cut(start, call.end + rest.index("#"), dot, call.end, place, before)
         return Cut(*source.line_span(line), dot, call.end, place, before)
     start, end = link_span(source, call)
     if rest.lstrip().startswith("#") and source.text[end - 1] in "\r\n":
-        if NEWLINE.search(text) is None:  # from a line of its own into a line: the comment behind it stays
+        if NEWLINE.search(text) is None:  # from its own line into another line: keep the comment after it
             return Cut(dot, call.end, dot, call.end, place, before)
         return Cut(start, end, dot, call.end + len(rest.rstrip()), place, before)
     return Cut(start, end, dot, call.end, place, before)
@@ -62,7 +74,7 @@ def _is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
 
 
 def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None:
-    """The line `ds = ds.a().call()`, with nothing else on it."""
+    """The line `ds = ds.a().call()` if it contains nothing else."""
     statement, _ = source.statement(call.node)
     name = _assigned(statement)
     if name is None or _assigned_value(statement) is not call.node or _head(call.node) != name:
@@ -72,9 +84,9 @@ def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None
 
 
 def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
-    """Raise CannotRewriteError unless plain lines, and nothing else, hand the dataset from `call` on to `after`."""
+    """Raise CannotRewriteError unless simple assignments, and nothing else, pass the dataset from `call` to `after`."""
     unclear = CannotRewriteError(
-        f"{call.method} cannot be moved behind {after.method}: no plain lines lead from one to the other."
+        f"{call.method} cannot be moved after {after.method}: they are not connected by simple assignments."
     )
     first, block = source.statement(call.node)
     last, other_block = source.statement(after.node)
@@ -87,14 +99,14 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
         raise unclear
     if "." in name:
         _check_attribute_lines(body[start + 1 : end + 1], name, unclear)
-        read = (get_full_name_for_node(each) for arg in call.node.args for each in find_all(arg.value, cst.Attribute))
+        read = (get_full_name_for_node(node) for arg in call.node.args for node in find_all(arg.value, cst.Attribute))
         if name in read:
             raise _changing(call, after)
         return
     scope = source.scope(call.node)
     everywhere = Counter(mentions(scope.body if isinstance(scope, cst.FunctionDef | cst.ClassDef) else scope))
-    if not any(isinstance(each, cst.For | cst.While) for each in source.parents(first)):
-        for statement in body[:start]:  # what a name meant before is no matter
+    if not any(isinstance(parent, cst.For | cst.While) for parent in source.parents(first)):
+        for statement in body[:start]:  # earlier meanings of a name do not matter
             everywhere.subtract(mentions(statement))
     expected = Counter({name: mentions(first).count(name)})
     for statement in body[start + 1 : end]:
@@ -109,9 +121,7 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
             or _head(_assigned_value(statement)) != name
             or names.count(name) != (2 if target == name else 1)
         ):
-            raise CannotRewriteError(
-                f"The dataset between {call.method} and {after.method} is used for something else, too."
-            )
+            raise CannotRewriteError(f"The dataset between {call.method} and {after.method} is also used elsewhere.")
         if target != name:
             expected[name] += 1
             _check_unused(everywhere, expected, name, call)
@@ -125,20 +135,20 @@ def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
 
 
 def _check_attribute_lines(lines: Sequence[cst.CSTNode], name: str, unclear: CannotRewriteError) -> None:
-    """`self.ds = self.ds.a()`: who else holds `self` is not known, so that line must follow line."""
+    """For `self.ds = self.ds.a()`: other code may access `self`, so the lines must follow each other directly."""
     for line in lines:
-        uses = [get_full_name_for_node(each) for each in find_all(line, cst.Attribute)].count(name)
+        uses = [get_full_name_for_node(node) for node in find_all(line, cst.Attribute)].count(name)
         if _assigned(line) != name or _head(_assigned_value(line)) != name or uses != 2:
             raise unclear
 
 
 def _check_unused(everywhere: Counter[str], expected: Counter[str], name: str, call: LocatedCall) -> None:
     if everywhere[name] != expected[name]:
-        raise CannotRewriteError(f"{name}, which comes from {call.method}, is used for something else, too.")
+        raise CannotRewriteError(f"{name}, the result of {call.method}, is also used elsewhere.")
 
 
 def _assigned(statement: cst.CSTNode) -> str | None:
-    """`x` for a line `x = ...`, `self.x` for `self.x = ...`."""
+    """The target of an assignment: `x` for `x = ...`, `self.x` for `self.x = ...`."""
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
     assign = statement.body[0]
@@ -155,7 +165,7 @@ def _assigned_value(statement: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def _head(value: cst.BaseExpression | None) -> str | None:
-    """`ds` for `ds.a().b()`; None for anything that is no chain of calls on a name."""
+    """`ds` for `ds.a().b()`; None for anything but a chain of calls on a name."""
     is_chain = False
     while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
         value, is_chain = value.func.value, True
@@ -171,36 +181,43 @@ def _changing(call: LocatedCall, after: LocatedCall) -> CannotRewriteError:
 
 
 def _may_change_arguments(source: Source, statement: cst.CSTNode, call: LocatedCall, dataset: str) -> bool:
-    """Whether a statement may change what the arguments of a call mean: it gives one of their names another value, or it sets
-    an attribute or item of something that they mention, or hands that to a call (`config.fn = other`, `setattr(config, ...)`).
+    """Whether a statement may change the meaning of a call's arguments.
 
-    `dataset`: the name of the dataset before the statement; its own methods change no argument.
+    That is so if it rebinds one of their names, sets an attribute or item of an object that they use, or passes such an object
+    to a call (`config.fn = other`, `setattr(config, ...)`).
+
+    Args:
+        source: The text.
+        statement: The statement.
+        call: The call with the arguments.
+        dataset: Name of the dataset before the statement; its methods change no arguments.
     """
     moved = {name for argument in call.node.args for name in mentions(argument.value)}
     if moved & _bound_in(statement):
         return True
     objects = moved & {name for argument in call.node.args for name in _objects_in(argument.value)}
     objects = {name for name in objects if source.names.path_of(name) is None}  # TensorFlow itself is no state
-    calls = [each for each in find_all(statement, cst.Call) if _head(each) != dataset]
-    return any(objects & set(mentions(each)) for each in calls)
+    calls = [node for node in find_all(statement, cst.Call) if _head(node) != dataset]
+    return any(objects & set(mentions(node)) for node in calls)
 
 
 def _objects_in(value: cst.CSTNode) -> set[str]:
-    """Names of which an attribute, an item or a method is used."""
-    found: set[str] = set()
+    """Names of objects whose attributes, items or methods are used."""
+    objects: set[str] = set()
     for attribute in find_all(value, cst.Attribute):
-        found |= set(mentions(attribute.value))
+        objects |= set(mentions(attribute.value))
     for item in find_all(value, cst.Subscript):
-        found |= set(mentions(item.value))
-    return found
+        objects |= set(mentions(item.value))
+    return objects
 
 
 def _bound_in(statement: cst.CSTNode) -> set[str]:
-    """Names that a statement gives a value, and names of objects of which it sets or deletes an attribute or item."""
+    """Names that a statement binds, and names of objects whose attributes or items it sets or deletes."""
     names = names_in(statement)
-    targets: list[cst.CSTNode] = [target.target for each in find_all(statement, cst.Assign) for target in each.targets]
+    assigns = find_all(statement, cst.Assign)
+    targets: list[cst.CSTNode] = [target.target for assign in assigns for target in assign.targets]
     for kind in (cst.AugAssign, cst.AnnAssign, cst.Del, cst.For):
-        targets += [each.target for each in find_all(statement, kind)]  # type: ignore[attr-defined]
-    targets += [each.asname.name for each in find_all(statement, cst.WithItem) if each.asname is not None]
+        targets += [node.target for node in find_all(statement, kind)]  # type: ignore[attr-defined]
+    targets += [item.asname.name for item in find_all(statement, cst.WithItem) if item.asname is not None]
     objects = {name for target in targets for name in _objects_in(target)}
     return objects | set(names.bound) | {binding.name for binding in names.bindings}

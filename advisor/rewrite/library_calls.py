@@ -1,8 +1,8 @@
-"""Links behind what a library returns: `tfds.load(...)`, `keras.utils.image_dataset_from_directory(...)`.
+"""Adds links to datasets returned by a library: `tfds.load(...)`, `keras.utils.image_dataset_from_directory(...)`.
 
-In: the user's call of the library and the recorded calls.  Out: the splice that puts a link behind the dataset: behind the call,
-behind the line that unpacks its result, or before the one use of it. That the result is the dataset must be plain: from the next
-recorded call, or because the library's function is known.
+In: the user's call of the library and the recorded calls.  Out: the splice that inserts a link after the call, after the line
+that unpacks its result, or before its only use. It must be clear that the result is the dataset: from the next recorded call,
+or because the library's function is known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ _GIVE_A_DATASET = frozenset(
 def insert_behind_library(
     source: Source, call: Call, located: LocatedCall, link: str, calls: Mapping[str, Call]
 ) -> Splice:
-    """Put a link behind the dataset that the line gets from a library. Raises CannotRewriteError where that is not plain."""
+    """Insert a link after the dataset that a line gets from a library.
+
+    Raises:
+        CannotRewriteError: It is unclear whether the result is the dataset.
+    """
     uses = _uses(source, call, calls)
     statement, _ = source.statement(located.node)
     assign = source.parents(located.node)[0]
@@ -57,20 +61,20 @@ def insert_behind_library(
     if not uses and _is_known(located.node):
         return insert_link(source, located, link)
     raise CannotRewriteError(
-        f"That {source.code(located.node.func)} gives the dataset itself is not plain from the text."
+        f"The text does not show whether {source.code(located.node.func)} returns the dataset itself."
     )
 
 
 def _uses(source: Source, call: Call, calls: Mapping[str, Call]) -> list[LocatedCall]:
-    """The script's own calls on the dataset that `call` made, in this file, each place once."""
-    found: dict[int, LocatedCall] = {}
-    for each in calls.values():
-        if each.inputs[:1] != (call.id,) or each.library is not None or each.site is None or call.site is None:
+    """The script's own calls on the dataset created by `call` in this file, each place once."""
+    uses: dict[int, LocatedCall] = {}
+    for other in calls.values():
+        if other.inputs[:1] != (call.id,) or other.library is not None or other.site is None or call.site is None:
             continue
-        if each.site.file == call.site.file:
-            use = source.locate(each)
-            found[use.end] = use
-    return list(found.values())
+        if other.site.file == call.site.file:
+            use = source.locate(other)
+            uses[use.end] = use
+    return list(uses.values())
 
 
 def _is_known(node: cst.Call) -> bool:

@@ -1,4 +1,4 @@
-"""Links of a chain, written and taken out in the style of their neighbours: one line, a line each, backslashes, comments.
+"""Inserts and removes links of a chain in the style of their neighbours: one line, a line each, backslashes, comments.
 
 In: `Source` and a located call.  Out: the splices.
 """
@@ -17,11 +17,11 @@ from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source
 _NEXT_LINE = re.compile(
     r"[ \t]*(?:\\(?=[\r\n])|#[^\r\n]*)?(?P<break>\r\n|\r|\n)(?:[ \t]*#[^\r\n]*(?:\r\n|\r|\n))*(?P<indent>[ \t]*)(?=\.)"
 )
-"""From the end of a call to the dot of the next link, which stands on a line of its own."""
+"""From the end of a call to the dot of the next link on a line of its own."""
 
 
 def insert_link(source: Source, call: LocatedCall, link: str) -> Splice:
-    """Put `.method(...)` behind a call, on its own line where the chain is written one call a line."""
+    """Insert `.method(...)` after a call, on its own line if the chain has one call per line."""
     indent, has_backslash = _own_line(source, call)
     if indent is None:
         return Splice(call.end, call.end, link)
@@ -33,17 +33,17 @@ def insert_link(source: Source, call: LocatedCall, link: str) -> Splice:
 
 
 def _own_line(source: Source, call: LocatedCall) -> tuple[str | None, bool]:
-    """(what stands before the dot of a link on its own line, whether lines end in a backslash); (None, ...): one line."""
+    """(indent of a link on its own line, whether lines end in a backslash); (None, False) for a chain on one line."""
     if NEWLINE.search(call.dot_space):
         return NEWLINE.split(call.dot_space)[-1], "\\" in call.dot_space
-    following = _NEXT_LINE.match(source.text, call.end)  # the first of a chain: do as the next one does
+    following = _NEXT_LINE.match(source.text, call.end)  # for the first call of a chain, follow the style of the next
     if following is None:
         return None, False
     return following["indent"], "\\" in following.group()
 
 
 def link_span(source: Source, call: LocatedCall) -> tuple[int, int]:
-    """What to cut so that a link is gone: its own lines with their comment if it has them, else from dot to parenthesis."""
+    """Return the span to cut to remove a link: its own lines with their comment, or from the dot to the parenthesis."""
     assert call.link_start is not None
     dot = call.link_start + len(call.dot_space)
     before, rest = source.line_before(dot), source.line_after(call.end)
@@ -54,7 +54,7 @@ def link_span(source: Source, call: LocatedCall) -> tuple[int, int]:
     if not rest.strip() or rest.lstrip().startswith("#"):
         line_break = NEWLINE.match(source.text, call.end + len(rest))
         return start, line_break.end() if line_break is not None else call.end + len(rest)
-    # Something follows on its last line (`)`): it stays where it is, behind the line before.
+    # Text that follows on the last line, such as `)`, moves to the end of the line before.
     breaks = list(NEWLINE.finditer(source.text, call.link_start, dot))
     comment = "#" in source.text[call.link_start : dot]
     return (start, call.end) if comment else (breaks[-1].start(), call.end)
@@ -63,14 +63,18 @@ def link_span(source: Source, call: LocatedCall) -> tuple[int, int]:
 def check_link(call: LocatedCall) -> None:
     """Raise CannotRewriteError unless the call is `dataset.method(...)`."""
     if not call.form.is_link or call.link_start is None:
-        raise CannotRewriteError(f"{call.method} is not called on a dataset there, so it cannot be taken out.")
+        raise CannotRewriteError(f"{call.method} is not called as a method of a dataset, so it cannot be removed.")
 
 
 def remove(source: Source, call: LocatedCall) -> Splice:
-    """Take a call out: its input takes its place."""
+    """Remove a call and replace it by its input.
+
+    Raises:
+        CannotRewriteError: The call has a form that cannot be removed.
+    """
     if call.form.is_unbound:
         if len(call.arguments) < 1 or call.arguments[0].star or call.arguments[0].keyword:
-            raise CannotRewriteError(f"Which dataset {call.method} is called on is not plain.")
+            raise CannotRewriteError(f"It is unclear on which dataset {call.method} is called.")
         start, end = source.span(call.node)
         dataset = call.arguments[0]
         return Splice(start, end, source.text[dataset.start : dataset.end])
@@ -80,7 +84,7 @@ def remove(source: Source, call: LocatedCall) -> Splice:
 
 
 def self_assignment(source: Source, call: LocatedCall) -> cst.SimpleStatementLine | None:
-    """The line `ds = ds.method(...)` (or `self.ds = self.ds.method(...)`), of which nothing would be left but `ds = ds`."""
+    """Return the line if it is `ds = ds.method(...)`, of which only `ds = ds` would remain without the call."""
     parents = source.parents(call.node)
     assign = parents[0]
     if not isinstance(assign, cst.Assign) or not isinstance(call.node.func, cst.Attribute) or len(assign.targets) != 1:
@@ -97,7 +101,7 @@ def self_assignment(source: Source, call: LocatedCall) -> cst.SimpleStatementLin
 
 
 def whole_line(statement: cst.CSTNode, block: cst.CSTNode) -> cst.SimpleStatementLine | None:
-    """The statement's line, if it can go: it holds nothing else, and its block more than it."""
+    """Return the statement's line if it can be removed: it contains no other statement, and its block contains others."""
     is_alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
     has_others = isinstance(block, cst.Module) or (isinstance(block, cst.IndentedBlock) and len(block.body) > 1)
     return statement if is_alone and has_others and isinstance(statement, cst.SimpleStatementLine) else None

@@ -1,7 +1,7 @@
-"""What a file calls TensorFlow, so that an inserted `tf.data.AUTOTUNE` is valid there; and what its own names stand for.
+"""Resolves the names of a file, so that an inserted `tf.data.AUTOTUNE` is valid in it.
 
-In: the imports and assignments of a file.  Out: `Names.write(code, around)`, the code in the file's own names, or what has to be
-imported for it.
+In: the imports and assignments of a file.  Out: `Names.write(code, around)`, the code with the file's own names, and the
+import it needs.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 _SAME_MODULE = ("tensorflow.compat.v2", "tensorflow.compat.v1", "tensorflow")
-"""Modules that hold the same `data.AUTOTUNE`; longer names first."""
+"""Modules with the same `data.AUTOTUNE`; longer names first."""
 
 _LITERALS = {"tf.data.AUTOTUNE": "-1"}
-"""What a name stands for, where it cannot be imported without harm. Source: `dataset_ops.AUTOTUNE = -1`."""
+"""Values of names, used where the name cannot be imported safely. Source: `dataset_ops.AUTOTUNE = -1`."""
 
 _SCOPES = cst.FunctionDef | cst.ClassDef
 
@@ -27,9 +27,9 @@ class _Binding:
     path: str
     """`tensorflow.data`."""
     name: str
-    """What the file calls it."""
+    """Its name in the file."""
     scope: cst.CSTNode | None
-    """The function or class it is imported in; None: the module."""
+    """The function or class that contains the import; None for the module."""
 
 
 @dataclass(slots=True)
@@ -37,32 +37,37 @@ class Names:
     """The names of a file."""
 
     bindings: list[_Binding] = field(default_factory=list)
-    """Imports that lead to TensorFlow."""
+    """Imports of TensorFlow or of parts of it."""
     bound: Counter[str] = field(default_factory=Counter)
-    """How often a name is given a meaning by anything but those imports."""
+    """How often a name is bound by anything but those imports."""
     values: dict[str, cst.BaseExpression] = field(default_factory=dict)
     """Name -> the last value assigned to it alone."""
     used: set[str] = field(default_factory=set)
-    """Every name that the file mentions."""
+    """Every name in the file."""
 
     def path_of(self, name: str) -> str | None:
-        """`tensorflow.data.Dataset` for a name imported as that; None if it may be something else."""
+        """Return the path of an imported name, such as `tensorflow.data.Dataset`; None if it may be something else."""
         paths = {binding.path for binding in self.bindings if binding.name == name}
         return paths.pop() if len(paths) == 1 and not self.bound[name] else None
 
     def value_of(self, name: str) -> cst.BaseExpression | None:
-        """What the file assigns to a name, if it does so once."""
+        """Return the value of a name that the file assigns exactly once."""
         return self.values.get(name) if self.bound[name] == 1 else None
 
     def fresh(self, name: str) -> str:
-        """`name`, or with a number that makes it a name the file does not have."""
+        """Return `name`, with a number appended if the file already uses it."""
         candidates = [name, *(f"{name}_{number}" for number in range(2, 100))]
-        return next(each for each in candidates if each not in self.used)
+        return next(candidate for candidate in candidates if candidate not in self.used)
 
     def write(self, code: str, around: Collection[cst.CSTNode]) -> tuple[str, str | None] | None:
-        """`code` (which says `tf` for TensorFlow) in the names that hold inside the nodes `around`, and the import it needs.
+        """Express code with the names of the file.
 
-        None: it cannot be said there.
+        Args:
+            code: An expression in which `tf` is TensorFlow.
+            around: The nodes that enclose the place of the code.
+
+        Returns:
+            The code and the import statement it needs, if any; None if it cannot be expressed there.
         """
         if not code.startswith("tf."):
             return code, None
@@ -90,7 +95,7 @@ class _NamesFinder(cst.CSTVisitor):
         self.names = Names()
         self._scopes: list[cst.CSTNode] = []
         self._typing = 0
-        """How many `if TYPE_CHECKING:` are around: what is imported there is not there at run time."""
+        """Number of enclosing `if TYPE_CHECKING:`, whose imports do not exist at run time."""
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names.used.add(node.value)
@@ -143,7 +148,7 @@ class _NamesFinder(cst.CSTVisitor):
         self._bind(node.name)
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
-        return False  # its names are taken by the import
+        return False  # its names are handled by visit_Import and visit_ImportFrom
 
     def visit_If(self, node: cst.If) -> None:
         self._typing += _is_type_checking(node)
@@ -194,14 +199,14 @@ def _is_type_checking(node: cst.If) -> bool:
 
 
 def names_in(node: cst.CSTNode) -> Names:
-    """The names of a module, or of a part of one."""
+    """Collect the names of a module, or of a part of one."""
     finder = _NamesFinder()
     node.visit(finder)
     return finder.names
 
 
 def import_place(module: cst.Module) -> cst.CSTNode | None:
-    """The statement at the top of a module behind which an import goes: its imports, else its docstring; None: the very top."""
+    """Return the statement after which an import is inserted: the last import, else the docstring; None for the very top."""
     place: cst.CSTNode | None = None
     for index, statement in enumerate(module.body):
         if not isinstance(statement, cst.SimpleStatementLine):

@@ -1,7 +1,7 @@
-"""A field of `tf.data.Options`, set in the text.
+"""Sets a field of `tf.data.Options` in the text.
 
-In: `Source`, the located call, the field and its value.  Out: the splices: in the lines that make the options, if they are plain
-and serve this call alone; else new options in a line before the statement, and a `.with_options(...)` behind the call.
+In: `Source`, the located call, the field and its value.  Out: the splices: in the statements that create the options, if they are
+simple and used by this call alone; else new options in a line before the statement, and a `.with_options(...)` after the call.
 """
 
 from __future__ import annotations
@@ -18,42 +18,62 @@ from advisor.rewrite.syntax import LocatedCall, Source, find_all, mentions
 
 
 def change_option(source: Source, call: LocatedCall, option: str, value: str | None) -> list[Splice] | None:
-    """Change the one line `options.<option> = ...` before `with_options(options)`, add it to the others, or (None) take it out.
+    """Change, add or remove the line `options.<option> = ...` before `with_options(options)`.
 
-    None: the options are not made by plain lines. Raises CannotRewriteError for a value to take out that is not plain to see.
+    Args:
+        source: The text.
+        call: The call of `with_options`, or of another method.
+        option: Name of the field.
+        value: The new value as text; None to remove the line.
+
+    Returns:
+        The splices, or None if the options are not created by simple statements.
+
+    Raises:
+        CannotRewriteError: The line is not unique, or the options are also used by other calls.
     """
     argument = call.node.args[0].value if len(call.node.args) == 1 else None
-    found: list[cst.Assign] = []
+    assigns: list[cst.Assign] = []
     if call.method == "with_options" and isinstance(argument, cst.Name):
-        found = _assignments(source.scope(call.node), f"{argument.value}.{option}")
-    if len(found) > 1:
-        raise CannotRewriteError(f"The option {option} is set in {len(found)} places.")
-    if found and source.span(found[0])[0] > call.end:
-        raise CannotRewriteError(f"The option {option} is set behind the call that uses it.")
-    if found and isinstance(argument, cst.Name) and not _serves_one_call(source, call, argument.value):
-        raise CannotRewriteError(f"The options {argument.value} serve other datasets, too.")
-    if found and value is not None:
-        return [Splice(*source.span(found[0].value), value)]
-    if found:
-        around = source.parents(found[0])
+        assigns = _assignments(source.scope(call.node), f"{argument.value}.{option}")
+    if len(assigns) > 1:
+        raise CannotRewriteError(f"The option {option} is set in {len(assigns)} places.")
+    if assigns and source.span(assigns[0])[0] > call.end:
+        raise CannotRewriteError(f"The option {option} is set after the call that uses it.")
+    if assigns and isinstance(argument, cst.Name) and not _serves_one_call(source, call, argument.value):
+        raise CannotRewriteError(f"The options {argument.value} are also used by other datasets.")
+    if assigns and value is not None:
+        return [Splice(*source.span(assigns[0].value), value)]
+    if assigns:
+        around = source.parents(assigns[0])
         line = whole_line(around[0], around[1])
         if line is None:
-            raise CannotRewriteError(f"The line that sets {option} holds more than that.")
+            raise CannotRewriteError(f"The line that sets {option} contains other statements.")
         return [Splice(*source.line_span(line), "")]
     if value is None:
-        raise CannotRewriteError(f"Where the option {option} is set is not plain from the text.")
+        raise CannotRewriteError(f"The text does not show where the option {option} is set.")
     if call.method == "with_options" and isinstance(argument, cst.Name):
         return _add_line(source, call, argument.value, option, value)
     return None
 
 
 def insert_options(source: Source, call: LocatedCall, maker: str, options: Mapping[str, str]) -> list[Splice]:
-    """New options in lines before the statement, used by a new link behind the call. `maker` is the code of the class."""
+    """Create options in lines before the statement, and use them in a new link after the call.
+
+    Args:
+        source: The text.
+        call: The call.
+        maker: Code of the class `tf.data.Options`.
+        options: Values of the fields as text.
+
+    Raises:
+        CannotRewriteError: The call is in a class body.
+    """
     statement, block = source.statement(call.node)
     around = source.parents(block)[:1]
-    if any(isinstance(each, cst.ClassDef) for each in around):
+    if any(isinstance(parent, cst.ClassDef) for parent in around):
         raise CannotRewriteError(
-            f"{call.method} is called in a class, where options made in a line before cannot be seen."
+            f"{call.method} is called in a class body, where options from a preceding line are not visible."
         )
     name = source.names.fresh("options")
     place, indent, newline = source.line_span(statement)[0], source.indent(statement), source.newline
@@ -65,7 +85,7 @@ def insert_options(source: Source, call: LocatedCall, maker: str, options: Mappi
 
 
 def _add_line(source: Source, call: LocatedCall, name: str, option: str, value: str) -> list[Splice] | None:
-    """`name.<option> = value` behind the line `name = tf.data.Options()`."""
+    """Add `name.<option> = value` after the line `name = tf.data.Options()`."""
     made = _assignments(source.scope(call.node), name)
     if len(made) != 1 or not isinstance(made[0].value, cst.Call) or source.span(made[0])[0] > call.end:
         return None
@@ -84,7 +104,7 @@ def _add_line(source: Source, call: LocatedCall, name: str, option: str, value: 
 
 
 def _serves_one_call(source: Source, call: LocatedCall, name: str) -> bool:
-    """Whether the options are only made, set, and given to this call."""
+    """Whether the options are only created, set, and passed to this call."""
     scope = source.scope(call.node)
     settings = sum(
         1

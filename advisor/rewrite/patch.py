@@ -1,7 +1,7 @@
-"""All fixes of a script as one change of its files: what they hold before and after, and the diff for people.
+"""Combines all fixes of a script into one change of its files, with a diff.
 
-In: edits, the recorded calls, the project's folder.  Out: `Patch`, or `CannotRewrite` with the reason. Nothing is written here:
-`write` does that.
+In: edits, the recorded calls, the project's folder.  Out: `Patch`, or `CannotRewrite` with the reason. `apply/write.py` writes
+the files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from advisor.model.finding import Edit
+from advisor.model.finding import Edit, Fix
 from advisor.model.recording import Call
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
@@ -21,25 +21,32 @@ from advisor.rewrite.project import read_source, user_file
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change of one or more files of the user."""
+    """A change of one or more of the user's files."""
 
     files: Mapping[Path, tuple[bytes, bytes]] = field(default_factory=dict)
-    """Real path -> (bytes before, bytes after). The bytes before are those the change was made from."""
+    """Real path -> (bytes before, bytes after); the change was computed from the bytes before."""
     diff: str = ""
     """Unified diff, paths relative to the project."""
 
     def after(self) -> dict[str, bytes]:
-        """Path -> the new bytes, as a run with these texts takes them."""
+        """Return the new bytes by path, as used by a run with the changed texts."""
         return {str(path): after for path, (_, after) in self.files.items()}
 
 
 def patch_for(
     edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, base: Patch | None = None
 ) -> Patch | CannotRewrite:
-    """The change of the user's files that all `edits` make together.
+    """Combine edits into a change of the user's files; all edits are written or none.
 
-    `calls` are those of the recorded run. `base`: the run was that of a patched script (its places are those of the patched
-    text); the result then holds both changes, from the user's own bytes on. Edits are all written or none.
+    Args:
+        edits: The edits, in order.
+        calls: Calls of the recorded run by id.
+        root: The project's folder; files outside it are not changed.
+        base: Patch of the script that was recorded, if it was a patched one: locations refer to the patched text, and the result
+            contains both changes relative to the user's files.
+
+    Returns:
+        The patch, or the reason why it cannot be made.
     """
     try:
         return _patch(edits, calls, root.resolve(), base or Patch())
@@ -47,8 +54,22 @@ def patch_for(
         return CannotRewrite(str(error))
 
 
+def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
+    """Return the unified diff of a fix with paths relative to `root`; None if the fix cannot be written."""
+    patch = patch_for(fix.edits, calls, root)
+    return None if isinstance(patch, CannotRewrite) else patch.diff or None
+
+
+def why_not(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
+    """Return one sentence on why `diff_for` returns None; None if it returns a diff."""
+    patch = patch_for(fix.edits, calls, root)
+    if isinstance(patch, CannotRewrite):
+        return patch.reason
+    return None if patch.files else "The source already contains the change."
+
+
 def _patch(edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, base: Patch) -> Patch:
-    from advisor.rewrite.source import rewritten  # LibCST: only where there is something to rewrite
+    from advisor.rewrite.source import rewritten  # imports LibCST, so only if there is something to rewrite
 
     by_file: dict[Path, list[Edit]] = {}
     for edit in edits:
@@ -74,7 +95,7 @@ def _diff_of(path: Path, before: bytes, after: bytes, root: Path) -> str:
 
 
 def unified_diff(before: str, after: str, name: str) -> str:
-    """Unified diff with one line of context, for a file called `name`."""
+    """Return the unified diff of two texts with one line of context, for a file called `name`."""
     lines = difflib.unified_diff(
         _lines(before), _lines(after), fromfile=f"a/{name}", tofile=f"b/{name}", n=1, lineterm="\n"
     )
@@ -82,8 +103,8 @@ def unified_diff(before: str, after: str, name: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their breaks, split only where Python ends a line (a form feed does not)."""
+    """Lines with their line breaks, split only where Python does (not at a form feed)."""
     return [line for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text) if line]
 
 
-__all__ = ["CannotRewrite", "Patch", "patch_for", "unified_diff"]
+__all__ = ["CannotRewrite", "Patch", "diff_for", "patch_for", "unified_diff", "why_not"]

@@ -1,7 +1,6 @@
-"""Which files are the user's own to change, and their text as Python reads it.
+"""Determines which files belong to the user's project, and reads their text as Python does.
 
-In: a path and the project's folder.  Out: `SourceFile`, whose text is encoded to the very same bytes; CannotRewriteError says
-why not.
+In: a path and the project's folder.  Out: `SourceFile`, whose text encodes to exactly the same bytes, or CannotRewriteError.
 """
 
 from __future__ import annotations
@@ -17,34 +16,36 @@ from advisor.model.regular_files import read_regular
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
-"""What stands in the top folder of a project."""
+"""Files in the top folder of a project."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _LIBRARY = re.compile(r"python\d(\.\d+)?t?|Lib")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file's text. `data` are its bytes, byte order mark included."""
+    """A file's text. `data` are its bytes, including the byte order mark."""
 
     path: Path
-    """With links followed: the file that is really changed."""
+    """Real path, with symbolic links resolved."""
     data: bytes
     text: str
     encoding: str
 
     def encode(self, text: str) -> bytes:
-        """Another text in this file's encoding. Raises CannotRewriteError for a character that it lacks."""
+        """Encode another text in this file's encoding. Raises CannotRewriteError if the encoding lacks a character."""
         try:
             return text.encode(self.encoding)
         except UnicodeEncodeError:
             raise CannotRewriteError(
-                f"{self.path.name} is written in {self.encoding}, which lacks a character of the change."
+                f"{self.path.name} is encoded in {self.encoding}, which lacks a character of the change."
             ) from None
 
 
 def project_root(script: Path) -> Path:
-    """The folder that counts as the script's project: the nearest one above it with `pyproject.toml`, `.git` or the like, else
-    the script's own. Links are followed; neither a home folder nor the root of the file system is ever a project.
+    """Return the folder of the script's project.
+
+    This is the nearest folder above the script with `pyproject.toml`, `.git` or the like, else the script's own folder. Symbolic
+    links are resolved; the home folder and the root of the file system are never projects.
     """
     own = script.resolve().parent
     for folder in (own, *own.parents):
@@ -56,7 +57,11 @@ def project_root(script: Path) -> Path:
 
 
 def user_file(file: str, root: Path) -> Path:
-    """The real path of a file that may be changed. Raises CannotRewriteError for one that is not of the project under `root`."""
+    """Return the real path of a file that may be changed.
+
+    Raises:
+        CannotRewriteError: The file does not belong to the project under `root`.
+    """
     root = root.resolve()
     path = (root / file).resolve()
     if not path.is_relative_to(root):
@@ -68,9 +73,14 @@ def user_file(file: str, root: Path) -> Path:
 
 
 def read_source(path: Path, data: bytes | None = None) -> SourceFile:
-    """The text in the file's own encoding, line breaks as they are; `data` instead of what the file holds now.
+    """Decode a file in its own encoding, with line breaks unchanged.
 
-    Raises CannotRewriteError if the text cannot be read, or would not give the same bytes again.
+    Args:
+        path: The file.
+        data: Bytes to decode instead of those of the file.
+
+    Raises:
+        CannotRewriteError: The text cannot be read, or would not encode to the same bytes.
     """
     try:
         data = read_regular(path) if data is None else data
@@ -81,20 +91,20 @@ def read_source(path: Path, data: bytes | None = None) -> SourceFile:
         text = data.decode(encoding)
         is_faithful = text.encode(encoding) == data
     except (SyntaxError, UnicodeError, LookupError):
-        raise CannotRewriteError(f"{path} is no text in the encoding that it declares.") from None
+        raise CannotRewriteError(f"{path} is not valid text in its declared encoding.") from None
     if not is_faithful:
-        raise CannotRewriteError(f"{path} would not come back byte for byte from the encoding {encoding}.")
+        raise CannotRewriteError(f"{path} cannot be decoded and encoded in {encoding} without changing bytes.")
     return SourceFile(path, data, text, encoding)
 
 
 def _is_in_environment(path: Path, root: Path) -> bool:
-    """Whether a virtual environment or a Conda one lies between the root and the file."""
+    """Whether a virtual or Conda environment below the root contains the file."""
     folders = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
     return any((folder / "pyvenv.cfg").exists() or (folder / "conda-meta").is_dir() for folder in folders)
 
 
 def _is_in_standard_library(path: Path) -> bool:
-    """Whether the file is part of this Python, or of another that lies in the project."""
+    """Whether the file is part of this Python, or of another one inside the project."""
     paths = sysconfig.get_paths()
     if any(path.is_relative_to(Path(paths[name]).resolve()) for name in ("stdlib", "platstdlib")):
         return True

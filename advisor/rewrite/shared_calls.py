@@ -1,7 +1,7 @@
-"""Which recorded calls are one and the same call in the source: a loop, or a helper called for training and validation.
+"""Finds recorded calls that share one call in the source: a loop, or a helper called for training and validation.
 
-In: recorded calls.  Out: the ids that share a span of the user's file, and edits of one of them as edits of all: the text that
-is changed makes all their datasets, so all of them change and all of them are to be judged, as far as `MAX_JUDGED` goes.
+In: recorded calls.  Out: the ids that share a span of the user's file, and edits of one of them applied to all. As the text
+creates all their datasets, a change affects all of them, and up to `MAX_JUDGED` of them are compared.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from advisor.model.finding import Edit, Fix, MoveAfter
 from advisor.model.recording import Call, Site
 
 MAX_JUDGED = 4
-"""A helper called a hundred times makes a hundred datasets of one kind: a few of them tell, and time is the user's."""
+"""Datasets compared per source line; a helper called a hundred times creates a hundred similar datasets."""
 Span = tuple[Site, str, bool] | str
-"""A call in the source: its site, its method and whether a library made it; or the id of a call that has no site."""
+"""A call in the source: its site, its method and whether a library made it; or the id of a call without a site."""
 
 
 def span_of(call_id: str, calls: Mapping[str, Call]) -> Span:
-    """What identifies the call in the source: equal for all datasets that the same text makes."""
+    """Return what identifies the call in the source; equal for all datasets created by the same text."""
     call = calls.get(call_id)
     if call is None or call.site is None:
         return call_id
@@ -27,21 +27,21 @@ def span_of(call_id: str, calls: Mapping[str, Call]) -> Span:
 
 
 def edited_ids(edits: Iterable[Edit]) -> tuple[str, ...]:
-    """Ids of the calls that the edits name, in their order."""
-    found: dict[str, None] = {}
+    """Return the ids of the calls to which the edits refer, in order."""
+    ids: dict[str, None] = {}
     for edit in edits:
-        found[edit.call_id] = None
+        ids[edit.call_id] = None
         if isinstance(edit, MoveAfter):
-            found[edit.after_id] = None
-    return tuple(found)
+            ids[edit.after_id] = None
+    return tuple(ids)
 
 
 def spread(edits: Sequence[Edit], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
-    """The edits, and behind them the same of every other call that the same text makes, in this dataset and in others.
+    """Return the edits, followed by the same edits of all other calls made by the same text, in this and other datasets.
 
-    Calls that a library makes are left alone: a link behind such a text stands behind the last of them only.
+    Calls inside a library are excluded: a link after such a text follows only the last of them.
     """
-    found = dict.fromkeys(edits)
+    result = dict.fromkeys(edits)
     for edit in edits:
         peers = _peers(edit.call_id, calls)
         if isinstance(edit, MoveAfter):
@@ -53,34 +53,34 @@ def spread(edits: Sequence[Edit], calls: Mapping[str, Call]) -> tuple[Edit, ...]
             ]
         else:
             more = [replace(edit, call_id=peer) for peer in peers]
-        found |= dict.fromkeys(more)
-    return tuple(found)
+        result |= dict.fromkeys(more)
+    return tuple(result)
 
 
 def _peers(call_id: str, calls: Mapping[str, Call]) -> list[str]:
-    """Ids of all calls of the user's own code that the same text makes, in the order of the recording."""
+    """Ids of all calls of the user's own code made by the same text, in recording order."""
     call = calls.get(call_id)
     if call is None or call.library is not None or call.made_by is not None:
         return [call_id]
     span = span_of(call_id, calls)
-    return [each for each in calls if span_of(each, calls) == span]
+    return [other for other in calls if span_of(other, calls) == span]
 
 
 def sentence_of_sharing(fix: Fix, calls: Mapping[str, Call]) -> str | None:
-    """One sentence for people where a line of the fix serves several datasets; None where each serves one."""
-    worst: tuple[int, Call] | None = None
-    named = {span_of(call_id, calls) for call_id in edited_ids(fix.edits)}
-    for span in named:
-        served = [c for call_id, c in calls.items() if span_of(call_id, calls) == span and c.nested_in is None]
-        if len(served) > 1 and (worst is None or len(served) > worst[0]):
-            worst = len(served), served[0]
-    if worst is None or worst[1].site is None:
+    """Return a sentence for the user if a line changed by the fix creates several datasets, else None."""
+    largest: tuple[int, Call] | None = None
+    spans = {span_of(call_id, calls) for call_id in edited_ids(fix.edits)}
+    for span in spans:
+        shared = [c for call_id, c in calls.items() if span_of(call_id, calls) == span and c.nested_in is None]
+        if len(shared) > 1 and (largest is None or len(shared) > largest[0]):
+            largest = len(shared), shared[0]
+    if largest is None or largest[1].site is None:
         return None
-    count, call = worst
-    site = worst[1].site
+    count, call = largest
+    site = largest[1].site
     name = site.file.replace("\\", "/").rpartition("/")[2]
-    judged = "all" if count <= MAX_JUDGED else str(MAX_JUDGED)
+    compared = "all" if count <= MAX_JUDGED else str(MAX_JUDGED)
     return (
-        f"{name}:{site.line} {call.method} makes {count} datasets; the change is judged on {judged} of them, as far as they are "
-        "made before the training begins."
+        f"{name}:{site.line} {call.method} creates {count} datasets; the change is compared on {compared} of them, if they are "
+        "created before the training starts."
     )

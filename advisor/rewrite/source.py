@@ -1,9 +1,8 @@
-"""Fixes written into the user's source: the smallest change of the text that does it.
+"""Applies edits to the text of one source file, with the smallest possible change.
 
-In: edits and the recorded calls.  Out: the new text (`rewrite`, `rewritten`) or a unified diff (`diff_for`); None, or the reason
-(`why_not`), wherever it is not plain what to change: the call is not where it was recorded, its arguments hide behind `**kwargs`,
-an option is set in two places. Comments, line breaks and indentation stay as they are, and the result is parsed before anybody
-sees it.
+In: a text, edits and the recorded calls.  Out: the new text, or the reason why the change is unclear: the call is not where it
+was recorded, its arguments are hidden in `**kwargs`, an option is set in two places. Comments, line breaks and indentation are
+preserved, and the result is parsed before it is returned.
 """
 
 from __future__ import annotations
@@ -12,40 +11,24 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import assert_never
 
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
 from advisor.model.recording import Call
 from advisor.rewrite.arguments import set_argument
-from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.option_lines import change_option, insert_options
-from advisor.rewrite.patch import patch_for
 from advisor.rewrite.shared_calls import span_of
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.syntax import LocatedCall, Source
 
 
-def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
-    """Unified diff of a fix, with paths relative to `root`; None if a file is not the user's under `root` or it is not plain."""
-    patch = patch_for(fix.edits, calls, root)
-    return None if isinstance(patch, CannotRewrite) else patch.diff or None
-
-
-def why_not(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
-    """One sentence on why `diff_for` gives none; None if it gives one."""
-    patch = patch_for(fix.edits, calls, root)
-    if isinstance(patch, CannotRewrite):
-        return patch.reason
-    return None if patch.files else "The source says so already."
-
-
 def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
-    """The text with the fix's edits, whose calls all stand in this file; None if it is not plain what to change."""
+    """Return the text with the fix's edits, all of whose calls are in this file; None if the change is unclear."""
     try:
         after = rewritten(text, fix.edits, calls)
     except CannotRewriteError:
@@ -54,13 +37,17 @@ def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
 
 
 def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> str:
-    """The text with the edits, one carried out after the other. Raises CannotRewriteError with the reason."""
+    """Return the text with the edits, applied one after the other.
+
+    Raises:
+        CannotRewriteError: The change is unclear or would not be valid Python; the message gives the reason.
+    """
     try:
         source = _parsed(text)
-        after = _Rewriting(source, _each_once(edits, calls), calls).text()
+        after = _Rewriting(source, _without_duplicates(edits, calls), calls).text()
         ast.parse(after)
     except (SyntaxError, ValueError):
-        raise CannotRewriteError("The text would be no valid Python after the change.") from None
+        raise CannotRewriteError("The text would not be valid Python after the change.") from None
     except RecursionError:
         raise CannotRewriteError("The text is nested too deeply.") from None
     return after
@@ -68,22 +55,22 @@ def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> st
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> Source:
-    """LibCST needs about a millisecond a line, and the same few files are asked for again with every fix."""
+    """Parse with a cache: LibCST takes about a millisecond per line, and every fix parses the same few files."""
     return Source(text)
 
 
-def _each_once(edits: Sequence[Edit], calls: Mapping[str, Call]) -> list[Edit]:
-    """The edits without those that say the same of the same text (a helper that made two datasets)."""
-    found: dict[object, Edit] = {}
+def _without_duplicates(edits: Sequence[Edit], calls: Mapping[str, Call]) -> list[Edit]:
+    """The edits without those that make the same change of the same text (a helper that created two datasets)."""
+    unique: dict[object, Edit] = {}
     for edit in edits:
         after = span_of(edit.after_id, calls) if isinstance(edit, MoveAfter) else None
         anonymous = replace(edit, call_id="", after_id="") if isinstance(edit, MoveAfter) else replace(edit, call_id="")
-        found.setdefault((span_of(edit.call_id, calls), after, anonymous), edit)
-    return list(found.values())
+        unique.setdefault((span_of(edit.call_id, calls), after, anonymous), edit)
+    return list(unique.values())
 
 
 class _Rewriting:
-    """Edits on their way to changes of the text."""
+    """Converts edits to changes of the text."""
 
     def __init__(self, source: Source, edits: Sequence[Edit], calls: Mapping[str, Call]) -> None:
         self._source, self._edits, self._calls = source, edits, calls
@@ -91,12 +78,12 @@ class _Rewriting:
         moved = {span_of(edit.call_id, calls) for edit in edits if isinstance(edit, MoveAfter)}
         for edit in edits:
             if not isinstance(edit, SetArgument | MoveAfter) and span_of(edit.call_id, calls) in moved:
-                raise CannotRewriteError("A call that is moved cannot be changed otherwise at the same time.")
+                raise CannotRewriteError("A call cannot be moved and changed otherwise at the same time.")
 
     def text(self) -> str:
-        # Each link goes directly behind its call, so that of two behind the same call the later one comes first.
-        links = [each for each in self._edits if isinstance(each, InsertAfter | MoveAfter | SetOption)]
-        others = [each for each in self._edits if each not in links]
+        # A link is inserted directly after its call, so that of two links after the same call the later one comes first.
+        links = [edit for edit in self._edits if isinstance(edit, InsertAfter | MoveAfter | SetOption)]
+        others = [edit for edit in self._edits if edit not in links]
         changes: list[Splice | Cut] = []
         for edit in (*others, *reversed(links)):
             changes += self._changes(edit)
@@ -133,19 +120,19 @@ class _Rewriting:
             yield from changed
             return
         if call.form.is_library:
-            raise CannotRewriteError(f"Options behind {call.method}, which a library calls, are not written.")
-        same = [each for each in self._edits if isinstance(each, SetOption) and each.call_id == edit.call_id]
+            raise CannotRewriteError(f"Options cannot be set after {call.method}, which is called by a library.")
+        same = [other for other in self._edits if isinstance(other, SetOption) and other.call_id == edit.call_id]
         if edit is not same[0]:
-            return  # the first writes all of them
-        options = {each.option: self._write(each.value, call) for each in same if each.value is not None}
+            return  # the first edit writes all options of the call
+        options = {other.option: self._write(other.value, call) for other in same if other.value is not None}
         yield from insert_options(self._source, call, self._write(Code("tf.data.Options"), call), options)
 
     def _is_farthest(self, edit: MoveAfter) -> bool:
-        """Whether no other link comes behind this one, so that it may stand on a line of its own behind the line."""
+        """Whether no other link follows the moved one, so that it may get its own line after the statement."""
         before = self._edits[: self._edits.index(edit)]
         anchor = span_of(edit.after_id, self._calls)
-        links = [each for each in before if isinstance(each, InsertAfter | SetOption)]
-        return all(span_of(each.call_id, self._calls) != anchor for each in links)
+        links = [other for other in before if isinstance(other, InsertAfter | SetOption)]
+        return all(span_of(other.call_id, self._calls) != anchor for other in links)
 
     def _located(self, call_id: str) -> LocatedCall:
         call = self._calls.get(call_id)
@@ -158,7 +145,7 @@ class _Rewriting:
             return repr(value)
         written = self._source.names.write(value.text, self._source.parents(call.node))
         if written is None:
-            raise CannotRewriteError(f"The file has no name for {value.text} there.")
+            raise CannotRewriteError(f"{value.text} cannot be expressed with the names of the file.")
         text, needed = written
         if needed is not None:
             self._imports[needed] = None
@@ -176,4 +163,4 @@ class _Rewriting:
             yield Splice(place, place, f"{line}{source.newline}" if has_break else f"{source.newline}{line}")
 
 
-__all__ = ["diff_for", "rewrite", "rewritten", "why_not"]
+__all__ = ["rewrite", "rewritten"]

@@ -1,7 +1,6 @@
-"""Changes of a text by place.
+"""Applies changes to a text by character position.
 
-In: `Splice`s, in the order in which they were made.  Out: the new text; CannotRewriteError where two change the same
-characters.
+In: `Splice`s and `Cut`s, in order.  Out: the new text; CannotRewriteError if two of them change the same characters.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ class Splice(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Take the characters from start to end out of the text, and put those from `text_start` to `text_end` (which lie within)
-    in at `place`, behind a text; splices within them move with them.
+    """Move text: remove the characters from `start` to `end`, and insert those from `text_start` to `text_end` at `place`.
+
+    The inserted range lies within the removed one, follows the text `before`, and takes along the splices inside it.
     """
 
     start: int
@@ -34,27 +34,33 @@ class Cut(NamedTuple):
 
 
 def apply_changes(text: str, changes: Sequence[Splice | Cut]) -> str:
-    """The text with all changes; those at one place come in the order given, equal replacements count once."""
-    cuts = [each for each in changes if isinstance(each, Cut)]
+    """Return the text with all changes.
+
+    Changes at the same position are applied in the given order; equal replacements are applied once.
+
+    Raises:
+        CannotRewriteError: Two changes overlap.
+    """
+    cuts = [change for change in changes if isinstance(change, Cut)]
     inside: dict[Cut, list[Splice]] = {
         cut: [
-            each
-            for each in changes
-            if isinstance(each, Splice) and cut.text_start < each.start and each.end < cut.text_end
+            change
+            for change in changes
+            if isinstance(change, Splice) and cut.text_start < change.start and change.end < cut.text_end
         ]
         for cut in cuts
     }
     nested = {splice for splices in inside.values() for splice in splices}
     splices: list[Splice] = []
-    for each in changes:
-        if isinstance(each, Splice):
-            splices += [each] if each not in nested else []
+    for change in changes:
+        if isinstance(change, Splice):
+            splices += [change] if change not in nested else []
             continue
         moved = _apply(
-            text[each.text_start : each.text_end],
-            [Splice(s.start - each.text_start, s.end - each.text_start, s.text) for s in inside[each]],
+            text[change.text_start : change.text_end],
+            [Splice(s.start - change.text_start, s.end - change.text_start, s.text) for s in inside[change]],
         )
-        splices += [Splice(each.start, each.end, ""), Splice(each.place, each.place, each.before + moved)]
+        splices += [Splice(change.start, change.end, ""), Splice(change.place, change.place, change.before + moved)]
     return _apply(text, splices)
 
 
@@ -62,17 +68,17 @@ def _apply(text: str, splices: Sequence[Splice]) -> str:
     pieces: list[str] = []
     position, is_gap = 0, False
     done: set[Splice] = set()
-    for splice in sorted(splices, key=lambda each: (each.start, each.end > each.start)):  # what is put in comes first
+    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end > splice.start)):  # insertions first
         if splice.end > splice.start and splice in done:
             continue
         done.add(splice)
         if splice.start < position and not splice.text and is_gap and not text[splice.start : position].strip():
-            # Two links gone, both with the line break between them.
+            # Two removed links that share the line break between them.
             position = max(position, splice.end)
             continue
         is_gap = not splice.text
         if splice.start < position:
-            raise CannotRewriteError("Two changes concern the same characters of the text.")
+            raise CannotRewriteError("Two changes affect the same characters of the text.")
         pieces += [text[position : splice.start], splice.text]
         position = splice.end
     return "".join([*pieces, text[position:]])

@@ -1,9 +1,9 @@
-"""Where calls stand in a source text, to the character.
+"""Locates calls in a source text, to the character.
 
-In: the text of a file.  Out: `Source`, which finds the `LocatedCall` of a recorded `Call`, or raises CannotRewriteError:
-nothing is ever guessed.
+In: the text of a file.  Out: `Source`, which finds the `LocatedCall` of a recorded `Call`, or raises CannotRewriteError; it never
+guesses.
 
-LibCST reads the text; edits are made on the text itself, so that whatever they do not touch stays byte for byte.
+LibCST parses the text, but edits are made on the text itself, so that everything outside them is preserved byte for byte.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ _Node = TypeVar("_Node", bound=cst.CSTNode)
 
 @dataclass(frozen=True, slots=True)
 class LocatedArgument:
-    """One argument; `start` to `end` is its value, parentheses included."""
+    """One argument; `start` and `end` delimit its value, including parentheses, as character offsets."""
 
     keyword: str | None
     star: str
     start: int
     end: int
     comma_end: int | None
-    """Behind its comma; None: it has none."""
+    """Offset after its comma; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocatedCall:
-    """A call in a text; numbers are offsets in characters."""
+    """A call in a text; all offsets are in characters."""
 
     node: cst.Call
     method: str
     """The recorded method."""
     form: Form
-    """How the text calls it."""
+    """The form of the call in the text."""
     arguments: tuple[LocatedArgument, ...]
-    """All of the call in which the method's arguments stand; `form.skip` of them come before those."""
+    """Arguments of the call that contains the method's arguments; the first `form.skip` are not the method's."""
     open_end: int
-    """Behind the opening parenthesis of that call."""
+    """Offset after the opening parenthesis of that call."""
     link_start: int | None
-    """Where `.method(...)` begins, whitespace before the dot included; None: no method call."""
+    """Start of `.method(...)`, including whitespace before the dot; None if it is no method call."""
     dot_space: str
-    """That whitespace (line breaks, backslashes and comments are part of it)."""
+    """That whitespace, including line breaks, backslashes and comments."""
     end: int
 
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """A parsed text. Raises CannotRewriteError for what is no Python."""
+    """A parsed text. Raises CannotRewriteError if it is not valid Python."""
 
     text: str
     module: cst.Module = field(init=False)
@@ -74,31 +74,35 @@ class Source:
         try:
             self._wrapper = MetadataWrapper(cst.parse_module(self.text), unsafe_skip_copy=True)
         except (cst.ParserSyntaxError, RecursionError):
-            raise CannotRewriteError("The file is no Python that can be read.") from None
+            raise CannotRewriteError("The file cannot be parsed as Python.") from None
         self.module = self._wrapper.module
-        if self.module.code != self.text:  # places would be wrong
-            raise CannotRewriteError("The file has characters whose places are not certain.")
+        if self.module.code != self.text:  # offsets would be wrong
+            raise CannotRewriteError("The file contains characters whose positions are uncertain.")
         self._starts = [0, *(match.end() for match in NEWLINE.finditer(self.text))]
         finder = _CallFinder()
         self._wrapper.visit(finder)
         self._calls, self.names = finder.calls, names_in(self.module)
 
     def locate(self, call: Call) -> LocatedCall:
-        """The call that was recorded at `call.site`; CannotRewriteError if another one, or none, stands there now."""
+        """Return the call recorded at `call.site`.
+
+        Raises:
+            CannotRewriteError: The text has another call there, or none, or its form is not supported.
+        """
         site = call.site
         node = None if site is None else self._calls.get((site.end_line, site.end_column - 1))
         if site is None or node is None:
             raise CannotRewriteError(
-                f"No call ends where {call.method} was recorded{_line(call)}: the file is another one now."
+                f"No call ends where {call.method} was recorded{_line(call)}: the file has changed."
             )
         name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
         start = self._range(name).start
         if (start.line, start.column) != (site.line, site.column - 1) or not self._is_same_text(call, name, node):
-            raise CannotRewriteError(f"Another call stands where {call.method} was recorded{_line(call)}.")
+            raise CannotRewriteError(f"There is a different call where {call.method} was recorded{_line(call)}.")
         form = form_of(node, call, self.names)
         if form is None:
             raise CannotRewriteError(
-                f"That {self.code(node.func)} makes {call.method} is not plain from the text{_line(call)}."
+                f"The text does not show that {self.code(node.func)} calls {call.method}{_line(call)}."
             )
         located = self._located(node, call.method, form)
         given = len(located.arguments) - form.skip
@@ -110,44 +114,44 @@ class Source:
             and POSITIONS.get(call.method, ("",))[0] in call.explicit
         )
         if is_counted and given != len(call.explicit):
-            raise CannotRewriteError(f"The arguments of {call.method} are not those that were recorded{_line(call)}.")
+            raise CannotRewriteError(f"The arguments of {call.method} differ from those recorded{_line(call)}.")
         return located
 
     def parents(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """The nodes around `node`, nearest first."""
+        """Return the nodes that enclose `node`, innermost first."""
         lookup = self._wrapper.resolve(ParentNodeProvider)
-        found: list[cst.CSTNode] = []
+        parents: list[cst.CSTNode] = []
         parent = lookup.get(node)
         while parent is not None:
-            found.append(parent)
+            parents.append(parent)
             parent = lookup.get(parent)
-        return found
+        return parents
 
     def statement(self, node: cst.CSTNode) -> tuple[cst.CSTNode, cst.Module | cst.IndentedBlock]:
-        """The statement on lines of its own that holds `node`, and its block."""
+        """Return the statement that contains `node`, and its block."""
         previous = node
         for parent in self.parents(node):
             if isinstance(parent, cst.Module | cst.IndentedBlock):
                 return previous, parent
             previous = parent
-        raise CannotRewriteError("The call stands in no statement.")
+        raise CannotRewriteError("The call is not part of a statement.")
 
     def scope(self, node: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | cst.Module:
-        """The function, class or module whose names `node` sees first."""
+        """Return the innermost function, class or module that contains `node`."""
         kinds = cst.FunctionDef | cst.ClassDef | cst.Module
         return next(parent for parent in self.parents(node) if isinstance(parent, kinds))
 
     def code(self, node: cst.CSTNode) -> str:
-        """A node's text, on one line."""
+        """Return a node's text on one line."""
         return " ".join(self.module.code_for_node(node).split())
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Start and end of a node without its parentheses and surrounding whitespace."""
+        """Return start and end of a node without its parentheses and surrounding whitespace."""
         place = self._range(node)
         return self._offset(place.start.line, place.start.column), self._offset(place.end.line, place.end.column)
 
     def line_span(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Start and end of the whole lines that a node stands on, the last line break included."""
+        """Return start and end of the lines that contain a node, including the last line break."""
         place = self._range(node)
         first = place.start.line
         for decorator in getattr(node, "decorators", ()):
@@ -156,16 +160,16 @@ class Source:
         return self._starts[first - 1], ends[place.end.line - 1]
 
     def indent(self, statement: cst.CSTNode) -> str:
-        """The whitespace before a statement."""
+        """Return the whitespace before a statement."""
         start = self.line_span(statement)[0]
         return re.match(r"[ \t\f]*", self.text[start:]).group()  # type: ignore[union-attr]
 
     def line_before(self, offset: int) -> str:
-        """What stands on the line of `offset` before it."""
+        """Return the part of the line before `offset`."""
         return self.text[max(start for start in self._starts if start <= offset) : offset]
 
     def line_after(self, offset: int) -> str:
-        """What stands on the line of `offset` behind it, without the line break."""
+        """Return the rest of the line after `offset`, without the line break."""
         match = NEWLINE.search(self.text, offset)
         return self.text[offset : match.start() if match else len(self.text)]
 
@@ -175,13 +179,8 @@ class Source:
         match = NEWLINE.search(self.text)
         return match.group() if match else "\n"
 
-    def argument_span(self, located: LocatedCall, index: int) -> tuple[int, int]:
-        """Start and end of an argument, its name included."""
-        before = located.open_end if index == 0 else located.arguments[index - 1].comma_end
-        return self._skip_space(before or located.open_end), located.arguments[index].end
-
     def _is_same_text(self, call: Call, name: cst.CSTNode, node: cst.Call) -> bool:
-        """Whether the call reads as it did when it was recorded (the recorder joins lines, and cuts long calls short)."""
+        """Whether the call's text equals the recorded one (the recorder joins lines and truncates long calls)."""
         if not call.text:
             return True
         text = self.text[self.span(name)[0] : self.span(node)[1]]
@@ -219,12 +218,12 @@ class Source:
         return LocatedArgument(keyword, argument.star, start, end, comma_end)
 
     def _skip_space(self, offset: int) -> int:
-        """Behind whitespace, line breaks, backslashes and comments."""
+        """Offset after whitespace, line breaks, backslashes and comments."""
         match = _SPACE.match(self.text, offset)
         return match.end() if match else offset
 
     def _skip_closing(self, offset: int, count: int) -> int:
-        """Behind so many closing parentheses."""
+        """Offset after `count` closing parentheses."""
         for _ in range(count):
             offset = self._skip_space(offset) + 1
         return offset
@@ -241,12 +240,12 @@ def _line(call: Call) -> str:
 
 
 def mentions(node: cst.CSTNode) -> list[str]:
-    """Every name that a piece of source mentions, as often as it does; attributes and keywords are no names."""
-    found: list[str] = []
+    """Return every name in a piece of source, with repetitions; attributes and keywords do not count."""
+    names: list[str] = []
 
     class Mentions(cst.CSTVisitor):
         def visit_Name(self, node: cst.Name) -> None:
-            found.append(node.value)
+            names.append(node.value)
 
         def visit_Attribute(self, node: cst.Attribute) -> bool:
             node.value.visit(self)
@@ -257,21 +256,21 @@ def mentions(node: cst.CSTNode) -> list[str]:
             return False
 
     node.visit(Mentions())
-    return found
+    return names
 
 
 def find_all(node: cst.CSTNode, kind: type[_Node]) -> list[_Node]:
-    """All nodes of a kind in a piece of source, in its order."""
-    found: list[_Node] = []
+    """Return all nodes of a kind in a piece of source, in order."""
+    nodes: list[_Node] = []
 
     class Finder(cst.CSTVisitor):
         def on_visit(self, node: cst.CSTNode) -> bool:
             if isinstance(node, kind):
-                found.append(node)
+                nodes.append(node)
             return True
 
     node.visit(Finder())
-    return found
+    return nodes
 
 
 class _CallFinder(cst.CSTVisitor):

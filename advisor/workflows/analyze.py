@@ -1,8 +1,8 @@
-"""The order of the phases; no other file knows it.
+"""The phases of `advisor analyze`.
 
-In: a `Request`: a script to watch, or a saved run.  Out: a `Report`, and report.json in the run folder.
+In: a `Request`: a script to profile, or a saved run.  Out: a `Report`, and report.json in the run folder.
 
-    load_rules -> capture -> read_trace -> analyse -> run_rules -> report       (rules first: their mistakes cost no run)
+    load_rules -> capture -> read_trace -> analyse -> run_rules -> report       (rules first: errors in them cost no run)
 """
 
 from __future__ import annotations
@@ -43,72 +43,73 @@ _BAR_WIDTH = 24
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What of a saved run is read, and whose calls its iterators are."""
+    """Selects part of a saved run, and the script that built its pipelines."""
 
     run: str | None = None
-    """One of several runs of a logdir; None: the newest."""
+    """Name of a run in a logdir with several; None for the newest."""
     hosts: tuple[str, ...] = ()
-    """Some of its hosts; empty: all."""
+    """Hosts to read; empty for all."""
     source: Path | None = None
-    """A script whose calls are laid beside the iterators of a profile without a recording."""
+    """Script whose calls are matched to the iterators of a profile without a recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be analysed, and how. Exactly one of `path` and `module` is set."""
+    """What to analyse, and how. At most one of `path` and `module` is set."""
 
     path: Path | None = None
     """A script, a run folder, a logdir or a `.xplane.pb` file."""
     module: str | None = None
-    """Run as `python -m module`."""
+    """Module to run as `python -m module`."""
     args: tuple[str, ...] = ()
-    """The script's own."""
+    """The script's arguments."""
     out: Path | None = None
-    """A script's run folder (None: a new one below the user's state folder); a saved run's place for report.json."""
+    """For a script, its run folder (None for a new one in the state folder); for a saved run, where report.json goes."""
     rule_directories: tuple[Path, ...] = ()
     allow: tuple[str, ...] = ()
-    """Safety levels beyond `exact` that fixes may have; empty: as the settings say. So are the three below, if None."""
+    """Permitted safety levels of fixes beyond `exact`. If empty (or None for the next three), the settings apply."""
     steps: int | None = None
     """Steps to profile."""
     warmup: int | None = None
     """Steps before the window."""
     seconds: float | None = None
-    """Longest window."""
+    """Longest window in seconds."""
     to_end: bool = False
-    """Let the script run on after the window."""
+    """Let the script continue after the window."""
     show_output: bool = False
     """Pass the script's output through to stderr."""
     in_place: bool = False
-    """Let the script write to the real files; a run that goes to its end does so anyway."""
+    """Let the script write to the real files; implied by `to_end`."""
     with_ceiling: bool = False
-    """Run the script a second time on its first element repeated, to measure the ceiling."""
+    """Run the script a second time with its first element repeated, to measure the ceiling."""
     choice: Choice = Choice()
-    """Of a saved run."""
+    """Part of a saved run to read."""
     deadline: float | None = None
-    """Instant of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None: never."""
+    """Time of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None for no limit."""
     is_only_read: bool = False
-    """No code of the current folder is run; a saved run is only read anyway."""
+    """Run no code from the current folder; implied for a saved run."""
 
     @property
     def is_saved_run(self) -> bool:
-        """Whether there is something to read, and no script to run."""
+        """Whether the target is read rather than run."""
         return self.path is not None and (is_remote(self.path) or is_saved_run(self.path))
 
 
 def load(request: Request) -> tuple[list[LoadedRule], Settings]:
-    """The rules to ask and the settings: those of the script's folder (for a saved run the current one), options over them.
+    """Load the rules and the settings of the script's folder (for a saved run, the current folder), overridden by options.
 
-    The rule folders that settings name are as trusted as the script, which is run as well. For a saved run they are not loaded.
+    Rule folders named in the settings are as trusted as the script, which is run as well. For a saved run they are not loaded.
 
-    Raises AdvisorError for a target that does not exist, and for mistakes in settings and rule files.
+    Raises:
+        AdvisorError: The target does not exist, or the settings or a rule file are invalid.
     """
     from advisor.engine import load_rules
 
     if request.path is not None and not is_remote(request.path) and not request.path.exists():
-        raise AdvisorError(f"There is no {request.path}; give a script, a run folder, a logdir or a .xplane.pb file.")
+        raise AdvisorError(f"There is no {request.path}; name a script, a run folder, a logdir or a .xplane.pb file.")
     is_script = request.path is not None and not request.is_saved_run
     if is_script and request.path is not None and not (request.path.is_dir() or is_regular(request.path)):
-        raise AdvisorError(f"{request.path} is not a regular file: give a script, a run folder or a profile.")
+        raise AdvisorError(f"{request.path} is not a regular file: name a script, a run folder or a profile.")
     settings = load_settings(request.path.parent if is_script and request.path else Path.cwd())
     if request.is_saved_run or request.is_only_read:
         settings = without_named_rules(settings, request.rule_directories)
@@ -123,10 +124,19 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
 
 
 def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> Report:
-    """The report on the script or the saved run; report.json is written into the run folder.
+    """Analyse a script or a saved run, and write report.json into the run folder.
 
-    Raises AdvisorError (nothing could be done) or ScriptFailed (the script failed before anything was measured). If the
-    capture fails, Ctrl-C included, a run folder that was not there before is gone again; a finished capture is kept.
+    If the capture fails or is interrupted, a newly created run folder is removed; a finished capture is kept.
+
+    Args:
+        request: The target.
+        rules: The rules to ask.
+        settings: The settings, as returned by `load`.
+        on_progress: Called with progress messages.
+
+    Raises:
+        AdvisorError: The target cannot be analysed.
+        ScriptFailed: The script failed before anything was measured.
     """
     if request.is_saved_run and request.path is not None:
         return _analyze_saved_run(request, request.path, rules, settings, on_progress)
@@ -140,9 +150,17 @@ def analyze_run(
     choice: Choice = Choice(),
     on_progress: OnProgress = lambda progress: None,
 ) -> Report:
-    """The report on a saved run: a run folder of ours, a logdir that holds some, or any logdir or `.xplane.pb` (no calls known).
+    """Analyse a saved run without writing anything.
 
-    Writes nothing. Raises AdvisorError when there is no profile to read.
+    Args:
+        path: A run folder, a logdir, or a `.xplane.pb` file. Only run folders have recorded calls.
+        rules: The rules to ask.
+        settings: The settings.
+        choice: Part of the run to read.
+        on_progress: Called with progress messages.
+
+    Raises:
+        AdvisorError: There is no profile to read.
     """
     from advisor.capture.request import Progress
     from advisor.engine import run_rules
@@ -158,18 +176,18 @@ def analyze_run(
         if own.window is not None and own.calls and not own.unprofiled:
             raise AdvisorError(why_no_profile(path))
         return _with_folder(run_rules(analyse(None, limit_calls(own), own.target), rules, settings), path)
-    found = find_profiles(path, choice.run, choice.hosts)
-    folder = run_folder_of(found.paths[0] if is_remote(path) else found.paths[0].absolute())
+    profiles = find_profiles(path, choice.run, choice.hosts)
+    folder = run_folder_of(profiles.paths[0] if is_remote(path) else profiles.paths[0].absolute())
     recorded = read_recording(folder) if folder else None
     recording = limit_calls(recorded) if recorded else None
     target = recording.target if recording else str(path)
-    warnings = told_choice(found, path, choice.run)
+    warnings = told_choice(profiles, path, choice.run)
     if own is not None and folder is None:
         warnings = (
             *warnings,
-            f"{RECORDING_NAME} belongs to an older run than {found.run}, so no lines are known of it.",
+            f"{RECORDING_NAME} belongs to an older run than {profiles.run}, so its source lines are unknown.",
         )
-    analysis, timeline = analyse_and_draw(found, recording, target, warnings, _host_progress(on_progress))
+    analysis, timeline = analyse_and_draw(profiles, recording, target, warnings, _host_progress(on_progress))
     if choice.source is not None:
         from advisor.graph.inferred_calls import infer_calls
         from advisor.graph.source_alignment import align_source
@@ -179,9 +197,9 @@ def analyze_run(
         from advisor.graph.inferred_calls import infer_calls
 
         analysis = infer_calls(analysis)
-    if len(found.paths) > 1:  # the files are read a second time: a bar that stands at its end would look stuck
-        on_progress(Progress("analysing", text="the profiler's figures"))
-    analysis = add_statistics(analysis, found.paths)
+    if len(profiles.paths) > 1:  # the files are read a second time, and a full progress bar would look stuck
+        on_progress(Progress("analysing", text="statistics"))
+    analysis = add_statistics(analysis, profiles.paths)
     report = run_rules(analysis, rules, settings)
     report = replace(report, timeline=timeline)
     return _with_folder(report, folder) if folder and not is_remote(path) else report
@@ -192,7 +210,7 @@ def _with_folder(report: Report, path: Path) -> Report:
 
 
 def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
-    """Hosts done, as a bar; nothing for a single one, which takes no time worth a bar."""
+    """Show the hosts done as a bar; nothing for a single host."""
     from advisor.capture.request import Progress
     from advisor.model.units import format_bar, format_count
 
@@ -205,7 +223,11 @@ def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
 
 
 def read_recording(path: Path) -> Recording | None:
-    """What our capture saw, if `path` is a run folder of ours."""
+    """Read the recording of a run folder; None if the folder has none.
+
+    Raises:
+        AdvisorError: The recording cannot be read or is invalid.
+    """
     from advisor.graph.recorded_calls import check_calls
     from advisor.model.codec import decode
     from advisor.model.recording import Recording
@@ -216,8 +238,8 @@ def read_recording(path: Path) -> Recording | None:
             if not file.exists():
                 return None
             if not file.is_file():
-                raise AdvisorError(f"{file} is not a regular file: give a run folder that `advisor` has written.")
-    except OSError as error:  # a folder that must not be searched
+                raise AdvisorError(f"{file} is not a regular file: name a run folder written by `advisor`.")
+    except OSError as error:  # a folder without search permission
         raise AdvisorError(f"{path} cannot be read ({error.strerror}).") from None
     try:
         with reading(file):
@@ -241,13 +263,13 @@ def _analyze_saved_run(
             raise AdvisorError(f"Cannot write to {request.out}: {error.strerror or error}.") from None
         _write_reports(report, request.out)
     elif report.run_folder:
-        with suppress(AdvisorError):  # a run folder that may only be read is no obstacle to reading it
+        with suppress(AdvisorError):  # a read-only run folder can still be analysed
             _write_reports(report, Path(report.run_folder))
     return report
 
 
 def make_room(request: Request, settings: Settings) -> list[StoredRun]:
-    """After a new run in the default place: delete the oldest ones beyond the limits of the settings, and return them."""
+    """After a new run in the default location, delete the oldest runs beyond the limits of the settings, and return them."""
     from advisor.workflows.stored_runs import prune
 
     if request.is_saved_run or request.out is not None:
@@ -256,7 +278,7 @@ def make_room(request: Request, settings: Settings) -> list[StoredRun]:
 
 
 def _check_reports(folder: Path) -> None:
-    """Raise AdvisorError if a report in that folder is no regular file: writing into a named pipe would wait for ever."""
+    """Raise AdvisorError if a report in the folder is not a regular file: writing to a named pipe would block forever."""
     from advisor.report.html import REPORT_HTML_NAME
     from advisor.report.report_json import REPORT_NAME
 
@@ -268,9 +290,9 @@ def _check_reports(folder: Path) -> None:
 
 
 def _write_reports(report: Report, folder: Path) -> None:
-    """report.json and report.html into a run folder.
+    """Write report.json and report.html into a run folder.
 
-    Raises AdvisorError when they cannot be written, or would replace files of the same names that are not ours.
+    Raises AdvisorError if they cannot be written, or would replace files that this tool did not write.
     """
     from advisor.model.outputs import check_output
     from advisor.model.own_files import FileKind
@@ -292,7 +314,7 @@ def _analyze_script(
 
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as folder:
-        wish = CaptureRequest(
+        capture_request = CaptureRequest(
             out=folder,
             script=request.path,
             module=request.module,
@@ -305,36 +327,37 @@ def _analyze_script(
             in_place=request.in_place,
             deadline=request.deadline,
         )
-        capture(wish, on_progress)
+        capture(capture_request, on_progress)
         if request.with_ceiling:
-            _measure_ceiling(wish, on_progress)
+            _measure_ceiling(capture_request, on_progress)
     on_progress(Progress("analysing"))
     try:
         report = analyze_run(folder, rules, settings)
         _write_reports(report, folder)
     except AdvisorError as error:
-        raise AdvisorError(f"{error} The run itself is kept in {folder}.") from None
+        raise AdvisorError(f"{error} The run is kept in {folder}.") from None
     return report
 
 
-def _measure_ceiling(wish: CaptureRequest, on_progress: OnProgress) -> None:
-    """Run the script again on its first element repeated, and keep the step times in the first run's recording."""
+def _measure_ceiling(capture_request: CaptureRequest, on_progress: OnProgress) -> None:
+    """Run the script again with its first element repeated, and store the step times in the first run's recording."""
     from advisor.capture.launch import capture
     from advisor.model.codec import encode
 
-    recording = read_recording(wish.out)
+    recording = read_recording(capture_request.out)
     if recording is None:
         return
     call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
     step_ns: tuple[int, ...] = ()
-    why = "no dataset was consumed whose call is known"
+    why = "the call that creates the consumed dataset is unknown"
     if call_id is not None:
-        with temporary_folder("ceiling") as folder:  # its training is a sham, so it never goes to its end
-            second = replace(wish, out=folder / "run", ceiling_for=call_id, to_end=False)
+        with temporary_folder("ceiling") as folder:  # its training is meaningless, so it never runs to the end
+            second = replace(capture_request, out=folder / "run", ceiling_for=call_id, to_end=False)
             try:
                 capture(second, lambda progress: on_progress(replace(progress, text="ceiling")))
-                seen = read_recording(second.out)
-                step_ns, why = (seen.ceiling_step_ns if seen else ()), "the second run had no steps"
+                second_recording = read_recording(second.out)
+                step_ns = second_recording.ceiling_step_ns if second_recording else ()
+                why = "the second run had no steps"
             except AdvisorError as error:
                 why = str(error).rstrip(".")
     if step_ns:
@@ -342,4 +365,4 @@ def _measure_ceiling(wish: CaptureRequest, on_progress: OnProgress) -> None:
     else:
         warning = f"The ceiling could not be measured ({why}): it is estimated as 1 / (1 - wait share)."
         recording = replace(recording, warnings=(*recording.warnings, warning))
-    write_whole(wish.out / RECORDING_NAME, encode(recording))
+    write_whole(capture_request.out / RECORDING_NAME, encode(recording))

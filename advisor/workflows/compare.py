@@ -1,6 +1,6 @@
-"""The order of `advisor compare`: two saved runs are read, two scripts are analysed and then run by turns.
+"""The phases of `advisor compare`: saved runs are read; scripts are analysed and then run alternately.
 
-In: two `phases.Request`s.  Out: `RunComparison`.
+In: two `Request`s.  Out: `RunComparison`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from advisor.model.settings import Settings
 
 MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
-"""A run's window: so many steps, but no shorter or longer than this."""
+"""The window of a run: `WINDOW_STEPS` steps, limited to this range of seconds."""
 
 
 def announcement() -> str:
-    """How often the scripts will be run, for people, before the first run."""
+    """Say how often the scripts will run and what happens to their files, to be shown before the first run."""
     return (
-        f"Each script will be run {1 + TURNS} times: once to analyse it, then {TURNS} times by turns with the other. Each run is "
-        "stopped after its window; what they write is thrown away, unless --in-place."
+        f"Each script will be run {1 + TURNS} times: once for analysis, then {TURNS} times alternating with the other. Each run "
+        "is stopped after its window. Files written by the scripts are discarded, except with --in-place."
     )
 
 
@@ -38,7 +38,19 @@ def compare(
     settings: Settings,
     on_progress: Callable[[Progress], None],
 ) -> RunComparison:
-    """Compare two scripts, or two saved runs. Raises AdvisorError and ScriptFailed as `phases.analyze` does."""
+    """Compare two scripts or two saved runs.
+
+    Args:
+        before: The first script or run.
+        after: The second, of the same kind.
+        rules: The rules to ask.
+        settings: The settings of the first target.
+        on_progress: Called with progress messages.
+
+    Raises:
+        AdvisorError: A target cannot be analysed.
+        ScriptFailed: A script failed before anything was measured.
+    """
     if before.is_saved_run and after.is_saved_run:
         paths = [request.path for request in (before, after) if request.path is not None]
         old, new = (analyze_run(path, rules, settings) for path in paths)
@@ -46,14 +58,14 @@ def compare(
     old = analyze(before, rules, settings, on_progress)
     new = analyze(after, rules, settings, on_progress)
     steps = [report.analysis.verdict.steps for report in (old, new)]
-    step_s = max((each.mean_ns / 1e9 for each in steps if each is not None), default=0.0)
+    step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
     window_s = min(MAX_WINDOW_S, max(MIN_WINDOW_S, WINDOW_STEPS * step_s))
     requests = [_capture_request(request, settings, window_s) for request in (before, after)]
     return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], TURNS, on_progress))
 
 
 def _capture_request(request: Request, settings: Settings, window_s: float) -> CaptureRequest:
-    """A run without the profiler; the same window for both scripts."""
+    """A run without the profiler, with the same window for both scripts."""
     return CaptureRequest(
         out=Path("unused"),
         script=request.path,

@@ -1,12 +1,12 @@
-"""The order of `advisor fix`: analyse, try the fixes on the dataset, prove all of them on the whole script.
+"""The phases of `advisor fix`: analyse, try fixes on the dataset, prove all of them on the whole script.
 
-In: a `FixRequest`.  Out: `FixResult`: the report with its fixes, comparison and proof, and the patch that would be written.
-Nothing is written here.
+In: a `FixRequest`.  Out: `FixResult`: the report with its fixes, comparison and proof, and the patch to write. This file writes
+nothing.
 
-    analyze -> plan -> proof session (greedy loop on the pipeline alone) -> patch -> end to end, by turns -> report
+    analyze -> plan -> proof session (greedy loop on the pipeline alone) -> patch -> alternating end-to-end runs -> report
 
-The pipeline alone judges each fix: hundreds of elements in seconds, each compared. The whole script has the last word on all of
-them together: what its training is seen not to gain from is not applied.
+Each fix is judged on the pipeline alone, which compares hundreds of elements in seconds. All fixes together are judged on the
+whole script: changes from which the training is measured not to gain are not applied.
 """
 
 from __future__ import annotations
@@ -56,77 +56,91 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class FixRequest:
-    """What is to be fixed, and within which limits."""
+    """A script to fix, and the limits."""
 
     script: Request
     budget_s: float = 600.0
-    """Wall time of the whole command: what still runs when it is used up is stopped (`advisor.prove.budget`)."""
+    """Wall time of the whole command in seconds; whatever still runs at its end is stopped (`advisor.prove.budget`)."""
     only: tuple[str, ...] = ()
-    """Ids of the rules whose fixes are tried; empty: all."""
+    """Ids of the rules whose fixes are tried; empty for all."""
     is_pipeline_only: bool = False
-    """Prove on the pipeline alone; the training never runs to prove anything."""
+    """Prove on the pipeline alone, without running the training."""
     is_to_be_written: bool = False
-    """What is proved will be written: a change of a file that cannot be written is not tried."""
+    """Proved changes will be written, so changes to unwritable files are not tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The report, and the change of the user's files that it proves."""
+    """The report, and the proved change of the user's files."""
 
     report: Report
     patch: Patch = field(default_factory=Patch)
-    """Of the fixes that are applied; empty if none is."""
+    """Patch of the applied fixes; empty if there are none."""
     changed_meanwhile: Path | None = None
-    """A file of the patch that was changed after the script had been started: what was measured is not what stands there."""
+    """A file of the patch that changed after the script was started and so differs from what was measured."""
 
 
-def announcement(wish: FixRequest) -> str:
-    """How often the script will be run and what becomes of its files, for people, before the first run."""
-    files = "What it writes stays." if wish.script.in_place else "What it writes is thrown away."
-    if wish.is_pipeline_only:
+def announcement(request: FixRequest) -> str:
+    """Say how often the script will run and what happens to its files, to be shown before the first run."""
+    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
+    if request.is_pipeline_only:
         return (
-            "The script will be run once, up to the first element it takes; it will not train. If something is to be changed, it "
-            f"is run that far once more, with the changes. {files}"
+            "The script will be run once, up to its first element; it will not train. If there is something to change, it will "
+            f"be run to the same point once more with the changes. {files}"
         )
     return (
-        f"The script will be run up to {3 + 2 * TURNS} times: once to see its input pipeline at work, once up to its first "
-        "element to try changes of it, once that far with the changes to see that they do what was tried, and "
-        f"{2 * TURNS} times by turns, as it is and with the changes. Each run is stopped after "
-        f"its window. A change that only the whole script can prove takes {2 * TURNS} more, and so does finding the one of "
-        "several that slows it; if nothing is found to fix, the script is run once. "
+        f"The script will be run up to {3 + 2 * TURNS} times: once to analyse its input pipeline, once up to its first "
+        "element to try changes, once to the same point with the changes to verify the changed text, and "
+        f"{2 * TURNS} times alternating without and with the changes. Each run is stopped after "
+        f"its window. A change that only the whole script can prove takes {2 * TURNS} more runs, and so does finding which of "
+        "several changes slows the script down. If there is nothing to fix, the script is run once. "
         f"{files}"
     )
 
 
-def fix(wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> FixResult:
+def fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> FixResult:
     """Find, try and prove fixes.
 
-    Raises AdvisorError and ScriptFailed as `phases.analyze` does, and AdvisorError for a budget in which nothing can be proved. A
-    proof that cannot be made is no error: the report says so.
+    Args:
+        request: The script and the limits.
+        rules: The rules to ask.
+        settings: The settings of the script's folder.
+        on_progress: Called with progress messages.
+
+    Returns:
+        The report and the patch. If nothing can be proved, the report says why.
+
+    Raises:
+        AdvisorError: The script cannot be analysed, cannot be written, or the budget is too short.
+        ScriptFailed: The script failed before anything was measured.
     """
-    check_budget(wish.budget_s)
-    check_writable(wish)
-    return _Fixing(wish, rules, settings, on_progress).run()
+    check_budget(request.budget_s)
+    check_writable(request)
+    return _Fixing(request, rules, settings, on_progress).run()
 
 
-def check_writable(wish: FixRequest) -> None:
-    """Raise AdvisorError, before anything is run, for a script that is to be changed and cannot be written."""
-    path = wish.script.path
-    obstacle = early_obstacle(path) if wish.is_to_be_written and path is not None else ""
+def check_writable(request: FixRequest) -> None:
+    """Check, before anything is run, that a script to be changed can be written.
+
+    Raises:
+        AdvisorError: It cannot be written.
+    """
+    path = request.script.path
+    obstacle = early_obstacle(path) if request.is_to_be_written and path is not None else ""
     if obstacle:
         raise AdvisorError(
-            f"{obstacle}, so nothing was run: --write could not write it. Without --write the changes are tried and shown."
+            f"{obstacle}, so nothing was run: --write could not write it. Without --write, changes are tried and shown."
         )
 
 
 class _Fixing:
-    """One run of `fix`; each step leaves what the next ones need."""
+    """One run of `fix`."""
 
     def __init__(
-        self, wish: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
+        self, request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
     ) -> None:
-        self._wish, self._rules, self._settings, self._on_progress = wish, rules, settings, on_progress
-        self._budget = Budget(wish.budget_s, time.monotonic())
+        self._request, self._rules, self._settings, self._on_progress = request, rules, settings, on_progress
+        self._budget = Budget(request.budget_s, time.monotonic())
         self._began_ns = time.time_ns()
         self._runs = 0
         self._notes: list[str] = []
@@ -134,12 +148,12 @@ class _Fixing:
         self._graph: CallGraph | None = None
 
     def run(self) -> FixResult:
-        """All steps, in order."""
-        return self._run_on_pipeline() if self._wish.is_pipeline_only else self._run_on_script()
+        """Run all phases in order."""
+        return self._run_on_pipeline() if self._request.is_pipeline_only else self._run_on_script()
 
     def _run_on_script(self) -> FixResult:
         began_ns = time.time_ns()
-        request = replace(self._wish.script, deadline=self._budget.analysis_end)
+        request = replace(self._request.script, deadline=self._budget.analysis_end)
         try:
             report = analyze(request, self._rules, self._settings, self._on_progress)
         except OutOfTime:
@@ -149,7 +163,7 @@ class _Fixing:
         candidates = self._candidates(report, proposals)
         if not candidates:
             return self._conclude(report, proposals, LoopResult(), None)
-        script = self._wish.script
+        script = self._request.script
         capture_request = CaptureRequest(
             Path("unused"), script.path, script.module, script.args,
             self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
@@ -173,20 +187,20 @@ class _Fixing:
         return self._conclude(report, proposals, loop, proved)
 
     def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
-        """The greedy loop on the dataset that the training consumes; without a session every fix is left to the whole script."""
+        """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix."""
         main = report.analysis.main
         consumed = consumed_call(report.analysis, main) if main is not None else None
         if consumed is None:
-            return self._all_refused(report, proposals, "The call that makes the consumed dataset is not known.")
+            return self._all_refused(report, proposals, "The call that creates the consumed dataset is unknown.")
         with ExitStack() as stack:
             folder = stack.enter_context(temporary_folder("fix"))
             session = self._session(folder, consumed, report.analysis.calls, deadline)
-            stack.callback(self._take_note_of, session)
+            stack.callback(self._collect_facts, session)
             try:
                 stack.enter_context(session)
             except ScriptFailed:
                 raise
-            except AdvisorError as error:  # it may still be run whole
+            except AdvisorError as error:  # the whole script may still be run
                 return self._all_refused(report, proposals, str(error))
             loop = self._loop(session, report, proposals, deadline)
             self._read_calls(session)
@@ -195,22 +209,22 @@ class _Fixing:
     def _read_calls(self, session: ProofSession) -> None:
         try:
             self._graph = session.call_graph()
-        except AdvisorError:  # the text is then not proved, which is said where it matters
+        except AdvisorError:  # the text check then reports that the text is not proved
             self._graph = None
 
     def _text_check(self, report: Report) -> TextCheck:
-        script = self._wish.script
+        script = self._request.script
         request = CaptureRequest(Path("unused"), script.path, script.module, script.args, in_place=script.in_place)
         return TextCheck(request, report.analysis.calls, self._graph, self._budget.end, self._on_progress)
 
-    def _take_note_of(self, session: ProofSession) -> None:
+    def _collect_facts(self, session: ProofSession) -> None:
         self._runs += session.runs
         self._written = session.written_files
         self._notes += session.notes
 
     def _run_on_pipeline(self) -> FixResult:
-        """No training at all: what is analysed is the pipeline alone, in the one run that also tries the fixes."""
-        script = self._wish.script
+        """Analyse the pipeline alone, in the same run that tries the fixes; the training never runs."""
+        script = self._request.script
         name = (script.module or "module") if script.path is None else script.path.stem
         with (
             new_run_folder(script.out, name) as run_folder,
@@ -233,26 +247,25 @@ class _Fixing:
                 else:
                     loop = self._loop(session, report, proposals, deadline)
                     self._read_calls(session)
-            self._take_note_of(session)
+            self._collect_facts(session)
             check = self._text_check(report)
             loop = with_proved_text(loop, proposals, check, self._notes.append)
             self._runs += check.runs
             self._notes.append(
-                "The training was not run: the report speaks of the pipeline alone, which may not be what limits the training."
+                "The training was not run: the report covers the pipeline alone, which may not be what limits the training."
             )
             return self._conclude(report, proposals, loop, None)
 
-    def _too_slow(self, what: str) -> AdvisorError:
-        script = self._wish.script
+    def _too_slow(self, phase: str) -> AdvisorError:
+        script = self._request.script
         name = f"-m {script.module}" if script.path is None else str(script.path)
-        budget = format_ns(self._wish.budget_s * NS_PER_S)
+        budget = format_ns(self._request.budget_s * NS_PER_S)
         return AdvisorError(
-            f"{name} was not {what} before --budget {budget} was used up, so it was stopped and nothing was tried; give it more "
-            "time."
+            f"{name} was stopped and nothing was tried: it was not {phase} before --budget {budget} was used up. Allow more time."
         )
 
     def _session(self, folder: Path, consumed: Call | None, calls: tuple[Call, ...], deadline: float) -> ProofSession:
-        script = self._wish.script
+        script = self._request.script
         request = CaptureRequest(
             folder / "run",
             script.path,
@@ -272,7 +285,7 @@ class _Fixing:
             lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
             deadline,
             self._on_progress,
-            (lambda trial: False) if self._wish.is_pipeline_only else partial(is_enough, report.analysis),
+            (lambda trial: False) if self._request.is_pipeline_only else partial(is_enough, report.analysis),
             proposals.is_asked,
             LEAST_TRIAL_S,
         )
@@ -280,23 +293,23 @@ class _Fixing:
     def _proposals_of(self, report: Report) -> Proposals:
         analysis = report.analysis
         recording = analysis.recording
-        script = self._wish.script.path or _file_of_module(report) or Path("module.py")
+        script = self._request.script.path or _file_of_module(report) or Path("module.py")
         return Proposals(
             {call.id: call for call in analysis.calls},
             project_root(script),
             frozenset(Safety(level) for level in self._settings.allow),
             is_seeded=recording is None or is_seeded(recording),
-            only=frozenset(self._wish.only),
-            is_to_be_written=self._wish.is_to_be_written,
+            only=frozenset(self._request.only),
+            is_to_be_written=self._request.is_to_be_written,
         )
 
     def _candidates(self, report: Report, proposals: Proposals) -> list[Finding]:
-        """What may be tried. Raises AdvisorError if all of it changes files that cannot be written."""
+        """Findings to try. Raises AdvisorError if all of them change files that cannot be written."""
         candidates = proposals.propose(report, ())
         if not candidates and proposals.unwritable:
             raise AdvisorError(
                 f"{proposals.unwritable}, so no change was tried: --write could not write it. The analysis is in "
-                f"{report.run_folder}; without --write the changes are tried and shown."
+                f"{report.run_folder}. Without --write, changes are tried and shown."
             )
         return candidates
 
@@ -315,10 +328,10 @@ class _Fixing:
         changed = next((path for path in patch.files if _changed_ns(path) >= self._began_ns), None)
         if changed is not None:
             self._notes.append(
-                f"{changed} has changed since the script was started; what was measured is what it was then."
+                f"{changed} has changed since the script was started; the measurements refer to the earlier version."
             )
         self._notes += [
-            f"{path} has changes that are not committed: commit them before --write to see this change alone in git."
+            f"{path} has uncommitted changes: commit them before --write, so that git shows this change separately."
             for path in uncommitted(patch.files)
         ]
         about = ProofFacts(
@@ -335,7 +348,7 @@ class _Fixing:
 
 
 def _changed_ns(path: Path) -> int:
-    """When the file was last changed, Unix time; one that is gone: now. An editor may keep the time of its contents."""
+    """Time of the last change in Unix ns, or now if the file is gone. Includes the ctime, as editors may preserve the mtime."""
     try:
         status = path.stat()
     except OSError:
@@ -344,12 +357,12 @@ def _changed_ns(path: Path) -> int:
 
 
 def _startup_s(report: Report, began_ns: int) -> float:
-    """From starting the script to its first step, s."""
+    """Seconds from the script's start to its first step."""
     recording = report.analysis.recording
     series = main_series(recording) if recording is not None else None
     return max(0.0, (series.start_ns[0] - began_ns) / 1e9) if series is not None and series.start_ns else 0.0
 
 
 def _file_of_module(report: Report) -> Path | None:
-    """Some file of the user, for a script that was run with `-m`."""
+    """A file of the user, for a script run with `-m`."""
     return next((Path(call.site.file) for call in report.analysis.calls if call.site and call.library is None), None)

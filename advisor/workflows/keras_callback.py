@@ -1,4 +1,4 @@
-"""`model.fit(..., callbacks=[advisor.AdvisorCallback()])`.
+"""The Keras callback: `model.fit(..., callbacks=[advisor.AdvisorCallback()])`.
 
 In: the calls that Keras makes to a callback.  Out: a watch from the beginning to the end of `fit`; see `watch`.
 """
@@ -46,11 +46,11 @@ class AdvisorCallback:
     """
 
     async_safe = True
-    """Keras 3: nothing here depends on the order of batch ends, so its own way of calling back stays as it is."""
+    """Keras 3: this callback does not depend on the order of batch ends, so Keras need not synchronise for it."""
     params: Any = None
     model: Any = None
     _open: ClassVar[AdvisorCallback | None] = None
-    """The one whose `fit` is watched. Keras does not call back when `fit` fails, so it may be over."""
+    """The callback whose `fit` is watched. Keras does not call back when `fit` fails, so that `fit` may be over."""
 
     def __init__(
         self,
@@ -60,18 +60,18 @@ class AdvisorCallback:
         steps: int | None = None,
         quiet: bool = False,
     ) -> None:
-        """The arguments are those of `advisor.watch`."""
+        """Create the callback; the arguments are those of `advisor.watch`."""
         self._watch = Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
         self._has_entered = False
 
     @property
     def report(self) -> Report | None:
-        """The report on the last `fit`; None before its end, and where there was nothing to report."""
+        """The report on the last `fit`; None before its end, or if there was nothing to report."""
         return self._watch.report
 
     @property
     def folder(self) -> Path | None:
-        """Its run folder."""
+        """The run folder of the last `fit`."""
         return self._watch.folder
 
     @property
@@ -80,7 +80,7 @@ class AdvisorCallback:
         return self._watch.problem
 
     def on_train_begin(self, logs: object = None) -> None:
-        """`fit` begins."""
+        """Start watching."""
         if AdvisorCallback._open is not None:
             AdvisorCallback._open._close()
         self._watch.start()
@@ -88,13 +88,13 @@ class AdvisorCallback:
             return
         AdvisorCallback._open = self
         consumption = hooks().consumption
-        if consumption.current_track() is None:  # `model.fit` was looked up before the hooks were put in place
+        if consumption.current_track() is None:  # `model.fit` was looked up before the hooks were installed
             consumption.enter("keras.fit", sys._getframe(1))
             self._has_entered = True
         atexit.register(self._close_at_exit)
 
     def on_train_end(self, logs: object = None) -> None:
-        """`fit` is over."""
+        """Stop watching and print the report."""
         self._close()
 
     def _close_at_exit(self) -> None:
@@ -111,15 +111,15 @@ class AdvisorCallback:
         self._watch.finish(error)
 
     def set_model(self, model: object) -> None:
-        """Part of the protocol."""
+        """Store the model, as Keras' protocol requires."""
         self.model = model
 
     def set_params(self, params: object) -> None:
-        """Part of the protocol."""
+        """Store the parameters, as Keras' protocol requires."""
         self.params = params
 
     def _nothing(self, *args: object, **kwargs: object) -> None:
-        """Steps are seen through Keras' list of callbacks, which calls these."""
+        """Do nothing: steps are recorded by hooks on Keras' callback list."""
 
     on_epoch_begin = on_epoch_end = _nothing
     on_batch_begin = on_batch_end = on_train_batch_begin = on_train_batch_end = _nothing
@@ -129,5 +129,5 @@ class AdvisorCallback:
     def _has_batch_hooks(self) -> bool:
         return False
 
-    _implements_train_batch_hooks = _has_batch_hooks  # asked by tf_keras
+    _implements_train_batch_hooks = _has_batch_hooks  # called by tf_keras
     _implements_test_batch_hooks = _implements_predict_batch_hooks = _has_batch_hooks

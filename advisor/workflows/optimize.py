@@ -1,8 +1,8 @@
-"""The order of `advisor.optimize` and of `advisor.analyze` for dataset objects: all in the program's own process.
+"""The phases of `advisor.optimize`, and of `advisor.analyze` for dataset objects, all in the program's own process.
 
-In: a `tf.data.Dataset`.  Out: the proved faster dataset with `.report`; or the `Report` alone.
+In: a `tf.data.Dataset`.  Out: the dataset proved faster, with `.report`; or the `Report` alone.
 
-    rebuild -> profile -> analyse -> greedy loop -> replay with what is kept
+    rebuild -> profile -> analyse -> greedy loop -> replay with the kept fixes
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def _optimize(
         report = analyse(session.profile(()))
         calls = {call.id: call for call in report.analysis.calls}
         recording = report.analysis.recording
-        draws_the_same = recording is None or is_seeded(recording)
-        proposals = Proposals(calls, None, levels, draws_the_same, frozenset(only))
+        seeded = recording is None or is_seeded(recording)
+        proposals = Proposals(calls, None, levels, seeded, frozenset(only))
         loop = LoopResult()
         if proposals.propose(report, ()):
             loop = prove_fixes(session, report, calls, proposals.propose, analyse, began + budget_s, on_progress,
@@ -92,7 +92,7 @@ def _optimize(
 
 
 def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN401
-    """The report on a dataset alone: a consumer that only reads, so that what it says is the pipeline's own limit."""
+    """Analyse a dataset with a consumer that only reads, so that the report shows the limit of the pipeline alone."""
     _check(dataset)
     from advisor.replay.program_state import program_state_kept
 
@@ -111,7 +111,7 @@ def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN
 def analyze_function(
     function: object, args: Sequence[object], out: str | Path | None, warmup: int | None, steps: int | None
 ) -> Report:
-    """The report on what a function consumes while it runs to its end in this process. What it raises comes through."""
+    """Run a function in this process and analyse the datasets it consumes. Its exceptions propagate."""
     if not callable(function):
         raise AdvisorError(f"advisor.analyze_function takes a function, not a {type(function).__name__}.")
     from advisor.workflows.watch import watch
@@ -124,29 +124,29 @@ def analyze_function(
 
 
 def is_dataset(target: object) -> bool:
-    """Whether it is a `tf.data.Dataset`; imports nothing."""
+    """Whether `target` is a `tf.data.Dataset`, determined without importing TensorFlow."""
     return hasattr(target, "element_spec") and hasattr(target, "_variant_tensor")
 
 
 def _check(dataset: Any) -> None:  # noqa: ANN401
-    """Raises AdvisorError for what is no dataset, for a distributed one, and inside a tf.function."""
+    """Raise AdvisorError for other objects, for a distributed dataset, and inside a tf.function."""
     if not is_dataset(dataset):
-        what = type(dataset).__name__
-        hint = " Give the dataset that was distributed." if "Distributed" in what else ""
-        raise AdvisorError(f"advisor takes a tf.data.Dataset here, not a {what}.{hint}")
+        kind = type(dataset).__name__
+        hint = " Pass the dataset that was distributed." if "Distributed" in kind else ""
+        raise AdvisorError(f"advisor takes a tf.data.Dataset here, not a {kind}.{hint}")
     tensorflow = sys.modules["tensorflow"]
     if not tensorflow.executing_eagerly():
-        raise AdvisorError("A dataset can only be measured outside of a tf.function, so call advisor there.")
+        raise AdvisorError("A dataset can only be measured outside of a tf.function: call advisor there.")
 
 
 def _rebuilt(dataset: Any) -> Rebuilt:  # noqa: ANN401
-    """Raises AdvisorError where nothing of the dataset can be made again."""
+    """Rebuild the dataset from the object; raise AdvisorError if no part of it can be rebuilt."""
     from advisor.replay.rebuild import rebuild
 
     warnings: dict[str, None] = {}
     rebuilt = rebuild(dataset, _callers_line(), _known_call, warnings.setdefault)
     if rebuilt.call_id is None:
-        raise AdvisorError(f"A {type(dataset).__name__} cannot be made again, so nothing about it can be changed.")
+        raise AdvisorError(f"A {type(dataset).__name__} cannot be rebuilt, so it cannot be changed.")
     return rebuilt
 
 
@@ -161,13 +161,13 @@ def _session(
 
 
 def _known_call(call_id: str) -> Call | None:
-    """The call as it was recorded when the dataset was made, if `advisor.watch` had been imported by then."""
+    """The call as recorded when the dataset was created, if the hooks were installed by then."""
     in_process = sys.modules.get("advisor.capture.in_process")
     return in_process.hooks().recorder.call(call_id) if in_process is not None else None
 
 
 def _callers_line() -> Site | None:
-    """The user's line that called us."""
+    """The user's line that called the advisor."""
     from advisor.capture.instrument.call_sites import SiteFinder
 
     return SiteFinder().place(sys._getframe(1)).site
@@ -178,11 +178,11 @@ def _notes(rebuilt: Rebuilt) -> tuple[str, ...]:
     if not names:
         return ()
     notes = [
-        f"Used as it is, with all that feeds it: {', '.join(names)}. It cannot be made again from the object alone."
+        f"Used unchanged, together with its inputs: {', '.join(names)}. It cannot be rebuilt from the object alone."
     ]
     if rebuilt.advanced:
         notes.append(
-            f"Reading it during the trials changed {', '.join(rebuilt.advanced)}, which could not be put back."
+            f"Reading it during the trials changed {', '.join(rebuilt.advanced)}, which could not be restored."
         )
     return tuple(notes)
 
@@ -190,12 +190,12 @@ def _notes(rebuilt: Rebuilt) -> tuple[str, ...]:
 def _levels(allow: Sequence[str]) -> frozenset[Safety]:
     unknown = [level for level in allow if level not in ALLOWABLE]
     if unknown:
-        raise AdvisorError(f"allow may name {', '.join(ALLOWABLE)}, not {unknown[0]!r}.")
+        raise AdvisorError(f"allow accepts {', '.join(ALLOWABLE)}, not {unknown[0]!r}.")
     return frozenset(Safety(level) for level in allow)
 
 
 def _progress(budget_s: float) -> Any:  # noqa: ANN401
-    """The budget bar on a terminal, nothing elsewhere."""
+    """A progress bar on a terminal, nothing elsewhere."""
     from rich.console import Console
 
     from advisor.report.progress import show_budget

@@ -1,8 +1,8 @@
-"""The run folders that commands leave in their default place: listed, and the oldest deleted beyond a limit.
+"""Lists the run folders in the default location, and deletes the oldest beyond a limit.
 
-In: the user's state folder.  Out: `StoredRun`s; folders deleted. Only a folder that was made there by default is ever deleted: it
-holds our marker (`run_folder.MARKER`), a recording, and nothing that is not ours. One that was named by `--out`, one whose change
-of files can still be undone, and one that a living process made are kept.
+In: the user's state folder.  Out: `StoredRun`s; deleted folders. A folder is deleted only if it was created there by default: it
+holds the marker (`run_folder.MARKER`), a recording, and no other files. Folders named by `--out`, folders whose change of source
+files can still be undone, and folders created by a process that is still running are kept.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from advisor.rewrite.apply import journal as journals
 
 KEEP_RUNS = 20
 KEEP_BYTES = 2 << 30
-"""What is kept unless the settings say otherwise (`keep-runs`, `keep-runs-gib`)."""
+"""Default limits, overridden by the settings `keep-runs` and `keep-runs-gib`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """One run folder in the default place."""
+    """One run folder in the default location."""
 
     path: Path
     target: str
-    """What was run; empty if the recording cannot be read."""
+    """The script or module; empty if the recording cannot be read."""
     size_bytes: int
     made_s: float
-    """When it was made, Unix time, s."""
+    """Time of creation, Unix s."""
     kept_because: str = ""
-    """Why it is never deleted; empty: it may be."""
+    """Why the folder is never deleted; empty if it may be deleted."""
 
 
 def stored_runs() -> list[StoredRun]:
-    """All run folders in the default place, the newest first."""
+    """Return all run folders in the default location, newest first."""
     folder = runs_folder()
     try:
         paths = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
@@ -57,12 +57,19 @@ def excess(
     older_than_s: float | None = None,
     now_s: float | None = None,
 ) -> list[StoredRun]:
-    """Those of `runs` (the newest first) that a limit does not allow and that may be deleted. The newest is always kept.
+    """Return the runs beyond a limit that may be deleted.
 
-    Runs that are kept in any case count towards the limits. `older_than_s`: seconds since a run was made.
+    The newest run is never returned. Runs that must be kept count towards the limits.
+
+    Args:
+        runs: All runs, newest first.
+        keep: Maximum number of runs; None for no limit.
+        keep_bytes: Maximum total size; None for no limit.
+        older_than_s: Maximum age in seconds; None for no limit.
+        now_s: The current Unix time; None for the clock's.
     """
     now_s = time.time() if now_s is None else now_s
-    found = []
+    beyond = []
     size = 0
     for number, run in enumerate(runs):
         size += run.size_bytes
@@ -72,26 +79,26 @@ def excess(
             or (older_than_s is not None and now_s - run.made_s > older_than_s)
         )
         if is_beyond and number and not run.kept_because:
-            found.append(run)
-    return found
+            beyond.append(run)
+    return beyond
 
 
 def delete(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """Delete their folders; returns those that are gone. One that has become something else meanwhile is kept."""
-    gone = []
+    """Delete the folders of `runs` that may still be deleted, and return those runs."""
+    deleted = []
     for run in runs:
         if _why_kept(run.path):
             continue
-        doomed = run.path.with_name(f".{run.path.name}.deleted-{os.getpid()}")
+        renamed = run.path.with_name(f".{run.path.name}.deleted-{os.getpid()}")
         with suppress(OSError):
-            run.path.rename(doomed)  # so that nobody finds half a run
-            shutil.rmtree(doomed, ignore_errors=True)
-            gone.append(run)
-    return gone
+            run.path.rename(renamed)  # so that no other process sees a partially deleted run
+            shutil.rmtree(renamed, ignore_errors=True)
+            deleted.append(run)
+    return deleted
 
 
 def prune(keep: int | None = KEEP_RUNS, keep_bytes: float | None = KEEP_BYTES) -> list[StoredRun]:
-    """What a new run brings about: the oldest runs beyond the limits are deleted. `keep` None: none ever is."""
+    """Delete the oldest runs beyond the limits, after a new run; with `keep` None, delete nothing."""
     return [] if keep is None else delete(excess(stored_runs(), keep, keep_bytes))
 
 
@@ -110,9 +117,9 @@ def _run_at(path: Path) -> StoredRun:
 
 
 def _why_kept(path: Path) -> str:
-    """Why a folder must not be deleted; empty: it may."""
+    """Why a folder must not be deleted; empty if it may be."""
     if path.parent != runs_folder() or path.is_symlink():
-        return "not in the default place"
+        return "not in the default location"
     if not (path / MARKER).is_file():
         return "not marked"
     try:
@@ -129,7 +136,7 @@ def _why_kept(path: Path) -> str:
 
 
 def _is_alive(marker: str) -> bool:
-    """Whether the process that made the folder still runs."""
+    """Whether the process that created the folder is another one that still runs."""
     words = marker.split()
     if not words or not words[0].isdigit() or os.name == "nt":
         return False
@@ -137,6 +144,6 @@ def _is_alive(marker: str) -> bool:
         os.kill(int(words[0]), 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is there and not ours
+    except (OSError, OverflowError):  # it exists and belongs to another user
         return True
     return int(words[0]) != os.getpid()

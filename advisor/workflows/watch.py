@@ -1,8 +1,8 @@
-"""`with advisor.watch(logdir) as run:` around a training loop.
+"""The context manager `with advisor.watch(logdir) as run:` for a training loop.
 
 In: a block of the program.  Out: a run folder below the logdir, and `run.report`.
 
-Nothing raises once the block has begun: a training run is worth more than its report. What went wrong is `run.problem`.
+Inside the block nothing raises: a training run is worth more than its report. Problems are described by `run.problem`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from advisor.model.outcome import Report
 
 _PIPE_WIDTH = 100
-"""Columns where stdout is no terminal, as the command has it."""
+"""Columns to use when stdout is not a terminal, as in the command."""
 
 
 class Watch:
-    """A watch of a part of this process. Can be entered several times, one after another."""
+    """Watches a part of this process. Can be entered several times, one after another."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class Watch:
         self._is_quiet = quiet
         self._watch: ProcessWatch | None = None
         self.report: Report | None = None
-        """The report on what was watched last; None before, and where there was nothing to report."""
+        """The report on the last block; None before its end, or if there was nothing to report."""
         self.folder: Path | None = None
-        """Its run folder: a logdir for TensorBoard, and a target for `advisor analyze`."""
+        """The run folder of the last block: a logdir for TensorBoard, and a target for `advisor analyze`."""
         self.problem = ""
         """Why there is no report, in one sentence."""
 
@@ -61,30 +61,34 @@ class Watch:
         self.finish(error)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self.report, self.folder, self.problem = None, None, ""
         if is_run_by_advisor():
-            self._tell("advisor watches this script already, so what it asks for itself was left out.")
+            self._tell("This script is already run by advisor, so its own watch was ignored.")
         elif is_watching():
-            self._tell("Another part of this process is being watched, and TensorFlow has only one profiler.")
+            self._tell("Another part of this process is already being watched, and TensorFlow has only one profiler.")
         else:
             try:
                 folder = _new_folder(self._logdir)
                 watched = ProcessWatch(folder, self._limits)
                 watched.start()
                 self.folder, self._watch = folder, watched
-            except Exception as error:  # the training goes on whatever happens here
+            except Exception as error:  # the training must continue in any case
                 self._tell(f"The training could not be watched ({_one_sentence(error)}).")
 
     def finish(self, error: BaseException | None = None) -> None:
-        """What was watched is over, by `error` if there is one: write the run folder, analyse it, print the report."""
+        """Stop watching: write the run folder, analyse it, print the report.
+
+        Args:
+            error: The exception that ended the block, if any.
+        """
         watched, self._watch = self._watch, None
         if watched is None or self.folder is None:
             return
         try:
             if not watched.finish(error):
                 self._remove_folder()
-                self._tell("Nothing took elements from a dataset while this was watched, so there is no report.")
+                self._tell("No dataset was consumed while watching, so there is no report.")
                 return
             from advisor.replay.random_state import random_state_kept
 
@@ -147,7 +151,7 @@ def _checked(logdir: str | Path | None) -> Path | None:
     path = Path(logdir).absolute()
     nearest = next((place for place in (path, *path.parents) if place.exists()), path)
     if not nearest.is_dir():
-        raise AdvisorError(f"{nearest} is a file; name a folder as logdir.")
+        raise AdvisorError(f"{nearest} is a file; the logdir must be a folder.")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise AdvisorError(f"Cannot write to {path}: Permission denied; name another logdir.")
     return path
@@ -160,7 +164,7 @@ def _at_least(least: int, name: str, value: int | None) -> int | None:
 
 
 def _new_folder(logdir: Path | None) -> Path:
-    """`advisor-<local time>`, new, below the logdir."""
+    """Create a new folder `advisor-<local time>` below the logdir."""
     if logdir is None:
         from advisor.model.run_folder import default_run_folder
 

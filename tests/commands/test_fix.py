@@ -107,10 +107,10 @@ def leftovers(folder):
     [
         (["fix"], "SCRIPT"),
         (["fix", "/not/there.py"], "There is no /not/there.py"),
-        (["fix", "."], "is a saved run; `advisor fix` needs the script itself"),
-        (["fix", "--write", "--undo", "train.py"], "exclude each other"),
+        (["fix", "."], "is a saved run; `advisor fix` needs the script"),
+        (["fix", "--write", "--undo", "train.py"], "mutually exclusive"),
         (["fix", "--undo", "train.py"], "Nothing to undo: no change of"),
-        (["fix", "--undo", "train.py", "x"], "takes no arguments (x)"),
+        (["fix", "--undo", "train.py", "x"], "takes no script arguments, as nothing is run (got x)"),
         (["fix", "--only", "serial-mop", "train.py"], "Did you mean serial-map?"),
         (["fix", "--fail-on", "serial-mop", "train.py"], "Did you mean serial-map?"),
         (["fix", "--budget", "soon", "train.py"], "'soon' is not a duration"),
@@ -145,7 +145,7 @@ def test_written_and_undone(folder, validate):
     (folder / "train.py").write_bytes(original)
     code, out, err = fix(folder, "--pipeline-only", "--only", "repeated-work", "--write", "--json", "-", "train.py")
     assert code == 0, err
-    assert err.startswith("The script will be run once, up to the first element it takes; it will not train.")
+    assert err.startswith("The script will be run once, up to its first element; it will not train.")
     report = json.loads(out)
     validate(report)
     assert report["proof"]["runs"] == len(starts_in(folder).read_text().split()) == 2  # once more with the changes
@@ -185,7 +185,7 @@ def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, vali
     (mistake,) = report["rule_errors"]
     assert mistake["rule"] == "planted"
     assert mistake["message"].startswith("Skip one: Claimed to be exact, but the elements show changes")
-    assert "Mistakes of rules" in err
+    assert "Rule errors" in err
     assert not any(each["applied"] for each in report["fixes"])
     assert "Nothing to fix" in err
     assert (folder / "train.py").read_text() == SCRIPT

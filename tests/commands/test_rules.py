@@ -18,7 +18,7 @@ def here(tmp_path, monkeypatch):
 def test_a_new_rule_works_at_once(here, capsys):
     assert main(["rules", "new", "slow-cats", "mine"]) == 0
     assert main(["rules", "test", "mine"]) == 0
-    assert "slow-cats: 3 examples, 0 do not hold" in capsys.readouterr().out
+    assert "slow-cats: 3 examples, 0 failed" in capsys.readouterr().out
     assert main(["rules", "--rules", "mine"]) == 0
     assert "slow-cats" in capsys.readouterr().out
     assert main(["explain", "slow-cats", "--rules", "mine"]) == 0

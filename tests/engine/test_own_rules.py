@@ -96,7 +96,7 @@ def findings(capsys, *options: str) -> list[dict]:
 def test_it_loads_and_its_examples_hold(folder, capsys):
     write(folder, RULE)
     assert main(["rules", "test", "checks"]) == 0
-    assert "sequential-batch: 3 examples, 0 do not hold" in capsys.readouterr().out
+    assert "sequential-batch: 3 examples, 0 failed" in capsys.readouterr().out
     assert main(["explain", "sequential-batch", "--rules", "checks"]) == 0
     assert "It copies one element after the other." in capsys.readouterr().out
 

@@ -93,7 +93,7 @@ def test_files_of_others_are_not_replaced(tmp_path, capsys):
     for _ in range(2):  # its own tables it writes anew
         assert main(["export", str(tmp_path), "--to", "csv", "--out", str(tmp_path)]) == 0
     assert main(["export", run, "--to", "csv", "--out", str(tmp_path / "report.json")]) == 2
-    assert "cannot be the folder" in capsys.readouterr().err
+    assert "cannot be created" in capsys.readouterr().err
 
 
 def test_report_of_the_folder_is_used_with_its_proof(tmp_path, capsys):

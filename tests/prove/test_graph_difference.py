@@ -54,9 +54,9 @@ def test_each_kind_of_difference_is_named():
         *patched(p2={"arguments": {"map_func": "<function parse 1>", "num_parallel_calls": "4"}})
     )
     other = difference(*patched(p2={"arguments": {"map_func": "<function other 2>", "num_parallel_calls": "-1"}}))
-    assert other == "The function that map at line 7 is given as map_func is not the one that was proved."
-    assert "skip stands where shuffle was proved" in difference(*patched(p3={"method": "skip"}))
-    assert "computes something else" in difference(*patched(p2={"traced": "u"}))
+    assert other == "The function passed to map at line 7 as map_func differs from the one that was proved."
+    assert "skip is called instead of shuffle" in difference(*patched(p3={"method": "skip"}))
+    assert "computes something different" in difference(*patched(p2={"traced": "u"}))
     assert difference(*patched(p5={"arguments": {"buffer_size": "3"}})) is not None
     assert difference(*patched(p5={"inputs": ("p3",)})) is not None
 

@@ -114,7 +114,7 @@ def test_fixes_that_only_together_are_no_gain_are_taken_back():
     session = Arithmetic(lambda on: next(calls))
     result = prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [MAP]})
     assert kept(result) == ["cache"]
-    assert "taken back" in result.stopped_because
+    assert "reverted" in result.stopped_because
     assert [each.is_kept for each in result.attempts] == [True, False]
     assert result.total.speedup.value == 2.0
 

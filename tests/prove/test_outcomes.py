@@ -53,19 +53,19 @@ def loop_of(*names: str) -> LoopResult:
 )
 def test_what_is_applied(result: EndToEnd | None, is_applied: bool, verdict: str) -> None:
     assert is_proved(result) == is_applied
-    found, sentence = sentence_of(loop_of("cache"), result)
-    assert found == verdict
-    assert ("nothing is applied" in sentence or "not applied" in sentence) == (not is_applied)
+    actual, sentence = sentence_of(loop_of("cache"), result)
+    assert actual == verdict
+    assert ("No change is applied" in sentence or "not applied" in sentence) == (not is_applied)
     assert "3.1x (3.0x to 3.2x)" in sentence or result == whole(FASTER, 2.0, 1.9, 2.1)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "because"),
     [
-        (None, 0.1, "(1.00x (0.99x to 1.01x)): nothing"),
-        (0.02, 0.01, "wait only 2 % of their time for input"),
-        (0.6, 0.55, "wait for input as before (60 % before, 55 % after)"),
-        (0.6, 0.1, "they compute longer: pipeline and model share the cores"),
+        (None, 0.1, "(1.00x (0.99x to 1.01x)). No change is applied."),
+        (0.02, 0.01, "wait for input only 2 % of the time"),
+        (0.6, 0.55, "still wait for input while the model trains (60 % before, 55 % after)"),
+        (0.6, 0.1, "but compute longer: pipeline and model share the cores"),
     ],
 )
 def test_why_a_training_gains_nothing(before: float | None, after: float | None, because: str) -> None:
@@ -109,7 +109,7 @@ def test_what_is_not_faster_is_proved_nowhere() -> None:
 def test_changes_that_were_only_measured_one_by_one_are_not_said_to_be_measured_together() -> None:
     loop = replace(loop_of("a", "b"), total=None)
     _, sentence = sentence_of(loop, None)
-    assert sentence == "Proved on the pipeline alone, one change after the other. The training was not measured."
+    assert sentence == "Proved on the pipeline alone, each change separately. The training was not measured."
 
 
 class Runs:
@@ -135,8 +135,8 @@ def test_one_change_that_breaks_the_script_does_not_cost_the_others() -> None:
     assert proved is not None
     assert proved.verdict == FASTER
     assert runs.notes == [
-        "Do c was taken back: with it the whole script fails.",
-        "Do b was taken back: with it the whole script is slower.",
+        "Do c was reverted: with it the whole script fails.",
+        "Do b was reverted: with it the whole script is slower.",
     ]
 
 

@@ -206,9 +206,9 @@ def test_what_cannot_be_put_back_is_refused_before_anything_runs(tf, tmp_path):
 def test_state_of_datasets_that_are_used_as_they_are_is_reported(tf):
     dataset = tf.data.Dataset.range(100).shuffle(10).padded_batch(4).map(lambda x: x + 1)
     result = advisor.optimize(dataset, budget=10, only=NO_RULE)
-    assert any("the order of a shuffle, which could not be put back" in note for note in result.report.proof.notes)
+    assert any("the order of a shuffle, which could not be restored" in note for note in result.report.proof.notes)
     alone = tf.data.Dataset.range(100).shuffle(10).batch(4).map(lambda x: x + 1)
-    assert not any("put back" in note for note in advisor.optimize(alone, budget=10, only=NO_RULE).report.proof.notes)
+    assert not any("restored" in note for note in advisor.optimize(alone, budget=10, only=NO_RULE).report.proof.notes)
 
 
 def test_install_and_uninstall_are_counted_and_restore_the_identical_objects(tf):

@@ -40,7 +40,7 @@ def test_many_hosts_are_cut_in_text_and_whole_in_json(tmp_path):
     waits = {f"h{number:02}": 100 + number for number in range(MAX_HOSTS + 8)}
     report = report_of(write_hosts(tmp_path, waits))
     text = "\n".join(lines_of(report))
-    assert f"{MAX_HOSTS + 8} hosts in all" in text
+    assert f"{MAX_HOSTS + 8} hosts in total" in text
     written = json.loads(report_to_bytes(report))
     jsonschema.validate(written, load_schema())
     assert len(written["hosts"]["hosts"]) == MAX_HOSTS + 8
@@ -63,7 +63,7 @@ def test_long_names_with_parameters_and_what_autotune_chose(tmp_path):
     profile_of("a", 400).write(tmp_path / RUN / "a.xplane.pb")
     text = " ".join(" ".join(lines_of(report_of(tmp_path))).split())
     assert "Iterator::Root::BatchV2: 20 calls, batch_size 32" in text
-    assert "Iterator::Root::BatchV2::ParallelMapV2: 20 calls, parallelism 4 (AUTOTUNE chose it)" in text
+    assert "Iterator::Root::BatchV2::ParallelMapV2: 20 calls, parallelism 4 (chosen by AUTOTUNE)" in text
 
 
 def test_a_narrow_terminal_still_shows_the_hosts(tmp_path):

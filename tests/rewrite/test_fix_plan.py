@@ -120,11 +120,11 @@ def test_advice_and_library_calls_cannot_be_written():
         reason(SetArgument("a", "num_parallel_calls", 4))
         == "map is called inside keras, which is not the script's own code."
     )
-    assert reason(InsertAfter("a", "cache")) == "keras goes on behind map inside the same line of the script."
+    assert reason(InsertAfter("a", "cache")) == "keras makes further calls after map in the same line of the script."
     assert reason(InsertAfter("b", "cache")) is None
     assert reason(InsertAfter("d", "cache")) == "flat_map is made inside from_generator, not by a line of the script."
     assert reason(InsertAfter("e", "cache")) == "The call of map stands in no file."
-    assert reason(InsertAfter("f", "cache")) == "The call it would change was not recorded."
+    assert reason(InsertAfter("f", "cache")) == "The call to change was not recorded."
 
 
 def test_links_behind_one_call_come_in_the_order_that_makes_sense():
@@ -188,8 +188,8 @@ def test_one_line_that_serves_several_datasets_is_told():
     fix = Fix((SetArgument("train", "num_parallel_calls", AUTOTUNE),), Safety.EXACT, True)
     assert edited_ids(spread(fix.edits, calls)) == ("train", "val")
     assert sentence_of_sharing(fix, calls) == (
-        "train.py:3 map makes 2 datasets; the change is judged on all of them, as far as they are made before the training "
-        "begins."
+        "train.py:3 map creates 2 datasets; the change is compared on all of them, if they are created before the training "
+        "starts."
     )
     alone = Fix((InsertAfter("batch", "cache"),), Safety.EXACT, True)
     assert spread(alone.edits, calls) == alone.edits

@@ -11,9 +11,8 @@ import pytest
 
 from advisor.model.finding import Code, Fix, InsertAfter, Remove, Safety, SetArgument
 from advisor.rewrite.cannot_rewrite import CannotRewrite
-from advisor.rewrite.patch import Patch, patch_for
+from advisor.rewrite.patch import Patch, patch_for, why_not
 from advisor.rewrite.project import project_root
-from advisor.rewrite.source import why_not
 from tests.rewrite.test_source import calls_in
 
 CACHE = InsertAfter("map", "cache")
@@ -61,7 +60,7 @@ def test_all_or_none_of_several_files(tmp_path):
     assert [path.name for path in patch.files] == ["a.py", "b.py"]
     (tmp_path / "b.py").write_text("other = 3\n")
     result = patch_for(edits, calls, tmp_path)
-    assert result == CannotRewrite("No call ends where batch was recorded (line 1): the file is another one now.")
+    assert result == CannotRewrite("No call ends where batch was recorded (line 1): the file has changed.")
 
 
 def test_a_link_is_followed_to_the_file_if_that_is_in_the_project(tmp_path):
@@ -119,7 +118,7 @@ def test_bytes_that_would_not_come_back_are_left_alone(tmp_path):
     path.write_bytes(b"# coding: utf-8\nx = '\xff'\n" + TEXT.encode())
     result = patched([CACHE], path, tmp_path)
     assert isinstance(result, CannotRewrite)
-    assert "no text in the encoding" in result.reason
+    assert "not valid text in its declared encoding" in result.reason
 
 
 def test_the_project_is_the_nearest_folder_with_a_sign_of_one(tmp_path):
@@ -143,13 +142,13 @@ def test_a_home_folder_is_no_project(tmp_path, monkeypatch):
 
 
 WHY = {
-    "another text": ("ds = ds.zap(f).batch(2)\n", "That ds.zap makes map is not plain from the text (line 2)."),
+    "another text": ("ds = ds.zap(f).batch(2)\n", "The text does not show that ds.zap calls map (line 2)."),
     "stars": (
         "ds = ds.map(*f).batch(2)\n",
-        "The arguments of map are in * or **, so that num_parallel_calls may be among them.",
+        "The arguments of map include * or **, which may contain num_parallel_calls.",
     ),
-    "no Python": ("ds = ds.map(f\n", "The file is no Python that can be read."),
-    "already so": ("ds = ds.map(f, num_parallel_calls=4)\n", "The source says so already."),
+    "no Python": ("ds = ds.map(f\n", "The file cannot be parsed as Python."),
+    "already so": ("ds = ds.map(f, num_parallel_calls=4)\n", "The source already contains the change."),
 }
 
 

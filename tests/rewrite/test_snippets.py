@@ -134,7 +134,7 @@ NOT_PLAIN = {
     "arguments in a dictionary": (
         "import tensorflow as tf\nhow = {'map_func': lambda x: x}\nds = tf.data.Dataset.range(3).map(**how)\n",
         snippets.parallel(),
-        "are in * or **",
+        "include * or **",
     ),
     "a reader given to an interleave": (
         "import tensorflow as tf\nfiles = tf.data.Dataset.from_tensor_slices(['data/a.tfrecord'])\n"
@@ -152,26 +152,26 @@ NOT_PLAIN = {
         "import numpy as np\nimport keras\n"
         "ds = keras.utils.timeseries_dataset_from_array(np.arange(9.0), None, sequence_length=2, batch_size=3)\n",
         lambda c: [InsertAfter(c("map", -1), "cache")],
-        "keras goes on behind map",
+        "keras makes further calls after map",
     ),
     "two datasets of Keras, of which none is used": (
         IMAGES.replace("ds =", "ds, val =").replace(
             "verbose=False", 'verbose=False, validation_split=0.5, subset="both", seed=1'
         ),
         lambda c: [InsertAfter(c.last(), "cache")],
-        "gives the dataset itself is not plain",
+        "returns the dataset itself",
     ),
     "a dataset that is used in between": (
         "import tensorflow as tf\nds = tf.data.Dataset.range(5)\nds = ds.shuffle(5, seed=1)\nfirst = ds.take(1)\n"
         "ds = ds.map(lambda x: x)\n",
         snippets.moved("shuffle", "map"),
-        "is used for something else, too",
+        "is also used elsewhere",
     ),
     "options that serve two datasets": (
         "import tensorflow as tf\noptions = tf.data.Options()\noptions.deterministic = False\n"
         "ds = tf.data.Dataset.range(5).with_options(options)\nother = tf.data.Dataset.range(6).with_options(options)\n",
         snippets.option("with_options", "deterministic", True),
-        "serve other datasets, too",
+        "are also used by other datasets",
     ),
     "a source taken out": (
         "import tensorflow as tf\nds = tf.data.Dataset.range(5).batch(2)\n",

@@ -9,7 +9,8 @@ import pytest
 
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
 from advisor.model.recording import Call, Site
-from advisor.rewrite.source import diff_for, rewrite
+from advisor.rewrite.patch import diff_for
+from advisor.rewrite.source import rewrite
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
 PARALLEL = SetArgument("map", "num_parallel_calls", AUTOTUNE)

@@ -148,7 +148,7 @@ def test_prune_command_says_what_it_does(capsys):
     assert main(["runs", "prune", "--keep", "1"]) == 0
     assert names(stored_runs()) == ["a"]
     assert main(["runs", "prune", "--older-than", "soon"]) == 2
-    assert "'soon' is no age" in capsys.readouterr().err
+    assert "'soon' is not an age" in capsys.readouterr().err
 
 
 def test_limits_are_settings(tmp_path):

@@ -94,7 +94,7 @@ def test_loops_one_after_another_within_another_and_without_data(tmp_path):
             with watch("logs") as inner:
                 pass
             assert "Another part of this process" in inner.problem and inner.folder is None
-        assert outer.report is None and "Nothing took elements" in outer.problem
+        assert outer.report is None and "No dataset was consumed" in outer.problem
         try:
             with watch("logs", {SHORT}) as failing:
                 for n, _ in enumerate(dataset):
@@ -193,7 +193,7 @@ def test_under_analyze_it_stands_back(tmp_path):
         {textwrap.indent(HEAD, " " * 8)}
         with watch("logs") as run:
             for _ in make().take(200): pass
-        assert "watches this script already" in run.problem
+        assert "already run by advisor" in run.problem
         """)
     )
     report = advisor.analyze(script, out=tmp_path / "run", steps=20, warmup=10, to_end=True)

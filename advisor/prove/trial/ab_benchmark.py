@@ -1,16 +1,18 @@
-"""How fast two pipelines are, by turns in one process.
+"""A/B benchmark of two pipelines, interleaved in one process.
 
 In: two `Side`s, before and after.  Out: a `Measurement`: the ratio of their rates with its 95 % interval.
 
-* One side runs at a time. Before the other's turn its iterator ends with its epoch, or it is left until its buffers are full and
-  its threads are quiet; if they do not become so, it is thrown away.
-* Nothing is measured before the side is steady: caches are filled, then it runs until AUTOTUNE has had time. Each turn drops what
-  lay ready in buffers.
-* A turn is a whole number of epochs where an epoch is short, so that the start of an epoch (filling a shuffle buffer) counts as
-  often as it does in training; else part of one. What TensorFlow takes to let go of an iterator at the end of an epoch is left
-  out: it takes nothing or until AUTOTUNE's next look, as it happens (docs/measuring.md), whatever the pipeline is.
+* One side runs at a time. Before the other side's turn, its iterator ends with its epoch, or it idles until its buffers are
+full and
+  its threads are quiet; if they do not become quiet, the iterator is destroyed.
+* Measurement starts in the steady state: caches are filled, then the side runs until AUTOTUNE has settled. Each turn first drops
+  the elements already in buffers.
+* A turn is a whole number of epochs if an epoch is short, so that the start of an epoch (filling a shuffle buffer) counts as
+often
+  as in training; else part of an epoch. The time TensorFlow takes to destroy an iterator at the end of an epoch is excluded:
+  it is anything between zero and the time to AUTOTUNE's next update, independently of the pipeline (docs/measuring.md).
 * Pairs of turns alternate in order (before-after, after-before), so that a machine that gets slower or faster favours neither.
-  Each pair gives one ratio; their median and its exact interval by order statistics are the result.
+  Each pair gives one ratio; the result is their median with its exact interval by order statistics.
 * The stopping rule is fixed in advance: `Plan`.
 """
 
@@ -31,7 +33,7 @@ from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.prove.trial.trial_result import judge
 
 FILL_S = 60.0
-"""Longest time to fill the caches of a side: what takes longer pays off only in long trainings, and is not waited for."""
+"""Longest time in seconds to fill the caches of a side; a cache that takes longer pays off only in long trainings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Measurement:
 
 
 class CannotMeasure(Exception):
-    """One side never becomes steady, or fails; the text says which and why, as the end of a sentence."""
+    """One side never reaches a steady state, or fails; the message names the side and the reason, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ class Side:
         return 0
 
     def _look_at_memory(self, least_free: float) -> None:
-        """Begin the epoch anew before a cache that nobody can fill takes what must stay free."""
+        """Restart the epoch before a cache that cannot be filled uses memory that must stay free."""
         now = time.monotonic()
         if now < self._next_look_s:
             return
@@ -246,7 +248,7 @@ class Side:
             _wait_for_quiet(self._QUIET_S)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Destroy the iterators and release all references."""
         self._iterator = self._dataset = None
         self._caches = []
 
@@ -254,7 +256,7 @@ class Side:
 def measure(
     before: Side, after: Side, plan: Plan, on_turn: Callable[[int, int], None] = lambda done, of: None
 ) -> Measurement:
-    """Pairs of turns of two prepared sides until the plan is fulfilled. Raises CannotMeasure."""
+    """Run pairs of turns of two prepared sides until the plan is fulfilled. Raises CannotMeasure."""
     pairs: list[tuple[_Turn, _Turn]] = []
     start = time.monotonic()
     speedup: Interval | None = None

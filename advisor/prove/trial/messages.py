@@ -1,6 +1,6 @@
-"""What the two halves of a proof say to each other: one JSON object a line.
+"""The messages between the two halves of a proof: one JSON object per line.
 
-In: edits, trials, progress.  Out: JSON values and back; every edit carries its kind by name.
+In: edits, trials, call graphs.  Out: JSON values and back; every edit names its kind.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ _KINDS: dict[str, type[Edit]] = {
 
 
 def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
-    """As a list of objects."""
+    """Serialise edits as a list of objects."""
     return [_edit_to_json(edit) for edit in edits]
 
 
 def edits_from_json(data: list[dict[str, Any]]) -> tuple[Edit, ...]:
-    """What `edits_to_json` wrote. Raises KeyError or TypeError for anything else."""
-    return tuple(_edit_from_json(each) for each in data)
+    """Parse the output of `edits_to_json`. Raises KeyError or TypeError for anything else."""
+    return tuple(_edit_from_json(edit) for edit in data)
 
 
 def trial_to_json(trial: Trial) -> dict[str, Any]:
-    """As one object."""
+    """Serialise a trial as an object."""
     result: dict[str, Any] = msgspec.to_builtins(trial)
     return result
 
 
 def trial_from_json(data: dict[str, Any]) -> Trial:
-    """What `trial_to_json` wrote; raises msgspec.ValidationError for anything else."""
+    """Parse the output of `trial_to_json`. Raises msgspec.ValidationError for anything else."""
     return msgspec.convert(data, Trial)
 
 
 def graph_to_json(graph: CallGraph) -> dict[str, Any]:
-    """As one object."""
+    """Serialise a call graph as an object."""
     result: dict[str, Any] = msgspec.to_builtins(graph)
     return result
 
 
 def graph_from_json(data: dict[str, Any]) -> CallGraph:
-    """What `graph_to_json` wrote; raises msgspec.ValidationError for anything else."""
+    """Parse the output of `graph_to_json`. Raises msgspec.ValidationError for anything else."""
     return msgspec.convert(data, CallGraph)
 
 
@@ -78,4 +78,4 @@ def _value_from_json(value: Any) -> Value:  # noqa: ANN401
         return Code(value["code"])
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"no value of an edit: {value!r}")
+    raise TypeError(f"not a value of an edit: {value!r}")

@@ -1,4 +1,4 @@
-"""The child's half of a proof session: holds the script where it asks for its first element, and serves there.
+"""The child's half of a proof session: holds the script at the request for its first element, and serves requests there.
 
 In: the request, and one JSON object a line from the parent: `try`, `profile`, `calls`, `quit`.  Out: replies, progress and
 failures, one JSON object a line each; then the script is stopped as at the end of a window.
@@ -32,12 +32,13 @@ from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.call_matching import Numbering
 from advisor.prove.trial.messages import edits_from_json, graph_to_json, trial_to_json
 from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.prove.trial.trial_result import as_sentence
 from advisor.prove.trial.trial_runner import Workbench
 from advisor.prove.trial.written_files import WrittenFiles
 
 
 class ProofRun(Session):
-    """One run of the script; watched like any other until it is held, but without the profiler."""
+    """One run of the script, recorded like any other until it is held, but without the profiler."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         super().__init__(request)
@@ -56,7 +57,7 @@ class ProofRun(Session):
         self._consumptions = 0
 
     def run(self) -> int:
-        """Run the script; returns the exit code."""
+        """Run the script and return its exit code."""
         os.set_inheritable(self._requests.fileno(), False)
         return super().run()
 
@@ -156,7 +157,7 @@ class ProofRun(Session):
         except BrokenPipeError:
             raise
         except (AdvisorError, CannotMeasure) as error:
-            self._say({"say": "failed", "text": _sentence(str(error))})
+            self._say({"say": "failed", "text": as_sentence(str(error))})
         except Exception as error:
             self._say({"say": "failed", "text": f"It could not be tried ({one_line(error)})."})
 
@@ -194,8 +195,4 @@ class ProofRun(Session):
             self._say({"say": "ended", "kind": ended.kind, "exception": ended.exception, "held": self._is_over})
 
     def _write(self, ended: ScriptExit) -> None:
-        """Nothing is recorded of a proof."""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."
+        """Write nothing: a proof has no recording."""

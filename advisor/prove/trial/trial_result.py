@@ -1,7 +1,4 @@
-"""What one trial of edits showed.
-
-In: nothing.  Out: `Trial`, which crosses from the proof's child process to its parent and into `FixOutcome`.
-"""
+"""The result of one trial of edits: `Trial`, which the proof's child process sends to its parent."""
 
 from __future__ import annotations
 
@@ -13,45 +10,50 @@ from advisor.model.outcome import Interval
 FASTER, SAME, SLOWER, BROKEN, REFUSED = "faster", "same", "slower", "broken", "refused"
 
 WORTHWHILE = 1.05
-"""A smaller gain is called `same`: every change of a script costs its reader, and two runs of one and the same pipeline came out
-as 1.04x (1.02 to 1.09) once [seen, on a busy machine]."""
+"""A smaller gain counts as `same`: every change costs the readers of a script, and 1.04x (1.02 to 1.09) was once measured for two
+identical pipelines on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Before and after, measured by turns on the user's own data."""
+    """Before and after, measured alternately on the user's own data."""
 
     verdict: str
-    """`faster`, `same`, `slower`; `broken`: the elements belie the claimed safety; `refused`: not tried or not judged,
-    `note` says why.
+    """`faster`, `same`, `slower`; `broken`: the elements violate the claimed safety level; `refused`: not tried or not judged,
+    for the reason in `note`.
     """
     speedup: Interval | None = None
-    """Ratio of rates, after to before, with its 95 % interval; None where nothing was measured."""
+    """Ratio of rates, after to before, with its 95 % interval; None if nothing was measured."""
     rate_before: float | None = None
     """Elements per second at the root, median of the turns."""
     rate_after: float | None = None
     turns: int = 0
     """Pairs of turns (one of each side)."""
     safety_seen: Safety | None = None
-    """What the elements show; None: they were not compared."""
+    """The observed effect on the elements; None if they were not compared."""
     elements_compared: int = 0
     memory_before_bytes: int | None = None
-    """Peak resident memory of the process while only that side ran."""
+    """Peak resident memory of the process while only this side ran."""
     memory_after_bytes: int | None = None
     note: str = ""
-    """One sentence: why, or what limits the statement."""
+    """One sentence: the reason for the verdict, or its limits."""
     is_undecided: bool = False
-    """The elements seen could not have refuted the claim, so `safety_seen` is no proof; `note` says why."""
+    """The observed elements could not have refuted the claim, so `safety_seen` is no proof; `note` says why."""
     is_replayable: bool = True
-    """False: refused because the dataset cannot be rebuilt with these edits (`CannotReplay`); the whole script can still prove
-    them. Set by the session; the loop's caller then measures end to end.
+    """False if refused because the dataset cannot be rebuilt with these edits (`CannotReplay`). Set by the session; the caller
+    of the loop then measures the whole script.
     """
 
 
+def as_sentence(text: str) -> str:
+    """Return `text` with a capital letter and one full stop; empty text stays empty."""
+    return text[:1].upper() + text[1:].rstrip(".") + "." if text else ""
+
+
 def judge(speedup: Interval | None) -> tuple[str, str]:
-    """(verdict, why) of a speedup."""
+    """Return the verdict on a speedup, and the reason if it needs one."""
     if speedup is None:
-        return SAME, "Too few turns fitted into the budget to tell."
+        return SAME, "The budget allowed too few turns for a verdict."
     if speedup.low > 1 and speedup.value >= WORTHWHILE:
         return FASTER, ""
     if speedup.high < 1:

@@ -25,7 +25,7 @@ from advisor.prove.trial.equivalence import Equivalence, Judgement
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sampled_streams import OriginalFails
 from advisor.prove.trial.sibling_datasets import companions
-from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial
+from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
@@ -129,12 +129,12 @@ class Workbench:
                 trial = replace(trial, is_undecided=True)
                 continue
             if judgement.seen is not None and not judgement.holds(claimed):
-                note = f"The same text makes {other.name}. There: {_broken(judgement, claimed)}"
+                note = f"The same text creates {other.name}. For that dataset: {_broken(judgement, claimed)}"
                 return replace(trial, verdict=BROKEN, safety_seen=judgement.seen, is_undecided=False, note=note)
             if judgement.seen is None or judgement.undecided:
-                unseen.append(f"The same text makes {other.name}. There: {judgement.text}")
+                unseen.append(f"The same text creates {other.name}. For that dataset: {judgement.text}")
                 trial = replace(trial, is_undecided=True)
-        return replace(trial, note=" ".join(_sentence(note) for note in (trial.note, *unseen) if note))
+        return replace(trial, note=" ".join(as_sentence(note) for note in (trial.note, *unseen) if note))
 
     def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
         plan = Plan(fill_s=max(_LEAST_FILL_S, min(FILL_S, deadline - time.monotonic())))
@@ -156,7 +156,7 @@ class Workbench:
             plan = replace(plan, budget_s=left_s, longest_s=max(_LONGEST_TURNS_S, left_s))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
-            return _with_memory(replace(trial, note=_sentence(str(error))), peaks)
+            return _with_memory(replace(trial, note=as_sentence(str(error))), peaks)
         finally:
             for side in sides:
                 side.close()
@@ -287,7 +287,3 @@ def _broken(judgement: Judgement, claimed: Safety) -> str:
     seen = judgement.seen or Safety.CHANGES
     why = f": {judgement.note}" if judgement.note and seen is Safety.CHANGES else ""
     return f"Claimed to be {claimed}, but the elements show {seen}{why.rstrip('.')}."
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "." if text else ""

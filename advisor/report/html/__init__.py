@@ -1,14 +1,14 @@
-"""report.html: one file that needs nothing but itself, made of report.json alone.
+"""report.html: one self-contained file, built from report.json alone.
 
-In: the dictionary of report.json.  Out: bytes of a page with its styles, scripts, libraries and data inside; a file written whole
-or not at all.
+In: the dictionary of report.json.  Out: a page with its styles, scripts, libraries and data embedded, as bytes or written to a
+file atomically.
 
-    page.py       puts the page together: template, assets, Content-Security-Policy
-    wording.py    what templates call: numbers to text, texts made harmless and short
-    graphs.py     input pipelines as nodes, edges and the figures beside them
-    charts.py     the numbers that charts and the timeline are drawn from
+    page.py       assembles the page: template, assets, Content-Security-Policy
+    wording.py    template filters: numbers as text, texts made safe and short
+    graphs.py     input pipelines as nodes and edges with their figures
+    charts.py     data of the charts and the timeline
     templates/    one file per page of the report
-    assets/       styles and scripts; vendor/ holds libraries as they are released (THIRD_PARTY.md)
+    assets/       styles and scripts; vendor/ holds unmodified libraries (THIRD_PARTY.md)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numbers that the charts and the timeline are drawn from.
+"""Data of the charts and the timeline.
 
 In: the dictionary of report.json.  Out: compact columns for the scripts; times in milliseconds where an axis shows them.
 """
@@ -24,7 +24,7 @@ _NS_PER_MS = 1e6
 
 
 def chart_data(report: Json) -> Json:
-    """Everything that is drawn apart from the pipelines' graphs."""
+    """Return the data of everything drawn except the pipeline graphs."""
     statistics = report.get("statistics") or {}
     return {
         "categories": [title for _, title in CATEGORIES],

@@ -1,7 +1,7 @@
-"""Input pipelines as the graph page shows them: nodes and edges to draw, the figures of every rank, details beside them.
+"""Prepares input pipelines for the graph page: nodes, edges, figures per rank, and details.
 
-In: the dictionary of report.json.  Out: one view per pipeline: what the template writes out, and under `drawn` what the script
-draws. Nothing is computed: figures are the report's, put into words.
+In: the dictionary of report.json.  Out: one view per pipeline with the values for the template and, under `drawn`, the data for
+the script. Nothing is computed; figures from the report are only formatted.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from advisor.model import units
 from advisor.report.html.wording import MISSING, call_name, clip, site_name, site_text
 
 MAX_PIPELINES = 40
-"""Drawn; the table above them lists the others too."""
+"""Pipelines drawn; the table above the graph lists the others too."""
 MAX_NODES = 150
-"""Of one pipeline: more boxes than can be looked at."""
+"""Nodes drawn per pipeline."""
 MAX_NODES_IN_ALL = 300
-"""About 4 KiB each: they must leave room for the other pages."""
+"""Nodes drawn in total, at about 4 KiB each, to leave room for the other pages."""
 NODE_TEXT = 34
-"""Characters that fit a node's width."""
+"""Characters that fit into a node."""
 
 Json = dict[str, Any]
 
 
 def pipeline_views(report: Json) -> list[Json]:
-    """One view per pipeline, the main one first."""
+    """Return one view per pipeline, the main pipeline first."""
     pipelines = sorted(report["pipelines"], key=lambda pipeline: not pipeline["is_main"])[:MAX_PIPELINES]
     calls = {call["id"]: call for call in report.get("calls", ())}
     views: list[Json] = []
@@ -75,7 +75,7 @@ def _view(number: int, pipeline: Json, iterators: list[Json], calls: dict[str, J
 
 
 def _title(pipeline: Json) -> str:
-    """Where the pipeline is consumed; for a profile without a recording its root."""
+    """The place where the pipeline is consumed; for a profile without a recording, its root iterator."""
     consumer = pipeline["consumer"]
     root = pipeline["iterators"][0]["long_name"].removeprefix("Iterator::") if pipeline["iterators"] else pipeline["id"]
     place = site_text(consumer) if consumer else ""
@@ -84,19 +84,19 @@ def _title(pipeline: Json) -> str:
 
 
 def _bottleneck_name(pipeline: Json, places: dict[str, int]) -> Json | None:
-    found = pipeline["bottleneck"]
-    if not found or found["iterator_id"] not in places:
+    bottleneck = pipeline["bottleneck"]
+    if not bottleneck or bottleneck["iterator_id"] not in places:
         return None
-    iterator = pipeline["iterators"][places[found["iterator_id"]]]
-    return {**found, "iterator": iterator, "call": main_call(iterator, found["site"])}
+    iterator = pipeline["iterators"][places[bottleneck["iterator_id"]]]
+    return {**bottleneck, "iterator": iterator, "call": main_call(iterator, bottleneck["site"])}
 
 
 def main_call(iterator: Json, site: Json | None) -> Json | None:
-    """The call that stands at `site` of those that the iterator stands for."""
-    at = [
+    """Return the iterator's call at `site`, if it has one."""
+    calls = [
         call for call in iterator["calls"] if site and (call["line"], call["column"]) == (site["line"], site["column"])
     ]
-    return at[0] if at else None
+    return calls[0] if calls else None
 
 
 def _stands_at(site: Json | None, iterator: Json) -> bool:
@@ -136,7 +136,7 @@ def _fill(iterator: Json) -> str:
 
 
 def _groups(iterators: list[Json], places: dict[str, int]) -> Json:
-    """Which nodes run on the same threads: an asynchronous iterator has its inputs run on threads of its own."""
+    """Group nodes that run on the same threads: an asynchronous iterator runs its inputs on its own threads."""
     names, of = ["the consumer's thread"], [0] * len(iterators)
     made: dict[int, int] = {}
     for place, iterator in enumerate(iterators):  # root first, parents before children
@@ -185,22 +185,22 @@ def _slow_calls(pipeline: Json, count: int) -> list[Json]:
 
 
 def _figures(calls: int, total_ns: int, self_ns: int, share: float | None) -> list[str]:
-    """Calls, total, self time, share of the wait; a node that ran on other threads only has no calls in a single call."""
+    """Calls, total time, self time, share of the wait. In a single call, a node on other threads may have no calls."""
     times = [units.format_ns(total_ns), units.format_ns(self_ns)] if calls else [MISSING, MISSING]
     return [units.format_many(calls, "call"), *times, MISSING if share is None else units.format_share(share)]
 
 
 def _written(iterators: list[Json], calls: dict[str, Json]) -> list[Json]:
-    """The calls that the pipeline was written with, consumer's end first: those that run, and all that feed them."""
+    """The calls in the source, from the consumer to the sources: those that run and all their inputs."""
     known = {call["id"]: call for iterator in iterators for call in iterator["calls"]} | calls
     runs: dict[str, list[int]] = {}
     for place, iterator in enumerate(iterators):
         for call in iterator["calls"]:
             runs.setdefault(call["id"], []).append(place)
     wanted = list(runs)
-    for call_id in wanted:  # grows while it is read
+    for call_id in wanted:  # the list grows during the iteration
         wanted += [above for above in known[call_id]["inputs"] if above in known and above not in wanted]
-    # a call between two that run stands for no iterator of its own (options, say): found from its consumers' inputs
+    # a call without an iterator of its own (with_options, for example) is reached through its consumers' inputs
     shown = [known[call_id] for call_id in wanted if known[call_id]["made_by"] is None][:MAX_NODES]
     return [{**call, "runs": runs.get(call["id"], [])} for call in shown]
 

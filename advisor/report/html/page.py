@@ -1,9 +1,9 @@
-"""The page put together: template, styles, scripts, data and the policy that lets nothing else run or load.
+"""Assembles the page: template, styles, scripts, data, and a Content-Security-Policy that blocks everything else.
 
 In: the dictionary of report.json.  Out: UTF-8 HTML.
 
-Everything that came from a profile, a recording or a source file is text: templates escape it, data stands in an inert JSON
-block, and the policy allows exactly the scripts and styles below, by their hashes, and no connection at all.
+Everything from a profile, a recording or a source file is treated as text: templates escape it, data is in an inert JSON block,
+and the policy allows exactly the scripts and styles below, by hash, and no connections.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCRIPTS = (
     "charts.js",
     "timeline.js",
 )
-"""In the order in which they run."""
+"""In order of execution."""
 LIBRARIES = ("D3", "Plot", "dagre")
 PLOT_STYLE = """:where(.plot-d6a7b5) {
   --plot-background: white;
@@ -51,11 +51,18 @@ PLOT_STYLE = """:where(.plot-d6a7b5) {
 :where(.plot-d6a7b5 tspan) {
   white-space: pre;
 }"""
-"""What Observable Plot writes into each chart: allowed by its hash. A test in a browser fails when Plot changes it."""
+"""The style element that Observable Plot adds to each chart, allowed by its hash. A browser test fails if Plot changes it."""
 
 
 def report_to_html(report: Json) -> bytes:
-    """The page for the dictionary of a report.json. Raises KeyError or TypeError where it is not one."""
+    """Render the page.
+
+    Args:
+        report: The dictionary of a report.json.
+
+    Raises:
+        KeyError, TypeError: The dictionary is not that of a report.json.
+    """
     safe = harmless(report)
     assert isinstance(safe, dict)
     views = pipeline_views(safe)
@@ -77,12 +84,16 @@ def report_to_html(report: Json) -> bytes:
 
 
 def render(template: str, **values: object) -> str:
-    """A template of this package, filled in; values are escaped."""
+    """Render a template of this package; values are escaped."""
     return _environment().get_template(template).render(**values)
 
 
 def write_html(report: Json, path: Path) -> None:
-    """Write the page to `path`, whole or not at all. Raises AdvisorError when that is not possible."""
+    """Write the page to `path` atomically.
+
+    Raises:
+        AdvisorError: The file cannot be written.
+    """
     write_whole(path, report_to_html(report))
 
 
@@ -105,14 +116,14 @@ def _hash(text: str) -> str:
 
 
 def _inert(value: object) -> str:
-    """JSON that cannot end the element it stands in, whatever its texts hold."""
+    """JSON that cannot terminate the enclosing HTML element, whatever its texts contain."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 @cache
 def _asset(name: str) -> str:
-    """A style or script of ours, or a library as released, less the line that names its source map."""
+    """A style, script or library, without the line that names its source map."""
     text = resources.files(__package__).joinpath("assets", *name.split("/")).read_text("utf-8")
     lines = [line for line in text.split("\n") if not line.startswith("//# sourceMappingURL=")]
     return "\n".join(lines).strip("\n")

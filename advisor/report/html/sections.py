@@ -1,6 +1,6 @@
-"""The report's pages, and what to capture where one has no data.
+"""The pages of the report, with a hint on what to capture for pages without data.
 
-In: the dictionary of report.json.  Out: `Section`s in the order of the navigation.
+In: the dictionary of report.json.  Out: `Section`s in navigation order.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 _NO_STATISTICS = (
-    "The profile was not read for statistics. `advisor analyze` on the run folder or on any logdir fills this page."
+    "No statistics were computed from the profile. Run `advisor analyze` on the run folder or logdir to fill this page."
 )
-_ON_GPU = "Capture a run on a GPU or TPU host, with a profiler that can see the device (libcupti for NVIDIA)."
+_ON_GPU = "Capture a run on a GPU or TPU host with device tracing available (libcupti for NVIDIA)."
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One page. `missing`: which capture would fill it; empty where there is data."""
+    """One page. `missing` says which capture would fill the page; empty if it has data."""
 
     id: str
     title: str
@@ -24,14 +24,14 @@ class Section:
 
 
 def sections_of(report: dict[str, Any]) -> list[Section]:
-    """All pages; those without data say which capture would fill them."""
+    """Return all pages; those without data say which capture would fill them."""
     statistics = report.get("statistics") or {}
-    said = statistics.get("missing") or {}
+    hints = statistics.get("missing") or {}
 
     def missing(name: str, hint: str) -> str:
         if statistics.get(name):
             return ""
-        return said.get(name) or (hint if statistics else _NO_STATISTICS)
+        return hints.get(name) or (hint if statistics else _NO_STATISTICS)
 
     return [
         Section("verdict", "Verdict"),
@@ -40,11 +40,11 @@ def sections_of(report: dict[str, Any]) -> list[Section]:
             "Input pipeline",
             ""
             if report["pipelines"]
-            else "No iterator of tf.data ran in the window. Capture a script that iterates a tf.data dataset:"
+            else "No tf.data iterator ran in the window. Capture a script that iterates over a tf.data dataset:"
             " `advisor analyze SCRIPT`.",
         ),
         Section(
-            "overview", "Overview", missing("overview", "Capture some whole training steps: `advisor analyze SCRIPT`.")
+            "overview", "Overview", missing("overview", "Capture complete training steps: `advisor analyze SCRIPT`.")
         ),
         Section(
             "input",
@@ -56,12 +56,10 @@ def sections_of(report: dict[str, Any]) -> list[Section]:
         ),
         Section("kernels", "Kernels", missing("kernels", _ON_GPU)),
         Section("memory", "Memory", missing("memory", _ON_GPU)),
-        Section("hosts", "Hosts", missing("hosts", "Capture some whole training steps on each host.")),
+        Section("hosts", "Hosts", missing("hosts", "Capture complete training steps on each host.")),
         Section(
             "timeline",
             "Timeline",
-            ""
-            if report.get("timeline")
-            else "The report was made without a profile. `advisor analyze SCRIPT` takes one.",
+            "" if report.get("timeline") else "The report has no profile. `advisor analyze SCRIPT` captures one.",
         ),
     ]

@@ -1,6 +1,6 @@
-"""What templates call: numbers to text, and texts that are harmless and short.
+"""Template filters: numbers as text, and texts made safe and short.
 
-In: values of report.json.  Out: text. All numbers pass `advisor.model.units`, as in every other report; a missing one is a dash.
+In: values of report.json.  Out: text. `advisor.model.units` formats numbers, as in every report; a missing one is a dash.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from advisor.report.proof_words import words_for_fix, words_for_training
 
 MISSING = "–"
 MAX_TEXT = 2_000
-"""Characters of one text; a name may be megabytes long."""
+"""Longest text, in characters; names in a profile may be megabytes long."""
 _MULTILINE = frozenset({"diff"})
 
 
 def harmless(value: object, key: str = "") -> object:
-    """A copy of JSON data in which every text is short and holds no control character; what is invisible shows as escapes."""
+    """Return a copy of JSON data with all texts shortened and control and invisible characters replaced by escapes."""
     if isinstance(value, str):
         return shorten(value) if value.isprintable() else clean(shorten(value), keep_newlines=key in _MULTILINE)
     if isinstance(value, dict):
@@ -31,31 +31,31 @@ def harmless(value: object, key: str = "") -> object:
 
 
 def shorten(text: str, most: int = MAX_TEXT) -> str:
-    """`text`, cut where it is too long to be read, with the number of characters that it had."""
+    """Cut `text` to `most` characters and append its original length if it was longer."""
     return text if len(text) <= most else f"{text[:most]}… ({units.format_count(len(text))} characters)"
 
 
 def clip(text: str, most: int) -> str:
-    """`text` for a place with room for `most` characters."""
+    """Cut `text` to at most `most` characters, ending with an ellipsis if it was longer."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def site_text(site: dict[str, Any] | None) -> str:
-    """`train.py:42` of anything with a file and a line; empty where there is none."""
+    """Return `train.py:42` for an object with a file and a line; empty if it has none."""
     if not site or not site.get("file"):
         return ""
     return f"{display_path(site['file'])}:{site['line']}"
 
 
 def site_name(site: dict[str, Any] | None) -> str:
-    """The same without folders, for narrow places."""
+    """Like `site_text`, without folders."""
     if not site or not site.get("file"):
         return ""
     return f"{PurePath(site['file'].replace(chr(92), '/')).name}:{site['line']}"
 
 
 def call_name(call: dict[str, Any]) -> str:
-    """A call on one line, as written where it is short, else by its method."""
+    """Return a call on one line, as written if it is short, else abbreviated to its method."""
     if call["library"]:
         return f"{call['method']} in {call['library']}"
     text = " ".join(call["text"].split())
@@ -63,7 +63,7 @@ def call_name(call: dict[str, Any]) -> str:
 
 
 def ratio_range(ratio: dict[str, Any] | None) -> str:
-    """`3.1x (2.4x to 3.6x)`; where the range is unknown, the value alone."""
+    """Return `3.1x (2.4x to 3.6x)`, or only the value if the range is unknown."""
     if not ratio or ratio.get("value") is None:
         return MISSING
     if ratio["low"] is None or ratio["high"] is None:
@@ -72,7 +72,7 @@ def ratio_range(ratio: dict[str, Any] | None) -> str:
 
 
 def fact(entry: dict[str, Any]) -> str:
-    """One piece of evidence with its unit."""
+    """Return one piece of evidence with its unit."""
     return MISSING if entry["value"] is None else units.format_value(entry["value"], entry["unit"])
 
 

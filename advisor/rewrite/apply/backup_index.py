@@ -1,7 +1,7 @@
-"""Which run folder holds the backup of a file: how `--undo SCRIPT` finds its way back.
+"""Maps changed files to the run folders with their backups, for `--undo SCRIPT`.
 
-In: paths of changed files.  Out: a small file per path below the user's state folder, which lists run folders, the last change
-last. Losing it costs nothing but the need to name the run folder.
+In: paths of changed files.  Out: a small file per path below the user's state folder that lists run folders, the latest change
+last. If it is lost, the run folder must be named instead.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from advisor.rewrite.apply.journal import write_synced
 
 
 def add(files: Sequence[Path], run_folder: Path) -> None:
-    """Remember that the run folder holds what these files were before.
+    """Record that the run folder holds the backup of these files.
 
-    Raises OSError, and remembers nothing then, if the user's state folder cannot be written.
+    Raises:
+        OSError: The user's state folder cannot be written; nothing is recorded.
     """
     try:
         for file in dict.fromkeys(files):
-            others = [each for each in _read(file) if each != str(run_folder)]
+            others = [other for other in _read(file) if other != str(run_folder)]
             _write(file, [*others, str(run_folder)])
     except OSError:
         remove(run_folder)
@@ -30,27 +31,27 @@ def add(files: Sequence[Path], run_folder: Path) -> None:
 
 
 def folder() -> Path:
-    """Where the notes are."""
+    """Return the folder of the index."""
     return _index()
 
 
 def folders(file: Path) -> list[Path]:
-    """The run folders of the file's changes that still stand, the last change last."""
-    return [Path(each) for each in _read(file)]
+    """Return the run folders of the file's changes that are not undone, the latest last."""
+    return [Path(run_folder) for run_folder in _read(file)]
 
 
 def last(file: Path) -> Path | None:
-    """The run folder of the file's last change that still stands; None: there is none."""
+    """Return the run folder of the file's latest change that is not undone, if any."""
     known = folders(file)
     return known[-1] if known else None
 
 
 def remove(run_folder: Path) -> None:
-    """Forget a run folder whose change has been undone."""
+    """Remove a run folder whose change has been undone."""
     for index in _index().glob("*.json"):
         try:
             content = json.loads(index.read_bytes())
-            others = [each for each in content["run_folders"] if each != str(run_folder)]
+            others = [other for other in content["run_folders"] if other != str(run_folder)]
             if others == content["run_folders"]:
                 continue
             _write(Path(content["file"]), others)
@@ -77,7 +78,7 @@ def _read(file: Path) -> list[str]:
 
 
 def _write(file: Path, run_folders: list[str]) -> None:
-    """Raises OSError."""
+    """Write the entry of a file atomically. Raises OSError."""
     place = _place(file)
     if not run_folders:
         place.unlink(missing_ok=True)

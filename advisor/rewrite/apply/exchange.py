@@ -1,8 +1,8 @@
-"""Files that get new bytes: each in one step, all of them or none.
+"""Replaces the contents of several files: each atomically, and either all or none.
 
-In: `Step`s (a file, the bytes it holds, the bytes it gets).  Out: files exchanged, or AdvisorError and all as they were.
+In: `Step`s (a file, its present bytes, its new bytes).  Out: replaced files, or AdvisorError and all files unchanged.
 
-A file is never written to. Its new bytes go to a file beside it, reach the disk, and take its name in one step.
+A file is never written to. Its new bytes go to a temporary file next to it, are synced to disk, and are renamed over the file.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from advisor.rewrite.apply.journal import Entry, sync_folder, write_synced
 
 
 class PartlyChanged(AdvisorError):
-    """Some files got their new bytes, and could not be given the old ones back."""
+    """Some files were replaced, and could not be restored after a failure."""
 
     def __init__(self, why: str, changed: Sequence[Path], unchanged: Sequence[Path]) -> None:
         super().__init__(why)
         self.changed, self.unchanged = tuple(changed), tuple(unchanged)
 
 
-_REMEDIES = {False: "make it writable and try again", True: "apply the diff by hand"}
-"""By whether the file has hard links."""
+_ADVICE = {False: "make it writable and try again", True: "apply the diff by hand"}
+"""What the user can do, by whether the file has hard links."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file."""
+    """The replacement of one file's bytes."""
 
     entry: Entry
     now: bytes
@@ -44,37 +44,47 @@ class Step:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file to replace."""
         return Path(self.entry.path)
 
 
 def check(step: Step, since: str) -> None:
-    """Raise AdvisorError unless the file holds what it should (`since` says since when) and may be exchanged."""
+    """Check that a file has the expected contents and may be replaced.
+
+    Args:
+        step: The file.
+        since: For the message, the time since which the file must not have changed.
+
+    Raises:
+        AdvisorError: The file has changed, cannot be written, or has hard links.
+    """
     path = step.path
     if read(path) != step.now:
         raise AdvisorError(f"{path} has changed since {since}, so no file was changed; run advisor fix again.")
     obstacle = obstacle_to_writing(path)
     if obstacle:
-        raise AdvisorError(f"{obstacle}, so no file was changed; {_REMEDIES[path.stat().st_nlink > 1]}.")
+        raise AdvisorError(f"{obstacle}, so no file was changed; {_ADVICE[path.stat().st_nlink > 1]}.")
 
 
 def obstacle_to_writing(path: Path) -> str:
-    """Why a file that is there may not be exchanged, as the beginning of a sentence; empty: it may."""
+    """Return why an existing file may not be replaced, as the beginning of a sentence; empty if it may."""
     for place, name, needs in (
         (path, str(path), os.W_OK),
         (path.parent, f"The folder {path.parent}", os.W_OK | os.X_OK),
     ):
-        # The bits too: whoever is root may write everywhere, but a read-only file is meant to stay as it is.
+        # Check the permission bits too: root may write anywhere, but a read-only file is meant to stay unchanged.
         if not os.access(place, needs) or not place.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             return f"{name} is read-only"
     links = path.stat().st_nlink
-    return f"{path} has {links} hard links, which a change would part" if links > 1 else ""
+    return f"{path} has {links} hard links, which a change would break" if links > 1 else ""
 
 
 def exchange(steps: Sequence[Step]) -> None:
-    """Give every file its new bytes; Ctrl-C waits while names are exchanged.
+    """Replace the bytes of every file; Ctrl-C is deferred while files are renamed.
 
-    Raises AdvisorError, with all as they were; PartlyChanged where some could not be given back what they were.
+    Raises:
+        AdvisorError: The files cannot be written; all are unchanged.
+        PartlyChanged: Some files were replaced and could not be restored.
     """
     path = ""
     try:
@@ -90,23 +100,31 @@ def exchange(steps: Sequence[Step]) -> None:
 
 
 def clean(entry: Entry) -> None:
-    """Remove what stands beside the file for the time of the change."""
+    """Remove the temporary files next to the file."""
     for name in (entry.temporary, entry.kept):
         with contextlib.suppress(OSError):
             Path(name).unlink(missing_ok=True)
 
 
 def read(path: Path, backup: Path | None = None) -> bytes:
-    """The bytes of a user's file. Raises AdvisorError, which names the backup if there is one."""
+    """Read a user's file.
+
+    Args:
+        path: The file.
+        backup: The backup of its former bytes, to be named in an error.
+
+    Raises:
+        AdvisorError: The file cannot be read.
+    """
     try:
         return read_regular(path)
     except OSError as error:
-        kept = f"; what it held before is in {backup}" if backup is not None else ""
+        kept = f"; the old bytes are in {backup}" if backup is not None else ""
         raise AdvisorError(f"{path} cannot be read ({why(error)}), so no file was changed{kept}.") from None
 
 
 def why(error: OSError) -> str:
-    """What an OSError says, for people."""
+    """Return the reason of an OSError for a message."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full"
     return (error.strerror or str(error)).lower()
@@ -114,27 +132,28 @@ def why(error: OSError) -> str:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the block is done: it lasts milliseconds."""
+    """Defer SIGINT and SIGTERM until the end of the block, which takes milliseconds."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard: list[int] = []
+    received: list[int] = []
     originals = {
-        number: signal.signal(number, lambda number, frame: heard.append(number))
+        number: signal.signal(number, lambda number, frame: received.append(number))
         for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) not in (None, signal.SIG_IGN)  # None: not Python's, and could not be put back
+        if signal.getsignal(number)
+        not in (None, signal.SIG_IGN)  # None: not set by Python, so it could not be restored
     }
     try:
         yield
     finally:
         for number, original in originals.items():
             signal.signal(number, original)
-        if heard:
-            signal.raise_signal(heard[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 def _stage(step: Step) -> None:
-    """Write the new bytes beside the file, with its permissions, owner and attributes."""
+    """Write the new bytes to a temporary file next to the file, with its permissions, owner and attributes."""
     path, temporary = step.path, Path(step.entry.temporary)
     status = path.stat()
     write_synced(temporary, step.new)
@@ -146,17 +165,17 @@ def _stage(step: Step) -> None:
 
 
 def _copy_attributes(path: Path, temporary: Path) -> None:
-    """Extended attributes (access lists among them), where the system has them."""
+    """Copy extended attributes, including access control lists, if the system supports them."""
     if not hasattr(os, "listxattr"):
         return
     with contextlib.suppress(OSError):
         for name in os.listxattr(path):
-            with contextlib.suppress(OSError):  # some belong to the system alone
+            with contextlib.suppress(OSError):  # some are reserved for the system
                 os.setxattr(temporary, name, os.getxattr(path, name))
 
 
 def _swap(steps: Sequence[Step]) -> None:
-    """Rename the staged files into place; if one cannot be, those before it become what they were."""
+    """Rename the staged files into place; if one rename fails, restore the files replaced before it."""
     done: list[Step] = []
     with undisturbed():
         try:
@@ -166,12 +185,12 @@ def _swap(steps: Sequence[Step]) -> None:
             for step in steps:
                 if read(step.path) != step.now:
                     raise AdvisorError(
-                        f"{step.path} has changed a moment ago, so no file was changed; run advisor fix again."
+                        f"{step.path} has just been changed by another program, so no file was changed; run advisor fix again."
                     )
                 Path(step.entry.temporary).replace(step.path)
                 done.append(step)
         except (OSError, AdvisorError) as error:
-            changed = [step for step in reversed(done) if not _is_given_back(step)]
+            changed = [step for step in reversed(done) if not _is_restored(step)]
             if changed:
                 reason = why(error) if isinstance(error, OSError) else str(error)
                 paths = [step.path for step in steps if step in changed]
@@ -182,8 +201,8 @@ def _swap(steps: Sequence[Step]) -> None:
             sync_folder(folder)
 
 
-def _is_given_back(step: Step) -> bool:
-    """Whether the file is again the one that it was, or at least holds the same bytes."""
+def _is_restored(step: Step) -> bool:
+    """Restore the file; whether it is the original one again, or at least has the original bytes."""
     with contextlib.suppress(OSError):
         Path(step.entry.kept).replace(step.path)
         return True
@@ -193,7 +212,7 @@ def _is_given_back(step: Step) -> bool:
 
 
 def _keep(step: Step) -> None:
-    """Give the file a second name, so that it can have its first one back without a byte of disk."""
+    """Give the file a second name, so that it can be restored without using disk space."""
     path, kept = step.path, Path(step.entry.kept)
     kept.unlink(missing_ok=True)
     try:

@@ -1,7 +1,7 @@
-"""The note of a change under way, in the run folder: what it takes to finish or take back a change that was cut off.
+"""The journal of a change in the run folder, with which an interrupted change can be completed or reverted.
 
-In: a run folder.  Out: `Journal`, with the bytes of every file before and after. It stands on the disk before the first file of
-the user is touched, and stays for undoing.
+In: a run folder.  Out: `Journal`, with the bytes of every file before and after. It is on disk before the first of the user's
+files is changed, and is kept for undoing.
 
     source/journal.json      state, and the path of each file
     source/0.before 0.after  the bytes
@@ -25,22 +25,22 @@ WRITING, WRITTEN, UNDOING, UNDONE = "writing", "written", "undoing", "undone"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of the user."""
+    """One of the user's files."""
 
     path: str
     """Real path."""
     temporary: str
-    """A name beside it: for the new bytes until they take their place, gone afterwards."""
+    """Path of the temporary file with the new bytes, next to the file; removed afterwards."""
 
     @property
     def kept(self) -> str:
-        """A second name of the file as it was, while several files are being changed."""
+        """Second name of the original file while several files are being replaced."""
         return self.temporary + "-kept"
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A change of files; their bytes are read from the run folder when they are needed."""
+    """A change of files, whose bytes are read from the run folder on demand."""
 
     run_folder: Path
     state: str
@@ -49,19 +49,19 @@ class Journal:
     """The process that made the change."""
 
     def before(self, index: int) -> bytes:
-        """What the file held before the change."""
+        """Read the file's bytes before the change."""
         return self._bytes(index, "before")
 
     def after(self, index: int) -> bytes:
-        """What the change made of it."""
+        """Read the file's bytes after the change."""
         return self._bytes(index, "after")
 
     def backup(self, index: int) -> Path:
-        """Where the bytes before the change are."""
+        """Path of the backup of the file's bytes before the change."""
         return self.run_folder / FOLDER / f"{index}.before"
 
     def with_state(self, state: str) -> Journal:
-        """The journal in another state, on the disk too. Raises OSError."""
+        """Return the journal in another state, saved to disk. Raises OSError."""
         changed = replace(self, state=state)
         _save(changed)
         return changed
@@ -75,9 +75,14 @@ class Journal:
 
 
 def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> Journal:
-    """A new journal in state `writing`, for (path, bytes before, bytes after), all of it safely on the disk.
+    """Create a journal in state `writing`, synced to disk.
 
-    Raises OSError, and leaves nothing then.
+    Args:
+        run_folder: The run folder.
+        files: (path, bytes before, bytes after) of every file.
+
+    Raises:
+        OSError: It cannot be written; nothing is left behind.
     """
     folder = run_folder / FOLDER
     pid = os.getpid()
@@ -96,7 +101,11 @@ def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> Jour
 
 
 def load(run_folder: Path) -> Journal | None:
-    """The journal of a run folder; None if no change was ever begun there. Raises AdvisorError for one that is damaged."""
+    """Load the journal of a run folder; None if there is none.
+
+    Raises:
+        AdvisorError: The journal is damaged.
+    """
     path = run_folder / FOLDER / _NAME
     try:
         content = json.loads(path.read_bytes())
@@ -106,12 +115,12 @@ def load(run_folder: Path) -> Journal | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AdvisorError(
-            f"{path} cannot be read ({error}); what the files held before is in {path.parent}."
+            f"{path} cannot be read ({error}); the old bytes of the files are in {path.parent}."
         ) from None
 
 
 def forget(journal: Journal) -> None:
-    """Remove the journal and its bytes: of a change that never touched a file."""
+    """Remove the journal and its bytes after a change that did not replace any file."""
     folder = journal.run_folder / FOLDER
     names = [_NAME, f".{_NAME}"]
     names += [f"{index}.{which}" for index in range(len(journal.entries)) for which in ("before", "after")]
@@ -119,12 +128,12 @@ def forget(journal: Journal) -> None:
         for name in names:
             (folder / name).unlink(missing_ok=True)
         folder.rmdir()
-    except OSError:  # it was never made, or something else lies in it
+    except OSError:  # it was never created, or contains other files
         return
 
 
 def write_synced(path: Path, data: bytes) -> None:
-    """Write a new file that nobody else may read yet, and wait until the disk has it. Raises OSError."""
+    """Write a new file, readable only by the user, and sync it to disk. Raises OSError."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
@@ -133,21 +142,21 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in a folder, where the system can."""
+    """Sync the names in a folder to disk, if the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+    except OSError:  # Windows cannot open folders
         return
     try:
         os.fsync(handle)
-    except OSError:  # some file systems cannot
+    except OSError:  # not supported by some file systems
         return
     finally:
         os.close(handle)
 
 
 def _save(journal: Journal) -> None:
-    """Put the journal on the disk, whole or not at all."""
+    """Write the journal to disk atomically."""
     folder = journal.run_folder / FOLDER
     content = {"state": journal.state, "pid": journal.pid, "entries": [asdict(entry) for entry in journal.entries]}
     part = folder / f".{_NAME}"

@@ -1,6 +1,6 @@
-"""Whether the files that a change would touch may be written, and what git knows of them; asked before anything is measured.
+"""Checks, before anything is measured, whether the files of a change may be written and have uncommitted changes.
 
-In: paths of the user's files.  Out: one reason, or one sentence. Nothing is written here.
+In: paths of the user's files.  Out: a reason, or paths. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _MAKES_DATASETS = re.compile(rb"\bdata\b|\bDataset\b|\btfds\b|_dataset_from_")
 
 
 def first_obstacle(paths: Iterable[Path]) -> str:
-    """Why one of the files may not be changed, as the beginning of a sentence; empty: all may."""
+    """Return why one of the files may not be changed, as the beginning of a sentence; empty if all may."""
     obstacles = (obstacle_to_writing(path) for path in paths if path.exists())
     return next((obstacle for obstacle in obstacles if obstacle), "")
 
 
 def early_obstacle(script: Path) -> str:
-    """The same of a script that nobody has run yet.
+    """Like `first_obstacle`, for a script that has not been run yet.
 
-    Empty where another file may be the one to change: the script imports modules that lie beside it, or makes no dataset itself.
+    Empty if another file may be the one to change: the script imports modules next to it, or creates no dataset itself.
     """
     try:
         text = script.read_bytes()
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return ""  # whatever runs it says so
+        return ""  # running the script reports the problem
     if not _MAKES_DATASETS.search(text) or _imports_neighbours(tree, script.parent):
         return ""
     return first_obstacle([script.resolve()])
 
 
 def uncommitted(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Those of the files that differ from what git has committed; none where there is no git or no repository."""
+    """Return the files with uncommitted changes; none without git or a repository."""
     git = shutil.which("git")
     if git is None:
         return ()
@@ -48,7 +48,7 @@ def uncommitted(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _is_uncommitted(git: str, path: Path) -> bool:
-    # Read only: no index is refreshed on the disk and no monitor of the repository's own is started.
+    # Read only: do not refresh the index on disk and do not start the repository's file system monitor.
     options = ["-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(path.parent)]
     command = [git, *options, "status", "--porcelain", "--", path.name]
     try:

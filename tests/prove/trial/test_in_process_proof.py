@@ -139,7 +139,7 @@ def test_what_is_no_dataset_is_told(tf):
         advisor.optimize([1, 2])
     with pytest.raises(AdvisorError, match="not a int"):
         advisor.analyze(3)
-    with pytest.raises(AdvisorError, match="allow may name"):
+    with pytest.raises(AdvisorError, match="allow accepts"):
         advisor.optimize(tf.data.Dataset.range(3), "changes")
     with pytest.raises(AdvisorError, match="budget"):
         advisor.optimize(tf.data.Dataset.range(3), budget="soon")

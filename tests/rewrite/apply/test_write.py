@@ -141,5 +141,5 @@ def test_a_run_folder_that_is_gone_is_told(script, run_folder):
     for path in sorted(run_folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     run_folder.rmdir()
-    with pytest.raises(AdvisorError, match="where the backup of the last change was"):
+    with pytest.raises(AdvisorError, match="which contained the backup of the last change"):
         undo(script)

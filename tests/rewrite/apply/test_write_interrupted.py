@@ -317,7 +317,7 @@ def test_an_undoing_that_stops_half_way_says_which_files_are_restored(project, r
     assert contents(project) == [BEFORE] * number + [AFTER] * (3 - number)
     assert ("no file was changed" in error) == (number == 0)
     if number:
-        restored = error.split(" got the old bytes back")[0]
+        restored = error.split(" could be restored")[0]
         assert [name for name in "abc" if f"/{name}.py" in restored] == list("abc"[:number])
     undo(run_folder)
     assert contents(project) == [BEFORE] * 3
@@ -328,7 +328,7 @@ def test_a_note_for_undo_that_cannot_be_written_stops_the_change(project, small_
     paths = sorted(project.glob("*.py"))
     filler = fill(small_disk)
     with pytest.raises(
-        AdvisorError, match=r"note that advisor fix --undo needs .* the disk is full; no file was changed"
+        AdvisorError, match=r"entry that advisor fix --undo needs .* the disk is full; no file was changed"
     ):
         write_patch(patch_of(*paths), run_folder)
     assert contents(project) == [BEFORE] * 3
