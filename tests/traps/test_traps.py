@@ -166,7 +166,7 @@ def test_the_places_that_the_command_replaces_are_there():
     from advisor.prove.whole_script import measure_end_to_end
     from advisor.workflows.fix import Proposals, report_of
 
-    assert _CHILD.name == "child.py"
+    assert _CHILD.name == "proof_child.py" and _CHILD.is_file()
     assert callable(measure_end_to_end) and callable(report_of) and Proposals
     assert callable(measure) and Plan(warmup_s=0.3).warmup_s == 0.3
 
