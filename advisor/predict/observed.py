@@ -34,6 +34,17 @@ class Observations:
         """The first change of state that the call reads, with the call as the sentence's subject; None: none was seen."""
         return next((_sentence(each) for each in self._states(call) if each.change is not None), None)
 
+    def reason_against_reading_ahead(self, call: Call) -> str | None:
+        """Why the elements of the call may depend on when it runs, with the call as the subject; None: no change was seen."""
+        changed = self.change_of(call)
+        if changed is not None or self._recording is None or self._recording.state is not None:
+            return changed
+        for resource in call.function.resources if call.function is not None else ():
+            if resource.kind in state.OBSERVABLE_KINDS:
+                name = f" `{resource.name}`" if resource.name else ""
+                return f"reads the {resource.kind}{name}, which was not watched"
+        return None
+
     def assumptions(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
         """What must hold so that the call gives the same in every epoch, where no observation established it.
 

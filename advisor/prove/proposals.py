@@ -74,8 +74,8 @@ class Proposals:
         return chosen
 
     def is_asked(self, finding: Finding) -> bool:
-        """Whether the user asked for this fix: by its rule's name, or by allowing what it claims to do to the data."""
-        return is_asked(finding, self._allow, self._only)
+        """Whether the user asked for this fix by its rule's name, so that it is applied though something is undecided."""
+        return is_asked(finding, self._only)
 
     def patch(self, findings: Sequence[Finding]) -> Patch | CannotRewrite:
         """The change of the user's files that all these fixes make together."""

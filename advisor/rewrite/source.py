@@ -17,6 +17,7 @@ from typing import assert_never
 
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
 from advisor.model.recording import Call
+from advisor.model.shared_text import span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.chains import move
@@ -25,7 +26,6 @@ from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.option_lines import change_option, insert_options
 from advisor.rewrite.patch import patch_for
-from advisor.rewrite.shared_calls import span_of
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.syntax import LocatedCall, Source
 
