@@ -23,6 +23,7 @@ from advisor.model.regular_files import read_regular
 from advisor.model.settings import Settings, not_loaded_sentence
 from advisor.model.version import __version__
 from advisor.predict.best_plan import outlook
+from advisor.predict.timing import with_timing
 from advisor.rewrite.fix_plan import is_seeded, make_plan
 
 DiffFor = Callable[[Fix, Mapping[str, Call], Path], str | None]
@@ -40,7 +41,7 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         if loaded.rule.needs_input_bound and not analysis.verdict.is_input_bound:
             continue
         answer = ask_apart(loaded, analysis, settings.rule_seconds) if loaded.is_apart else ask(loaded, analysis)
-        findings += [replace(finding, rule=loaded.id) for finding in answer.findings]
+        findings += [_with_timing(analysis, replace(finding, rule=loaded.id)) for finding in answer.findings]
         notes += answer.notes
         errors += [RuleError(loaded.id, error) for error in answer.errors]
     thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
@@ -101,6 +102,12 @@ def _merge(ranked: Iterable[Finding]) -> list[Finding]:
         if finding.fix is not None:
             edits.add(finding.fix.edits)
     return kept
+
+
+def _with_timing(analysis: Analysis, finding: Finding) -> Finding:
+    """The finding, its fix not tried unasked where it depends on when the pipeline runs; this is judged for every rule."""
+    fix = finding.fix
+    return finding if fix is None else replace(finding, fix=with_timing(analysis, fix))
 
 
 def _with_diff(finding: Finding, analysis: Analysis) -> Finding:

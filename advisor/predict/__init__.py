@@ -40,6 +40,7 @@ from advisor.predict.structure import (
     nested_calls,
     upstream_calls,
 )
+from advisor.predict.timing import with_timing
 from advisor.predict.training_step import (
     HIGH_WAITING,
     OpWork,
@@ -103,4 +104,5 @@ __all__ = [
     "steps_seen",
     "top_iterator",
     "upstream_calls",
+    "with_timing",
 ]

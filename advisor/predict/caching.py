@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
+from advisor.model.shared_text import siblings_of, span_of
 from advisor.predict.cache_size import cache_bytes, element_bytes, steps_per_epoch
-from advisor.predict.determinism import CONTENT, Obstacle, cache_assumptions, cache_obstacles
+from advisor.predict.call_index import index_of
+from advisor.predict.determinism import CONTENT, Obstacle, cache_assumptions, cache_obstacles, own_obstacles
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
@@ -71,8 +73,10 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_stored = any(other.method in _STORES for other in below)
         feeding = [other for other in chain if other.id in feeds[call.id]]
         obstacles = cache_obstacles(analysis, call)
-        repeats = [other for other in feeding if other.method == "repeat"]
-        movable = _movable(feeding, call, {other.id for other in repeats} | {other.call.id for other in obstacles})
+        repeats = [each for each in feeding if each.method == "repeat"]
+        movable = _movable_everywhere(
+            analysis, feeding, call, {each.id for each in repeats} | {each.call.id for each in obstacles}
+        )
         is_endless = (repeats and not movable) or any(
             other.cardinality == INFINITE_CARDINALITY for other in feeding if not other.inputs
         )
@@ -176,7 +180,7 @@ def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, 
 def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return the shuffles upstream of `call` if they are the only reason why epochs differ and can be moved after it."""
     feeding = upstream_calls(analysis, call)
-    return _movable(feeding, call, {other.call.id for other in cache_obstacles(analysis, call)})
+    return _movable_everywhere(analysis, feeding, call, {each.call.id for each in cache_obstacles(analysis, call)})
 
 
 def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
@@ -220,6 +224,23 @@ def _movable(feeding: Sequence[Call], call: Call, in_the_way: Collection[str]) -
             return ()
         node = by_id.get(node.inputs[0]) if len(node.inputs) == 1 else None
     return tuple(movable) if len(movable) == len(in_the_way) else ()
+
+
+def _movable_everywhere(
+    analysis: Analysis, feeding: Sequence[Call], call: Call, in_the_way: Collection[str]
+) -> tuple[Call, ...]:
+    """As `_movable`, if in every other dataset of the same text nothing but these calls is in the way, and can move as well."""
+    calls = index_of(analysis).by_id
+    found = _movable(feeding, call, in_the_way)
+    spans = {span_of(each.id, calls) for each in found}
+    for sibling in siblings_of(call, calls) if found else ():
+        theirs = upstream_calls(analysis, sibling)
+        ids = {each.call.id for each in own_obstacles(analysis, sibling)}
+        ids |= {each.id for each in theirs if span_of(each.id, calls) in spans}
+        moved = _movable(theirs, sibling, ids)
+        if len(moved) != len(ids) or not {span_of(each.id, calls) for each in moved} <= spans:
+            return ()
+    return found
 
 
 def _one_pass(chain: Sequence[Call], call: Call, repeats: Sequence[Call]) -> Call:

@@ -9,14 +9,18 @@ captured resources (`advisor/model/state.py`). Anything that is on no list count
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from advisor.model import op_effects, state
 from advisor.model.finding import Safety
 from advisor.model.lineage import Lineage
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
+from advisor.model.shared_text import siblings_of, span_of
+from advisor.predict.call_index import index_of
 from advisor.predict.observed import Observations
+from advisor.predict.shared_datasets import dataset_name
 from advisor.predict.structure import upstream_calls
 
 ORDER = "order"
@@ -56,26 +60,67 @@ class Obstacle:
 def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
     """Return everything upstream of `call` (inclusive) that makes epochs differ or that a cache would suppress.
 
-    Without obstacles, a cache after the call is exact if `cache_assumptions` hold.
+    The text of the call may make other datasets too (a loop, a helper that is called twice). A cache in that text changes them
+    all, so what is upstream of its other calls counts, too, and names the dataset.
+
+    Empty: a cache behind the call is exact, as long as `cache_assumptions` hold.
     """
-    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
-    obstacles: dict[tuple[str, str], Obstacle] = {}
-    for outer in upstream_calls(analysis, call):
-        for inner in (outer, *lineage.inside(outer)):
-            obstacle = _obstacle(inner, outer, lineage, observed)
-            if obstacle is not None:
-                obstacles.setdefault((outer.id, obstacle.kind), obstacle)
-    return tuple(obstacles.values())
+    calls = index_of(analysis).by_id
+    judge = _Judge(analysis)
+    own = judge.obstacles(call)
+    found = {(span_of(each.call.id, calls), each.kind): each for each in own}
+    for sibling in siblings_of(call, calls):
+        for each in judge.obstacles(sibling):
+            key = (span_of(each.call.id, calls), each.kind)
+            if key not in found:
+                name = dataset_name(analysis, sibling)
+                found[key] = replace(each, reason=f"{each.reason}; the same text makes {name}")
+    return tuple(found.values())
+
+
+def own_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
+    """Those of `cache_obstacles` that concern the dataset of this call alone."""
+    return _Judge(analysis).obstacles(call)
 
 
 def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
     """Return the conditions of a cache after `call` that no observation can establish, as clauses without a period.
 
-    A change with assumptions is made only if the user names it explicitly.
+    Those of other datasets that the same text makes are among them. A change with an assumption is made only where the user asks
+    for it by name.
     """
-    observed = Observations(analysis.recording)
-    behind = Lineage(analysis.calls).behind(call.id)
-    return tuple(dict.fromkeys(text for other in behind for text in observed.assumptions(other, behind)))
+    judge = _Judge(analysis)
+    own = dict.fromkeys(judge.assumptions(call))
+    others: dict[str, str] = {}
+    for sibling in siblings_of(call, index_of(analysis).by_id):
+        for clause in judge.assumptions(sibling):
+            if clause not in own and clause not in others:
+                others[clause] = f"{clause}, on which {dataset_name(analysis, sibling)} depends"
+    return (*own, *others.values())
+
+
+class _Judge:
+    """The relations and observations of one analysis, read once for all datasets that a text makes."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._lineage, self._observed = Lineage(analysis.calls), Observations(analysis.recording)
+
+    def obstacles(self, call: Call) -> tuple[Obstacle, ...]:
+        """Of one dataset; the first of each kind for each call of the chain."""
+        found: dict[tuple[str, str], Obstacle] = {}
+        for outer in upstream_calls(self._analysis, call):
+            for inner in (outer, *self._lineage.inside(outer)):
+                obstacle = _obstacle(inner, outer, self._lineage, self._observed)
+                if obstacle is not None:
+                    found.setdefault((outer.id, obstacle.kind), obstacle)
+        return tuple(found.values())
+
+    def assumptions(self, call: Call) -> Iterator[str]:
+        """Of one dataset."""
+        behind = self._lineage.behind(call.id)
+        for each in behind:
+            yield from self._observed.assumptions(each, behind)
 
 
 def parallel_safety(call: Call) -> Safety:

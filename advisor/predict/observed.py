@@ -34,6 +34,17 @@ class Observations:
         """Describe the first change of state that the call reads, with the call as the subject; None if none was observed."""
         return next((_sentence(item) for item in self._states(call) if item.change is not None), None)
 
+    def reason_against_reading_ahead(self, call: Call) -> str | None:
+        """Why the elements of the call may depend on when it runs, with the call as the subject; None: no change was seen."""
+        changed = self.change_of(call)
+        if changed is not None or self._recording is None or self._recording.state is not None:
+            return changed
+        for resource in call.function.resources if call.function is not None else ():
+            if resource.kind in state.OBSERVABLE_KINDS:
+                name = f" `{resource.name}`" if resource.name else ""
+                return f"reads the {resource.kind}{name}, which was not watched"
+        return None
+
     def assumptions(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
         """Describe the conditions for equal elements in every epoch that no observation established.
 

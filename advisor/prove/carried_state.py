@@ -8,26 +8,40 @@ observations; those of the first run apply to the edited pipeline too.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Recording
+from advisor.model.recording import Call, Recording, Site
 from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 
 def with_state_of(first: Analysis, folder: Path) -> Path:
     """Complete the recording in `folder` and return the folder.
 
-    If the two runs number their calls differently, nothing is copied, and the state counts as unknown.
+    The calls that the script makes only after its first element are added too: a change of their text changes their datasets.
+    Where the two runs number their calls differently, nothing is carried over: unknown state forbids or asks.
     """
     observed = first.recording.state if first.recording is not None else None
     file = folder / RECORDING_NAME
     if observed is None or not file.is_file():
         return folder
     recording = decode(file.read_bytes(), Recording, str(file))
-    before, now = ({call.id: (call.method, call.site) for call in calls} for calls in (first.calls, recording.calls))
-    if all(now.get(call_id, place) == place for call_id, place in before.items()):
-        write_whole(file, encode(replace(recording, state=observed)))
+    before, now = ({call.id: call for call in calls} for calls in (first.calls, recording.calls))
+    common = before.keys() & now.keys()
+    if common and all(_place(before[call_id]) == _place(now[call_id]) for call_id in common):
+        later = tuple(call for call in _later(first.calls, common) if call.id not in now)
+        write_whole(file, encode(replace(recording, state=observed, calls=(*recording.calls, *later))))
     return folder
+
+
+def _place(call: Call) -> tuple[str, Site | None]:
+    return call.method, call.site
+
+
+def _later(calls: Sequence[Call], known: Collection[str]) -> Sequence[Call]:
+    """The calls after the last one that both runs made. What is missing before it was taken out by an edit."""
+    last = max(number for number, call in enumerate(calls) if call.id in known)
+    return calls[last + 1 :]

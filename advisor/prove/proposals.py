@@ -80,8 +80,8 @@ class Proposals:
         return chosen
 
     def is_asked(self, finding: Finding) -> bool:
-        """Whether the user requested this fix, by naming its rule or by allowing its claimed effect on the data."""
-        return is_asked(finding, self._allow, self._only)
+        """Whether the user asked for this fix by its rule's name, so that it is applied though something is undecided."""
+        return is_asked(finding, self._only)
 
     def patch(self, findings: Sequence[Finding]) -> Patch | CannotRewrite:
         """Return the combined change of the user's files, or why it cannot be made."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
 from advisor.model.recording import Call, Recording
+from advisor.model.shared_text import span_of
 from advisor.rewrite.obstacles import obstacle_to
-from advisor.rewrite.shared_calls import span_of
 
 _NEVER = "It would change the data, which is never done for you."
 _UNPROVABLE = "It makes nothing faster, so nothing can prove it; make the change yourself if it is what you want."
@@ -85,9 +85,12 @@ def is_seeded(recording: Recording) -> bool:
     return has_argument or any(call.function is not None and call.function.is_seeded for call in recording.calls)
 
 
-def is_asked(finding: Finding, allow: Collection[Safety], only: Collection[str]) -> bool:
-    """Whether the user asked for this fix: by its rule's name, or by allowing what it claims to do to the data."""
-    return finding.rule in only or (finding.fix is not None and finding.fix.safety in allow)
+def is_asked(finding: Finding, only: Collection[str]) -> bool:
+    """Whether the user asked for this fix by its rule's name.
+
+    An allowed level is no such question: it permits what a fix claims to do to the data, not what could not be proved.
+    """
+    return finding.rule in only
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
@@ -138,9 +141,9 @@ def _reason_against(
     is_harmless = fix.safety is Safety.EXACT or (fix.safety is Safety.RERANDOMIZED and not is_seeded)
     if not is_allowed and not is_harmless:
         return _SAFETY[fix.safety]
-    if fix.assumptions and finding.rule not in only:
+    if fix.assumptions and not is_asked(finding, only):
         return f"It assumes that {', and that '.join(fix.assumptions)}; --only {finding.rule} tries it."
-    if not fix.is_auto and not is_asked(finding, allow, only):
+    if not fix.is_auto and not is_asked(finding, only) and not is_allowed:
         return f"Tried only when asked for by name: --only {finding.rule}."
     return next((reason for edit in fix.edits if (reason := obstacle_to(edit, calls)) is not None), None)
 

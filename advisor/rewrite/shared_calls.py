@@ -10,20 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.model.finding import Edit, Fix, MoveAfter
-from advisor.model.recording import Call, Site
+from advisor.model.recording import Call
+from advisor.model.shared_text import span_of
 
 MAX_JUDGED = 4
-"""Datasets compared per source line; a helper called a hundred times creates a hundred similar datasets."""
-Span = tuple[Site, str, bool] | str
-"""A call in the source: its site, its method and whether a library made it; or the id of a call without a site."""
-
-
-def span_of(call_id: str, calls: Mapping[str, Call]) -> Span:
-    """Return what identifies the call in the source; equal for all datasets created by the same text."""
-    call = calls.get(call_id)
-    if call is None or call.site is None:
-        return call_id
-    return call.site, call.method, call.library is not None
+"""A helper called a hundred times makes a hundred datasets of one kind: a few of them tell, and time is the user's."""
 
 
 def edited_ids(edits: Iterable[Edit]) -> tuple[str, ...]:

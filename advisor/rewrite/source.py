@@ -15,6 +15,7 @@ from typing import assert_never
 
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
 from advisor.model.recording import Call
+from advisor.model.shared_text import span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
@@ -22,7 +23,6 @@ from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.option_lines import change_option, insert_options
-from advisor.rewrite.shared_calls import span_of
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.syntax import LocatedCall, Source
 

@@ -53,3 +53,10 @@ def test_what_cannot_be_written_is_not_proposed_where_it_is_to_be_written(tmp_pa
         assert bool(proposals.propose(report(wanted), ())) == is_proposed, proposals.left_out()
         assert bool(proposals.unwritable) != is_proposed
     assert proposals.left_out() == (f"Do it: {script} is read-only.",)
+
+
+def test_only_names_of_rules_apply_what_is_undecided() -> None:
+    fix = finding("Do it", is_auto=True)
+    assert not Proposals({}, None, allow=frozenset(Safety)).is_asked(fix)
+    assert Proposals({}, None, only={"a-rule"}).is_asked(fix)
+    assert not Proposals({}, None, only={"another-rule"}).is_asked(fix)

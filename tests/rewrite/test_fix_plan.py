@@ -23,7 +23,7 @@ from advisor.model.finding import (
     SetOption,
 )
 from advisor.model.recording import Call, FunctionFacts, Host, Recording, ScriptExit, Site
-from advisor.rewrite.fix_plan import combine, is_seeded, make_plan
+from advisor.rewrite.fix_plan import combine, is_asked, is_seeded, make_plan
 from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread
 from advisor.rewrite.source import rewritten
 from tests.rewrite.test_source import calls_in
@@ -92,6 +92,16 @@ def test_only_names_rules_and_asks_for_what_is_not_done_unasked():
     plan = make_plan([asked, PARALLEL], CALLS, only={"asked"})
     assert [each.rule for each in plan.findings] == ["asked"]
     assert reasons(plan)["serial-map"] == "Not asked for: --only names asked."
+
+
+def test_an_allowed_level_permits_no_assumption_and_nothing_undecided():
+    made = finding("order", InsertAfter("map", "cache"), safety=Safety.REORDERED, is_auto=False)
+    assumed = replace(made, fix=replace(made.fix, assumptions=("the table is not changed",)))
+    assert make_plan([made], CALLS, {Safety.REORDERED}).findings == (made,)
+    plan = make_plan([assumed], CALLS, set(Safety))
+    assert reasons(plan)["order"] == "It assumes that the table is not changed; --only order tries it."
+    assert make_plan([assumed], CALLS, {Safety.REORDERED}, only={"order"}).findings == (assumed,)
+    assert not is_asked(made, ()) and not is_asked(made, {"serial-map"}) and is_asked(made, {"order"})
 
 
 def test_what_makes_nothing_faster_is_shown_and_never_applied():

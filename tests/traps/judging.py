@@ -27,6 +27,9 @@ OVERRUN_S = 600.0
 """How much longer than its budget `advisor fix` may take before it is taken to hang."""
 WINDOW = ("--steps", "20", "--warmup", "5")
 
+_FAILURES = ("exit code", "did not end", "no re", "AdvisorError", "ScriptFailed")
+"""How the note of a run begins that says nothing."""
+
 Invariant = dict[str, Any]
 
 
@@ -215,8 +218,9 @@ def _call(command: Sequence[str], folder: Path, budget_s: float) -> str:
 def judge(tool: Tool, scripts: Scripts, trap: Trap, levels: Sequence[str], is_nested: bool) -> list[Row]:
     """A row for each level.
 
-    `is_nested`: every level is allowed first. What is not found then is not found with less allowed; so if nothing is written,
-    or all that was found claims to be exact, the levels need no runs of their own.
+    `is_nested`: every level is allowed first; if nothing is written then, nothing is written with less allowed. A run depends on
+    what is allowed only where a fix was found that claims just that, so levels that permit the same of what a run has found need
+    no runs of their own.
     """
     began = time.monotonic()
     try:
@@ -226,12 +230,25 @@ def judge(tool: Tool, scripts: Scripts, trap: Trap, levels: Sequence[str], is_ne
     judging = _Judging(tool, scripts, trap, before)
     if not is_nested:
         return [judging.fixed(level) for level in levels]
-    widest = fix(tool, trap, ALL)
-    if widest.text is None or widest.safeties <= {"exact", "changes"}:
-        seconds = time.monotonic() - began
-        rows = [judging.row(level, widest) for level in levels]
-        return [replace(row, seconds=seconds / len(rows)) for row in rows]
-    return [judging.fixed(level) for level in levels]
+    runs = [(ALL, fix(tool, trap, ALL))]
+    rows = []
+    for level in levels:
+        written = runs[0][1] if runs[0][1].text is None else equal_run(level, runs)
+        if written is None:
+            written = fix(tool, trap, level)
+            runs.append((level, written))
+        rows.append(judging.row(level, written))
+    seconds = time.monotonic() - began
+    return [replace(row, seconds=seconds / len(rows)) for row in rows]
+
+
+def equal_run(level: str, runs: Sequence[tuple[str, Written]]) -> Written | None:
+    """A run that a run of this level could not differ from; None: there is none among `runs`."""
+    for other, written in runs:
+        permitted, wanted = (frozenset(allowed_by(name)) & written.safeties for name in (other, level))
+        if permitted == wanted and not written.note.startswith(_FAILURES):
+            return written
+    return None
 
 
 class _Judging:
@@ -254,7 +271,7 @@ class _Judging:
         for label, text in (("", written.text), *written.alone):
             if text is not None:
                 harmed += [f"{label}: {key}" if label else key for key in self._harmed(level, text)]
-        is_failed = written.note.startswith(("exit code", "did not end", "no re", "AdvisorError", "ScriptFailed"))
+        is_failed = written.note.startswith(_FAILURES)
         return Row(trap.name, trap.topic, level, written.fixes, tuple(harmed), 0.0, written.note, is_failed)
 
     def _harmed(self, level: str, text: str) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ them alone, and what became of every fix that was tried.
 Run by path with the Python of any version of the advisor: it imports nothing of the test suite. Three places of the advisor are
 replaced in this process and in the proof's child, and nothing else: the process that holds the script
 (`advisor.prove.proof_session._CHILD`), the A/B measurement (`advisor.prove.trial.trial_runner.measure`) and the runs of the
-whole script
-by turns (`advisor.prove.whole_script.measure_end_to_end`).
+whole script (`advisor.prove.whole_script.measure_end_to_end`).
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             }
             for fix in report.fixes
         ],
-        "safeties": sorted({str(finding.fix.safety) for finding in report.findings if finding.fix is not None}),
+        "safeties": sorted(seen.safeties | _safeties(report)),
         "sentence": report.proof.sentence if report.proof else "",
         "left_out": list(report.proof.left_out) if report.proof else [],
     }
@@ -83,6 +82,7 @@ class _Seen:
     def __init__(self) -> None:
         self.proposals: Any = None
         self.kept: tuple[Any, ...] = ()
+        self.safeties: set[str] = set()
 
 
 def _replace_measurements(fixing: Any) -> _Seen:
@@ -110,11 +110,23 @@ def _replace_measurements(fixing: Any) -> _Seen:
         return conclude(report, loop, *args, **kwargs)
 
     def make_proposals(*args: Any, **kwargs: Any) -> Any:
-        seen.proposals = proposals(*args, **kwargs)
-        return seen.proposals
+        seen.proposals = made = proposals(*args, **kwargs)
+        propose = made.propose
+
+        def noting(report: Any, kept: Any) -> Any:
+            seen.safeties |= _safeties(report)
+            return propose(report, kept)
+
+        made.propose = noting
+        return made
 
     fixing.report_of, fixing.Proposals = report_of, make_proposals
     return seen
+
+
+def _safeties(report: Any) -> set[str]:
+    """What the fixes of a report claim to do to the data, whether they are tried or not."""
+    return {str(finding.fix.safety) for finding in report.findings if finding.fix is not None}
 
 
 def _alone(proposals: Any, finding: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def _bootstrap() -> None:
             raise RuntimeError(f"advisor.prove.trial.trial_runner.{name} is gone: unmeasured_child.py has to follow.")
     trial_runner.measure = says_faster
     trial_runner.Plan = functools.partial(Plan, warmup_s=0.3)
-    child = Path(advisor.__file__).parent / "verify" / "child.py"
+    child = Path(advisor.__file__).parent / "prove" / "trial" / "proof_child.py"
     sys.path.insert(0, str(child.parent))  # the child expects its own folder there, and takes it away
     runpy.run_path(str(child), run_name="__main__")
 
