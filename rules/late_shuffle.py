@@ -104,7 +104,8 @@ class LateShuffle(Rule):
         yield self.finding(
             f"Shuffle before {names}",
             f"shuffle at {place(call)} gives nothing before {names} {'have' if len(maps) > 1 else 'has'} made {held} elements: "
-            f"about {format_ns(fill_ns)} at the beginning of each epoch, {format_share(fill_ns / epoch_ns)} of the time that its "
+            f"about {format_ns(fill_ns)} at the beginning of each epoch, {format_share(fill_ns / epoch_ns)} of the time "
+            "that its "
             "steps take.",
             call=call,
             iterator=iterator,

@@ -81,7 +81,8 @@ class LaunchBound(Rule):
             return
         yield self.finding(
             "Launch kernels from threads of their own: TF_GPU_THREAD_MODE=gpu_private",
-            f"{format_share(share)} of the step time the device waits for the host to launch kernels, {steps_seen(facts)}, while "
+            f"{format_share(share)} of the step time the device waits for the host to launch kernels, {steps_seen(facts)}, "
+            "while "
             f"tf.data's work takes {taken:.1f} cores ({use.sentence}).",
             site=step_site(analysis),
             evidence=(

@@ -45,7 +45,8 @@ class NotInputBound(Rule):
         if share is None or verdict.steps is None or share >= self.max_wait_share:
             return
         yield Note(
-            f"A step takes {format_ns(verdict.steps.median_ns)} and waits {format_share(share)} of it for input; a pipeline that "
+            f"A step takes {format_ns(verdict.steps.median_ns)} and waits {format_share(share)} of it for input; a "
+            "pipeline that "
             f"costs nothing would make it at most {format_ratio(1 / (1 - share))} as fast. Look at the step itself: what it "
             "computes, its precision and batch size, and how busy the device is."
         )

@@ -64,7 +64,8 @@ class Offload(Rule):
         machines = math.ceil(wanted / made)
         yield self.finding(
             "Prepare input on more machines (tf.data service)",
-            f"All cores prepare input ({use.sentence}) and nothing can be cached. They make {format_rate(made)}; without waiting "
+            f"All cores prepare input ({use.sentence}) and nothing can be cached. They make {format_rate(made)}; without "
+            "waiting "
             f"the training would take {format_rate(wanted)}: {format_many(machines, 'machine')} like this one would make that.",
             call=last_editable_call(analysis, main),
             evidence=(

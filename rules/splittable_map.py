@@ -76,7 +76,8 @@ class SplittableMap(Rule):
         left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
         return self.finding(
             f"Split {label(call)} in two and cache between them",
-            f"{label(call)} at {place(call)} draws random numbers{where}, so a cache behind it would freeze the augmentation of "
+            f"{label(call)} at {place(call)} draws random numbers{where}, so a cache behind it would freeze the "
+            "augmentation of "
             f"the first epoch. But {format_share(share)} of the time of its ops is in {ops}, which depend on none: as a map "
             "of their own, with .cache() behind it, they run in the first epoch only. How large the elements there are "
             "is not known.",
