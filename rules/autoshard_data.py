@@ -69,9 +69,9 @@ class AutoshardData(Rule):
             kept = {it.id: 1 / shards for it in wasted}
             yield self.finding(
                 "Let each worker read its own files",
-                f"TensorFlow shards this pipeline by element, after {_costliest(wasted, pipeline)}: each of {shards} workers "
-                f"prepares all elements and keeps one in {shards}. Work before the shard causes {format_share(blame)} of "
-                "the wait for input.",
+                f"TensorFlow shards this pipeline by element, after {_costliest(wasted, pipeline)}: each of {shards} "
+                f"workers prepares all elements and keeps one in {shards}. Work before the shard causes "
+                f"{format_share(blame)} of the wait for input.",
                 call=call,
                 iterator=iterator,
                 prediction=predict_speedup(analysis, pipeline, kept, kept),

@@ -78,8 +78,7 @@ class AutotuneRam(Rule):
         yield self.finding(
             f"Remove {OPTION}" if call else f"Set options.{OPTION} to {format_bytes(host.memory_bytes // 2)}",
             f"tf.data's RAM budget of {format_bytes(bytes_)}{where} exceeds the {format_bytes(host.memory_bytes)} "
-            "available to the "
-            "process, so its buffers may take all of it.",
+            "available to the process, so its buffers may take all of it.",
             call=call,
             fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=False, is_provable=False)
             if call is not None and is_editable(call)

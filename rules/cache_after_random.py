@@ -62,9 +62,9 @@ class CacheAfterRandom(Rule):
             first = random[-1].call  # obstacles are sorted nearest first
             yield self.finding(
                 f"Put the cache before {label(first)}",
-                f"The cache at {place(call)} stores the random output of {label(first)} at {place(first)} from the first "
-                "epoch, and every later epoch repeats it. Before the random function, the cache stores only deterministic "
-                "elements.",
+                f"The cache at {place(call)} stores the random output of {label(first)} at {place(first)} from the "
+                "first epoch, and every later epoch repeats it. Before the random function, the cache stores only "
+                "deterministic elements.",
                 call=call,
                 evidence=(Evidence("random_calls", len(random), "calls"),),
             )

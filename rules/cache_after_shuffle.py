@@ -75,9 +75,9 @@ class CacheAfterShuffle(Rule):
             is_written = all(is_editable(edited) for edited in (call, *shuffles))
             yield self.finding(
                 "Put the cache before the shuffle",
-                f"The cache at {place(call)} stores the order produced by {shuffles[0].method} at {place(shuffles[0])} in "
-                "the first "
-                "epoch, and no later transformation shuffles: every epoch repeats that order.",
+                f"The cache at {place(call)} stores the order produced by {shuffles[0].method} at "
+                f"{place(shuffles[0])} in the first epoch, and no later transformation shuffles: every epoch repeats "
+                "that order.",
                 call=call,
                 fix=Fix(edits, Safety.RERANDOMIZED, is_auto=False, is_provable=False) if edits and is_written else None,
                 evidence=(Evidence("shuffles", len(shuffles), "calls"),),

@@ -69,9 +69,9 @@ class CacheCutShort(Rule):
             if obstacles:
                 between = obstacles[0].call
                 yield Note(
-                    f"The cache at {place(call)} is never complete, because take at {place(cut)} ends every epoch first. After "
-                    f"the take it would freeze the effect of {between.method} at {place(between)}; where it is, it only "
-                    "costs memory."
+                    f"The cache at {place(call)} is never complete, because take at {place(cut)} ends every epoch "
+                    f"first. After the take it would freeze the effect of {between.method} at {place(between)}; where "
+                    "it is, it only costs memory."
                 )
                 continue
             saved = saved_work(analysis, pipeline, cut)
@@ -81,10 +81,9 @@ class CacheCutShort(Rule):
             of = f" of {whole}" if whole else ""
             yield self.finding(
                 "Move the cache after the take",
-                f"take at {place(cut)} ends every epoch after {cut.arguments.get('count')}{of} elements, so the cache at "
-                f"{place(call)} is never complete and never used. The work it would save causes {format_share(share)} of "
-                "the wait "
-                "for input.",
+                f"take at {place(cut)} ends every epoch after {cut.arguments.get('count')}{of} elements, so the cache "
+                f"at {place(call)} is never complete and never used. The work it would save causes "
+                f"{format_share(share)} of the wait for input.",
                 call=call,
                 prediction=predict_speedup(analysis, pipeline, left, left),
                 memory_bytes=cache_bytes(analysis, pipeline, cut),

@@ -75,9 +75,8 @@ class CappedParallelism(Rule):
             inside = iterators_inside(analysis, pipeline, iterator, call) if call.method == "interleave" else [iterator]
             share = sum(it.blame_share for it in inside)
             because = (
-                f"{label(call)} at {place(call)} is limited to {number} parallel call{'s' if number > 1 else ''}, all of them "
-                f"busy, and causes {format_share(share)} of the wait for input, while "
-                f"{use.sentence}."
+                f"{label(call)} at {place(call)} is limited to {number} parallel call{'s' if number > 1 else ''}, all "
+                f"of them busy, and causes {format_share(share)} of the wait for input, while {use.sentence}."
             )
             fix = Fix((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), parallel_safety(call), is_auto=True)
             yield self.finding(

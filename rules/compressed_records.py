@@ -85,9 +85,9 @@ class CompressedRecords(Rule):
         record_ns = sum(it.busy_ns for it in sources) / records
         return self.finding(
             "Store the records without compression",
-            f"{call.method} at {place(call)} decompresses {kind} files, {format_ns(record_ns)} per record, which causes "
-            f"{format_share(share)} of the wait for input. Uncompressed records are read several times faster; rewrite "
-            "them with a loop over this dataset and tf.io.TFRecordWriter.",
+            f"{call.method} at {place(call)} decompresses {kind} files, {format_ns(record_ns)} per record, which "
+            f"causes {format_share(share)} of the wait for input. Uncompressed records are read several times faster; "
+            "rewrite them with a loop over this dataset and tf.io.TFRecordWriter.",
             call=call,
             iterator=sources[0],
             prediction=Prediction(likely.value, 1.0, most.high) if likely and most else None,

@@ -62,8 +62,8 @@ class EagerStep(Rule):
         is_keras = bool(analysis.keras.get("run_eagerly"))
         yield self.finding(
             "Remove run_eagerly=True" if is_keras else "Make the training step a tf.function",
-            f"Python dispatches {format_count(round(per_step))} ops per step one by one, {steps_seen(facts)}; "
-            f"they run during {format_share(share)} of the step time.",
+            f"Python dispatches {format_count(round(per_step))} ops per step one by one, {steps_seen(facts)}; they "
+            f"run during {format_share(share)} of the step time.",
             site=step_site(analysis),
             evidence=(
                 Evidence("eager_ops_per_step", per_step, "ops"),

@@ -65,8 +65,8 @@ class EpochPauses(Rule):
         yield self.finding(
             "Use one iterator for all epochs",
             "Between epochs the script waits until TensorFlow has destroyed the iterator: "
-            f"{format_ns(round(mean_ns))} on average and {format_ns(max(pauses))} at most, {format_share(share)} of the time "
-            f"over {len(pauses)} epochs.",
+            f"{format_ns(round(mean_ns))} on average and {format_ns(max(pauses))} at most, {format_share(share)} of "
+            f"the time over {len(pauses)} epochs.",
             site=step_site(analysis),
             prediction=Prediction(1 / (1 - share), 1 / (1 - low), 1 / (1 - high)),
             evidence=(

@@ -57,7 +57,7 @@ class OversizedPrefetch(Rule):
         if pipeline is None or host is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "prefetch"), None)
+            call = next((call for call in iterator.calls if call.method == "prefetch"), None)
             size = call.arguments.get("buffer_size") if call else None
             if catalog.base_type(iterator.name) != "Prefetch" or call is None or not isinstance(size, int):
                 continue
@@ -72,8 +72,8 @@ class OversizedPrefetch(Rule):
             yield self.finding(
                 "Let tf.data choose the size of the prefetch",
                 f"prefetch({size}) at {place(call)} may hold {min(size, whole)} elements of {format_bytes(each)}: "
-                f"{format_bytes(held)}, {format_share(held / max(1, room))} of the {format_bytes(room)} that are there for it. "
-                "One or two are enough to overlap.",
+                f"{format_bytes(held)}, {format_share(held / max(1, room))} of the {format_bytes(room)} that are "
+                "there for it. One or two are enough to overlap.",
                 call=call,
                 iterator=iterator,
                 fix=Fix(

@@ -63,7 +63,7 @@ class OversizedShuffle(Rule):
         if pipeline is None or host is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "shuffle"), None)
+            call = next((call for call in iterator.calls if call.method == "shuffle"), None)
             if catalog.base_type(iterator.name) not in catalog.SHUFFLES or call is None:
                 continue
             size = element_bytes(pipeline, call) or inputs_bytes(pipeline, iterator)
@@ -78,20 +78,22 @@ class OversizedShuffle(Rule):
     def _advice(self, analysis: Analysis, pipeline: Pipeline, call: Call, size: int, count: int, room: int) -> Finding:
         maps, small = maps_that_enlarge(analysis, pipeline, call, size)
         what = (
-            f" Before {' and '.join(label(each) for each in reversed(maps))} the same elements take "
+            f" Before {' and '.join(label(map_call) for map_call in reversed(maps))} the same elements take "
             f"{format_bytes(small * count)}."
             if maps and small is not None
             else " Shuffle the file names, and the elements with a smaller buffer."
         )
-        safety = max((parallel_safety(each) for each in maps), key=list(Safety).index, default=Safety.EXACT)
-        is_written = bool(maps) and all(is_editable(each) for each in (call, *maps))
+        safety = max((parallel_safety(map_call) for map_call in maps), key=list(Safety).index, default=Safety.EXACT)
+        is_written = bool(maps) and all(is_editable(edited) for edited in (call, *maps))
         return self.finding(
             "Shuffle before the elements become large" if maps else "Make the shuffle's buffer smaller",
             f"The buffer of shuffle at {place(call)} holds {count} elements of {format_bytes(size)}: "
-            f"{format_bytes(size * count)}, "
-            f"{format_share(size * count / max(1, room))} of the {format_bytes(room)} that are there for it.{what}",
+            f"{format_bytes(size * count)}, {format_share(size * count / max(1, room))} of the {format_bytes(room)} "
+            f"that are there for it.{what}",
             call=call,
-            fix=Fix(tuple(MoveAfter(each.id, call.id) for each in maps), safety, is_auto=False) if is_written else None,
+            fix=Fix(tuple(MoveAfter(map_call.id, call.id) for map_call in maps), safety, is_auto=False)
+            if is_written
+            else None,
             evidence=(
                 Evidence("buffer_bytes", size * count, "bytes"),
                 Evidence("free_memory", room, "bytes"),

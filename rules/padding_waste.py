@@ -44,7 +44,7 @@ class PaddingWaste(Rule):
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "padded_batch"), None)
+            call = next((call for call in iterator.calls if call.method == "padded_batch"), None)
             inputs = pipeline.inputs(iterator)
             if catalog.base_type(iterator.name) != "PaddedBatch" or call is None or len(inputs) != 1:
                 continue
@@ -56,9 +56,9 @@ class PaddingWaste(Rule):
                 continue
             yield self.finding(
                 "Put elements of like length into one batch",
-                f"{format_share(padding)} of each batch of padded_batch at {place(call)} is padding: {size} elements of "
-                f"{format_bytes(before)} on average become {format_bytes(behind)}. bucket_by_sequence_length pads each "
-                "batch to the length of its own bucket.",
+                f"{format_share(padding)} of each batch of padded_batch at {place(call)} is padding: {size} elements "
+                f"of {format_bytes(before)} on average become {format_bytes(behind)}. bucket_by_sequence_length pads "
+                "each batch to the length of its own bucket.",
                 call=call,
                 iterator=iterator,
                 memory_bytes=None,

@@ -73,7 +73,7 @@ class ParsePerRecord(Rule):
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             parser = parser_of(call) if call else None
             batched = batch_behind(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
@@ -98,9 +98,8 @@ class ParsePerRecord(Rule):
             yield self.finding(
                 f"Batch before {label(call)} and parse with {PARSERS[parser]}",
                 f"{label(call)} at {place(call)} parses one record per call, {format_ns(iterator.busy_ns / calls)} "
-                "each, and causes "
-                f"{format_share(iterator.blame_share)} of the wait for input. {PARSERS[parser]} parses the {size} records of a "
-                "batch in one call.",
+                f"each, and causes {format_share(iterator.blame_share)} of the wait for input. {PARSERS[parser]} "
+                f"parses the {size} records of a batch in one call.",
                 call=call,
                 iterator=iterator,
                 prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),

@@ -52,7 +52,7 @@ class PythonGenerator(Rule):
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "from_generator"), None)
+            call = next((call for call in iterator.calls if call.method == "from_generator"), None)
             if catalog.base_type(iterator.name) != "Generator" or call is None:
                 continue
             if iterator.blame_share < self.min_blame_share:

@@ -56,15 +56,15 @@ class PythonLock(Rule):
         if not computing:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.function and each.function.python_ops), None)
+            call = next((call for call in iterator.calls if call.function and call.function.python_ops), None)
             python = python_time(iterator)
             share = python / iterator.busy_ns if iterator.busy_ns else 0.0
             if catalog.base_type(iterator.name) == "Generator" or call is None or share < self.min_python_share:
                 continue
             because = (
-                f"{label(call)} at {place(call)} causes {format_share(iterator.blame_share)} of the wait for input and spends "
-                f"{format_share(min(1.0, share))} of its time in Python, which ran {format_share(computing)} of the window, on "
-                "one core at a time. Without Python it can save at most that."
+                f"{label(call)} at {place(call)} causes {format_share(iterator.blame_share)} of the wait for input and "
+                f"spends {format_share(min(1.0, share))} of its time in Python, which ran {format_share(computing)} of "
+                "the window, on one core at a time. Without Python it can save at most that."
             )
             limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
             yield self.finding(

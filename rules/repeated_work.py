@@ -106,9 +106,9 @@ class RepeatedWork(Rule):
             yield self._advice(analysis, chosen)
         else:
             yield Note(
-                f"The window saw one pass over the data. If the script makes more of them, .cache() behind "
-                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first"
-                f"{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
+                "The window saw one pass over the data. If the script makes more of them, .cache() behind "
+                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the "
+                f"first{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
             )
 
     def _unproved(self, analysis: Analysis, fitting: Sequence[CachePlace], chosen: CachePlace | None) -> Iter[Note]:
@@ -159,8 +159,8 @@ class RepeatedWork(Rule):
             size = f"The elements of an epoch take {format_bytes(chosen.bytes)}, {free} are free."
         elif chosen.element_bytes is not None:
             size = (
-                f"One element takes {format_bytes(chosen.element_bytes)}; how many an epoch has is not known, so check that "
-                "they fit in memory."
+                f"One element takes {format_bytes(chosen.element_bytes)}; how many an epoch has is not known, so check "
+                "that they fit in memory."
             )
         else:
             size = "How many bytes an epoch takes is not known: check that it fits in memory."
@@ -169,7 +169,9 @@ class RepeatedWork(Rule):
             f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}{relying_on(chosen)}"
         )
         is_written = (
-            all(is_editable(each) for each in (call, *chosen.movable)) if chosen.movable else takes_link(analysis, call)
+            all(is_editable(edited) for edited in (call, *chosen.movable))
+            if chosen.movable
+            else takes_link(analysis, call)
         )
         return self.finding(
             f"Cache behind {label(call)}",
@@ -201,8 +203,8 @@ class RepeatedWork(Rule):
         )
         if smallest is not None and analysis.host is not None and smallest.bytes is not None:
             yield Note(
-                f"A cache behind {label(smallest.call)} at {place(smallest.call)} would save the work of later epochs, but its "
-                f"{format_bytes(smallest.bytes)} are more than {format_share(self.max_memory_share)} of the "
+                f"A cache behind {label(smallest.call)} at {place(smallest.call)} would save the work of later epochs, "
+                f"but its {format_bytes(smallest.bytes)} are more than {format_share(self.max_memory_share)} of the "
                 f"{format_bytes(analysis.host.memory_free_bytes)} of free memory."
             )
 

@@ -85,10 +85,10 @@ class RepeatedWorkOnDisk(Rule):
         yield self.finding(
             f"Cache behind {label(call)} on the disk",
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
-            f"{format_share(chosen.saved_share)} of the wait for input. They take {format_bytes(chosen.bytes or 0)}: too "
-            f"much for the {format_bytes(host.memory_free_bytes)} of free memory, but "
-            f"{format_bytes(host.disk_free_bytes)} are free on "
-            f"the disk. Predicted for a disk that reads {format_bytes(int(self._rate(analysis)))} a second, "
+            f"{format_share(chosen.saved_share)} of the wait for input. They take {format_bytes(chosen.bytes or 0)}: "
+            f"too much for the {format_bytes(host.memory_free_bytes)} of free memory, but "
+            f"{format_bytes(host.disk_free_bytes)} are free on the disk. Predicted for a disk that reads "
+            f"{format_bytes(int(self._rate(analysis)))} a second, "
             f"{'as it did your files' if host.disk_read_bytes_per_s else 'which is an assumption'}.",
             call=call,
             prediction=chosen.prediction,

@@ -68,8 +68,8 @@ class Retracing(Rule):
         name = f", {facts.compiled_names[0]} most often" if facts.compiled_names else ""
         yield self.finding(
             "Keep the signatures of tf.functions the same",
-            f"Functions were {what} {format_count(times)} times {steps_seen(facts)}{name}; "
-            f"that takes {format_share(share)} of the time.",
+            f"Functions were {what} {format_count(times)} times {steps_seen(facts)}{name}; that takes "
+            f"{format_share(share)} of the time.",
             site=step_site(analysis),
             evidence=(
                 Evidence("tracings", facts.num_tracings),

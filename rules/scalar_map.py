@@ -63,7 +63,7 @@ class ScalarMap(Rule):
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_elementwise(call):
                 continue
             batched = batch_behind(pipeline, iterator)
@@ -99,9 +99,9 @@ class ScalarMap(Rule):
             else "its ops too short for the profile to show"
         )
         because = (
-            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} a call, {ops}, "
-            f"and causes {format_share(iterator.blame_share)} of the wait for input. Its "
-            f"ops work element by element, so one call per batch of {size} gives the same values."
+            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} a call, {ops}, and "
+            f"causes {format_share(iterator.blame_share)} of the wait for input. Its ops work element by element, so "
+            f"one call per batch of {size} gives the same values."
         )
         return self.finding(
             f"Batch before {label(call)}: .batch({size}).map({call.function.name if call.function else ''})",

@@ -66,7 +66,7 @@ class SerialInterleave(Rule):
         if use is None or use.free < self.min_free_cores:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "interleave"), None)
+            call = next((call for call in iterator.calls if call.method == "interleave"), None)
             cycle = iterator.parameters.get("cycle_length")
             if (
                 catalog.base_type(iterator.name) != "Interleave"

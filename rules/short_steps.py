@@ -57,8 +57,8 @@ class ShortSteps(Rule):
         what = "steps_per_execution is 1" if is_keras else "each step seems to be a call of its own"
         yield self.finding(
             "Do several steps per call (steps_per_execution)",
-            f"A step takes {format_ns(facts.step_ns)}, and {format_share(share)} of that nothing was traced but Python, "
-            f"{steps_seen(facts)}; {what}.",
+            f"A step takes {format_ns(facts.step_ns)}, and {format_share(share)} of that nothing was traced but "
+            f"Python, {steps_seen(facts)}; {what}.",
             site=step_site(analysis),
             evidence=(
                 Evidence("other_share", share, "share"),

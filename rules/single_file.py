@@ -76,8 +76,8 @@ class SingleFile(Rule):
         prediction = predict_parallel(analysis, pipeline, costs, 1, max(1.0, use.usable))
         yield self.finding(
             "Split the file into several",
-            f"{call.method} at {place(call)} reads one file, in one thread, which causes {format_share(share)} of the wait for "
-            f"input, while {use.sentence}. Several files can be read at once.",
+            f"{call.method} at {place(call)} reads one file, in one thread, which causes {format_share(share)} of the "
+            f"wait for input, while {use.sentence}. Several files can be read at once.",
             call=call,
             iterator=costs[0],
             prediction=replace(prediction, low=1.0) if prediction else None,

@@ -65,7 +65,7 @@ class SlowBatchCopy(Rule):
         ):
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "batch"), None)
+            call = next((call for call in iterator.calls if call.method == "batch"), None)
             if catalog.base_type(iterator.name) != "Batch" or call is None or iterator.parameters.get("parallel_copy"):
                 continue
             inputs, size = pipeline.inputs(iterator), call.arguments.get("batch_size")

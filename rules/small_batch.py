@@ -89,8 +89,8 @@ class SmallBatch(Rule):
         held = f" and {format_share(memory)} of its memory is used" if memory is not None else ""
         yield self.finding(
             f"Make the batch{_size(call)} larger",
-            f"{format_share(launch)} of the step time the device waits for launches, {steps_seen(facts)}: the median kernel "
-            f"takes {format_ns(kernel_ns)}{held}.",
+            f"{format_share(launch)} of the step time the device waits for launches, {steps_seen(facts)}: the median "
+            f"kernel takes {format_ns(kernel_ns)}{held}.",
             call=call,
             site=step_site(analysis),
             evidence=(
@@ -111,8 +111,8 @@ class SmallBatch(Rule):
             return
         yield self.finding(
             f"Make the batch{_size(call)} larger",
-            f"{format_share(work.step_share)} of the step time goes into {format_count(round(work.per_step))} ops "
-            f"of {format_ns(work.mean_ns)} on average, {steps_seen(facts)}: scheduling them takes a good part of that.",
+            f"{format_share(work.step_share)} of the step time goes into {format_count(round(work.per_step))} ops of "
+            f"{format_ns(work.mean_ns)} on average, {steps_seen(facts)}: scheduling them takes a good part of that.",
             call=call,
             site=step_site(analysis),
             evidence=(

@@ -66,7 +66,7 @@ class SmallFiles(Rule):
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             if call is not None and call.function is not None and "ReadFile" in call.function.ops:
                 yield from self._map(analysis, pipeline, iterator, call)
             elif catalog.base_type(iterator.name) in catalog.FILE_SOURCES and iterator.calls:
@@ -109,8 +109,8 @@ class SmallFiles(Rule):
         share = sum(it.blame_share for it in costs)
         return self.finding(
             "Pack the small files into TFRecord files",
-            f"{why} causes {format_share(share)} of the wait for input. Packed into TFRecord files, the same bytes are read in "
-            "long stretches.",
+            f"{why} causes {format_share(share)} of the wait for input. Packed into TFRecord files, the same bytes "
+            "are read in long stretches.",
             call=call,
             iterator=costs[0],
             # What reading the packed records costs is not known: the gain lies between nothing and all of it.

@@ -59,7 +59,7 @@ class SplittableMap(Rule):
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map" and each.nested_in is None), None)
+            call = next((call for call in iterator.calls if call.method == "map" and call.nested_in is None), None)
             if call is None or call.function is None or not call.function.random_ops or call.function.python_ops:
                 continue
             share = fixed_share(iterator, call)
@@ -77,10 +77,9 @@ class SplittableMap(Rule):
         return self.finding(
             f"Split {label(call)} in two and cache between them",
             f"{label(call)} at {place(call)} draws random numbers{where}, so a cache behind it would freeze the "
-            "augmentation of "
-            f"the first epoch. But {format_share(share)} of the time of its ops is in {ops}, which depend on none: as a map "
-            "of their own, with .cache() behind it, they run in the first epoch only. How large the elements there are "
-            "is not known.",
+            f"augmentation of the first epoch. But {format_share(share)} of the time of its ops is in {ops}, which "
+            "depend on none: as a map of their own, with .cache() behind it, they run in the first epoch only. How "
+            "large the elements there are is not known.",
             call=call,
             iterator=iterator,
             prediction=predict_speedup(analysis, pipeline, left, left),

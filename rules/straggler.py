@@ -53,8 +53,8 @@ class Straggler(Rule):
             yield self.finding(
                 f"Look at the input pipeline of {host.hostname}",
                 f"{host.hostname} waits {format_ns(host.wait_per_step_ns or 0)} of a step for its input{behind}: "
-                f"{format_ns(host.excess_wait_ns)} more than on the median of "
-                f"{len(analysis.hosts.hosts)} hosts.{together}",
+                f"{format_ns(host.excess_wait_ns)} more than on the median of {len(analysis.hosts.hosts)} "
+                f"hosts.{together}",
                 evidence=(
                     Evidence("excess_wait", host.excess_wait_ns, "ns"),
                     Evidence("excess_step_share", share, "share"),

@@ -79,9 +79,8 @@ class UnbatchRebatch(Rule):
             yield self.finding(
                 f"Replace {apart.method} and batch by rebatch({size})",
                 f"{apart.method} at {place(apart)} takes blocks apart and batch at {place(batched)} puts the rows "
-                "together again, "
-                f"{format_ns(sum(it.busy_ns for it in costs) / rows)} for each row, which causes {format_share(share)} "
-                "of the wait for input.",
+                f"together again, {format_ns(sum(it.busy_ns for it in costs) / rows)} for each row, which causes "
+                f"{format_share(share)} of the wait for input.",
                 call=apart,
                 iterator=costs[-1],
                 # What rebatch costs instead is not known: it copies the same bytes, in blocks.
