@@ -1,4 +1,4 @@
-"""autoshard-data: every worker reads and prepares the whole data set and keeps its share of it."""
+"""autoshard-data: every worker reads and prepares the whole dataset and keeps only its share."""
 
 from __future__ import annotations
 
@@ -25,32 +25,34 @@ from advisor.testing import autoshard, batch, fires, map_, pipeline, shard, sile
 
 @dataclass(frozen=True)
 class AutoshardData(Rule):
-    """Auto-sharding fell back to elements: each worker does the work of all and throws most of it away.
+    """Auto-sharding fell back to sharding by element: every worker prepares the whole dataset and discards most of it.
 
     ## Why it is slow
-    `tf.distribute` gives each worker a part of the data. It prefers to give each other files (FILE); where it finds
-    none, or too few, every worker reads and prepares everything and keeps one element in `n` (DATA). `n` workers then
-    prepare no more per second than one.
+    `tf.distribute` gives each worker a part of the data. It prefers to assign files (policy FILE). If there are no
+    files, or fewer files than workers, every worker reads and prepares everything and keeps one element in `n` (policy
+    DATA). `n` workers then have the input throughput of one.
 
     ## What the fix does
-    Make the source a dataset of file names, at least as many as workers (`list_files(...).interleave(...)` or
-    `TFRecordDataset(list_of_files)`), and leave `options.experimental_distribute.auto_shard_policy` alone or set it
-    to FILE. Or shard by hand at the source: `dataset.shard(context.num_input_pipelines, context.input_pipeline_id)`
-    in `distribute_datasets_from_function`. Which worker sees which element changes, so it is advice only.
+    Read from a dataset of file names, with at least as many files as workers (`list_files(...).interleave(...)` or
+    `TFRecordDataset(list_of_files)`), and leave `options.experimental_distribute.auto_shard_policy` unset or set it to
+    FILE. Alternatively, shard manually at the source: `dataset.shard(context.num_input_pipelines,
+    context.input_pipeline_id)` in `distribute_datasets_from_function`. Because the assignment of elements to workers
+    changes, this is advice only.
 
     ## When not to
-    When the elements are cheap to make: reading everything everywhere costs little then, and the rule is silent.
+    When elements are cheap to prepare. Preparing them on every worker then costs little, and nothing is reported.
 
     ## What tf.data already does
-    With the default policy AUTO it shards by file wherever it finds a reader of files in the graph. With one file, a
-    generator or arrays it cannot, and with DATA it puts its shard behind your last transformation.
+    With the default policy AUTO it shards by file if the graph contains a file reader. With a single file, a generator
+    or in-memory arrays it cannot. With policy DATA it inserts the shard after the last transformation.
     """
 
     min_blame: float = 0.1
-    """Share of the wait behind what stands before the shard. With less, doing it once per worker costs little."""
+    """Share of the wait caused by the work before the shard. Below that, repeating the work on every worker costs
+    little."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each shard of TensorFlow's own with costly work before it."""
+        """Yield a finding for each shard inserted by TensorFlow that follows costly work."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -67,8 +69,9 @@ class AutoshardData(Rule):
             kept = {it.id: 1 / shards for it in wasted}
             yield self.finding(
                 "Let each worker read its own files",
-                f"TensorFlow shards this pipeline by elements, behind {_costliest(wasted, pipeline)}: each of {shards} workers "
-                f"prepares all elements and keeps one in {shards}. {format_share(blame)} of the wait is work before that shard.",
+                f"TensorFlow shards this pipeline by element, after {_costliest(wasted, pipeline)}: each of {shards} "
+                f"workers prepares all elements and keeps one in {shards}. Work before the shard causes "
+                f"{format_share(blame)} of the wait for input.",
                 call=call,
                 iterator=iterator,
                 prediction=predict_speedup(analysis, pipeline, kept, kept),
@@ -86,14 +89,14 @@ EXAMPLES = (
     fires(pipeline(source("Generator", ms=5), batch(8), autoshard(2), consumer_ms=20)),
     silent(
         pipeline(source(), map_("decode", ms=10, random=True), batch(8), autoshard(1), consumer_ms=20),
-        because="one worker has everything to itself",
+        because="there is only one worker",
     ),
     silent(
         pipeline(source(), autoshard(4), map_("decode", ms=10, random=True), batch(8), consumer_ms=20),
-        because="the shard stands at the source: only names are thrown away",
+        because="the shard is at the source and only discards file names",
     ),
     silent(
         pipeline(source(), map_("decode", ms=10, random=True), shard(4), batch(8), consumer_ms=20),
-        because="the script's own shard is late-shard's",
+        because="a shard written in the script is covered by late-shard",
     ),
 )

@@ -1,4 +1,4 @@
-"""autotune-off: an option forbids tf.data what it would do by itself."""
+"""autotune-off: an option disables tf.data's autotuning or its default optimizations."""
 
 from __future__ import annotations
 
@@ -28,27 +28,28 @@ from advisor.testing import AUTOTUNE, batch, fires, map_, options, pipeline, pre
 
 @dataclass(frozen=True)
 class AutotuneOff(Rule):
-    """An option switches tf.data's autotuning or its default optimizations off, and the consumer waits for it.
+    """An option disables tf.data's autotuning or its default optimizations, and the consumer waits as a result.
 
     ## Why it is slow
-    `options.autotune.enabled = False` leaves parallelism and buffers where they start; it and `apply_default_optimizations =
-    False` also keep stateless maps sequential and inject no prefetch. Such lines are often copied from advice about memory, and
-    stay.
+    `options.autotune.enabled = False` leaves parallelism and buffer sizes at their initial values. Both this option and
+    `apply_default_optimizations = False` keep stateless maps sequential and suppress the automatic prefetch. Such lines
+    are often copied from advice on saving memory and then left in place.
 
     ## What the fix does
-    It removes the line that sets the option, so that tf.data's default holds again. Elements and order stay the same.
+    It removes the line that sets the option, which restores tf.data's default. Elements and order stay the same.
 
     ## When not to
-    When the option is there for a reason that still holds, such as a memory limit or a reproducible trace: then do by hand what
-    tf.data would do (`num_parallel_calls`, `prefetch`).
+    When the option is set for a reason that still applies, such as a memory limit or a reproducible trace. In that case
+    set `num_parallel_calls` and `prefetch` manually.
 
     ## What tf.data already does
-    Without the option: parallel calls for stateless maps, a tuned prefetch at the end, tuned parallelism and buffers wherever
-    `AUTOTUNE` is given. If the script does these by hand, the option costs nothing and the rule is silent.
+    Without the option it parallelises stateless maps, adds a tuned prefetch at the end, and tunes parallelism and
+    buffer sizes wherever `AUTOTUNE` is given. If the script already does this manually, the option costs nothing and is
+    not reported.
     """
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for the option that forbids what would make the consumer wait less."""
+        """Yield a finding for each option that disables an optimization the consumer would benefit from."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -59,12 +60,12 @@ class AutotuneOff(Rule):
             names = [f"keeps {', '.join(pipeline.iterator(i).name for i in factors)} sequential"] if factors else []
             top = top_iterator(pipeline)
             if top is not None and not top.is_async:
-                names.append("puts no prefetch at the end")
+                names.append("adds no prefetch at the end")
             if not names:
                 continue
             yield self.finding(
                 f"Remove {option} = False",
-                f"{option} = False at {place(call)}: tf.data {' and '.join(names)}, so that the consumer waits for it.",
+                f"{option} = False at {place(call)}: tf.data {' and '.join(names)}, so the consumer waits.",
                 call=call,
                 prediction=predict_speedup(analysis, pipeline, overlap_factors(pipeline, factors)),
                 memory_bytes=None,
@@ -92,7 +93,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=1), shuffle(), batch(8), consumer_ms=4, cores=4),
-        because="no option forbids anything",
+        because="no option disables an optimization",
     ),
     silent(
         pipeline(
@@ -104,10 +105,10 @@ EXAMPLES = (
             consumer_ms=1,
             cores=4,
         ),
-        because="the script does by hand what tf.data may not",
+        because="the script sets parallelism and prefetch manually",
     ),
     silent(
         pipeline(source(ms=1), shuffle(), batch(8), options(autotune__enabled=True), consumer_ms=4, cores=4),
-        because="the option is on",
+        because="the option is enabled",
     ),
 )

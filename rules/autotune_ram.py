@@ -1,4 +1,4 @@
-"""autotune-ram: autotuning may buffer more than the memory that the process has."""
+"""autotune-ram: tf.data's RAM budget exceeds the memory available to the process."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class AutotuneRam(Rule):
-    """tf.data's autotuning has a RAM budget beyond the memory that the process may use.
+    """The RAM budget of tf.data's autotuning exceeds the memory available to the process.
 
     ## Why it is slow
-    Autotuning enlarges buffers as long as its RAM budget allows. With a budget beyond the memory that there is, nothing stops
-    them before the machine swaps or the container is killed.
+    Autotuning enlarges buffers up to its RAM budget. If the budget exceeds the available memory, buffers can grow until
+    the machine swaps or the container is killed.
 
     ## What the fix does
-    It removes the line that sets the budget, so that tf.data takes a half of the memory it finds. Elements and order stay the
-    same. Where the script sets none (in a container tf.data may find the machine's memory, not the container's), the rule advises
-    to set `options.autotune.ram_budget` to a half of the container's. What is gained is that the run comes to its end, which
-    is no speed that could be proved: the change is shown and never applied.
+    It removes the line that sets the budget, so that tf.data uses its default of half the free memory. Elements and
+    order stay the same. If the script sets no budget (in a container, tf.data may see the memory of the whole machine),
+    the recommendation is to set `options.autotune.ram_budget` to half the container's memory. The benefit is a run that
+    completes rather than a faster one, so there is no speedup to prove: the change is shown but never applied.
 
     ## When not to
-    When the elements are small: then no buffer will ever come near the budget. The rule speaks only where the script sets the
-    budget, or the elements are large enough to matter.
+    When elements are small, because buffers will then never approach the budget. A finding requires either a budget set
+    by the script or elements large enough to matter.
 
     ## What tf.data already does
-    Its default is a half of the free memory that the operating system reports.
+    Its default budget is half the free memory reported by the operating system.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     max_memory_share: float = 1.0
-    """Budget over usable memory up to which nothing is said: below that, the budget does what it is for."""
+    """Ratio of the budget to the usable memory. Up to this ratio the budget limits the buffers as intended."""
     min_element_bytes: int = MIB
-    """Bytes of an element (a batch) from which on buffers can fill memory, where the script sets no budget itself."""
+    """Bytes per element (batch) from which buffers can fill the memory, if the script does not set a budget itself."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding if the budget is more than there is and a tuned buffer could use it."""
+        """Yield a finding if the budget exceeds the usable memory and a tuned buffer could use it."""
         pipeline, host = analysis.main, analysis.host
         if pipeline is None or host is None:
             return
@@ -70,15 +70,15 @@ class AutotuneRam(Rule):
             return
         consumed = consumed_call(analysis, pipeline)
         chain = upstream_calls(analysis, consumed) if consumed else ()
-        call = next((each for each in chain if each.options.get(OPTION) is not None), None)
+        call = next((upstream for upstream in chain if upstream.options.get(OPTION) is not None), None)
         largest = max((it.element_bytes or 0 for it in tuned), default=0)
         if call is None and largest < self.min_element_bytes:
             return
         where = f", set at {place(call)}," if call else ""
         yield self.finding(
             f"Remove {OPTION}" if call else f"Set options.{OPTION} to {format_bytes(host.memory_bytes // 2)}",
-            f"tf.data's RAM budget of {format_bytes(bytes_)}{where} is more than the {format_bytes(host.memory_bytes)} that the "
-            "process may use, so nothing stops its buffers from taking all of it.",
+            f"tf.data's RAM budget of {format_bytes(bytes_)}{where} exceeds the {format_bytes(host.memory_bytes)} "
+            "available to the process, so its buffers may take all of it.",
             call=call,
             fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=False, is_provable=False)
             if call is not None and is_editable(call)
@@ -122,12 +122,12 @@ EXAMPLES = (
             consumer_ms=2,
             ram_budget_megabytes=8_000,
         ),
-        because="it is a half of the memory",
+        because="the budget is half the memory",
     ),
     silent(
         pipeline(
             source(), map_("parse", ms=5, bytes=600), batch(16), prefetch(), consumer_ms=2, ram_budget_megabytes=100_000
         ),
-        because="the elements are too small to fill it, and the script sets nothing",
+        because="the elements are too small to fill the budget, and the script does not set one",
     ),
 )

@@ -1,4 +1,4 @@
-"""cache-after-random: a cache keeps the random numbers of the first epoch."""
+"""cache-after-random: a cache stores the random numbers of the first epoch."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ from advisor.testing import batch, cache, fires, map_, pipeline, repeat, silent,
 
 @dataclass(frozen=True)
 class CacheAfterRandom(Rule):
-    """A cache stands behind a function that draws random numbers: every epoch sees the augmentation of the first.
+    """A cache follows a function that draws random numbers, so every epoch repeats the augmentation of the first.
 
     ## Why it is slow
-    It is not slow, it is not what was meant: an augmentation is there to show the model something new in every epoch, and the
-    cache shows it the same again. Nobody notices, since the loss falls faster.
+    This is a correctness problem rather than a performance problem. Augmentation is meant to show the model different
+    data in every epoch, but the cache replays the first one. It is easy to miss because the training loss falls faster.
 
     ## What the fix does
-    The rule advises, it changes nothing, because the elements become different ones: put the cache before the first function
-    that draws random numbers. The work of that function is then done in every epoch again, so the step may become longer.
+    Put the cache before the first function that draws random numbers. Because this changes the elements, it is advice
+    only. The function then runs in every epoch, so steps may take longer.
 
     ## When not to
-    When the random numbers are meant to be drawn once for all epochs (a fixed noisy data set, a validation set).
+    When the random numbers are meant to be drawn once for all epochs, for example for a fixed noisy dataset or a
+    validation set.
 
     ## What tf.data already does
-    It warns of nothing here: a cache may stand anywhere.
+    It does not warn: a cache is allowed anywhere.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each cache that is read in several epochs and holds random elements."""
+        """Yield a finding for each cache that holds random elements and is read in several epochs."""
         pipeline = analysis.main
         consumed = consumed_call(analysis, pipeline) if pipeline else None
         if pipeline is None or consumed is None:
@@ -58,22 +59,24 @@ class CacheAfterRandom(Rule):
             is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
             if not random or not is_again or is_earlier_cached(analysis, random[-1].call.id, call.id):
                 continue
-            first = random[-1].call  # obstacles come nearest first
+            first = random[-1].call  # obstacles are sorted nearest first
             yield self.finding(
                 f"Put the cache before {label(first)}",
-                f"The cache at {place(call)} keeps what {label(first)} at {place(first)} made of random numbers in the first "
-                "epoch: every later epoch gets the same. Before it, the cache would keep only what is the same anyway.",
+                f"The cache at {place(call)} stores the random output of {label(first)} at {place(first)} from the "
+                "first epoch, and every later epoch repeats it. Before the random function, the cache stores only "
+                "deterministic elements.",
                 call=call,
                 evidence=(Evidence("random_calls", len(random), "calls"),),
             )
 
 
 def is_earlier_cached(analysis: Analysis, random_id: str, cache_id: str) -> bool:
-    """Whether another cache, between the random call and this one, has frozen it already: then that one is the cause."""
-    by_id = {each.id: each for each in analysis.calls}
+    """Whether another cache between the random call and this one already stores the random elements and is therefore
+    the cause."""
+    by_id = {call.id: call for call in analysis.calls}
     below = linear_chain(analysis, by_id[cache_id])[1:]
-    stored = [each for each in below if each.method == "cache"]
-    return any(random_id in {up.id for up in upstream_calls(analysis, each)} for each in stored)
+    earlier_caches = [call for call in below if call.method == "cache"]
+    return any(random_id in {up.id for up in upstream_calls(analysis, call)} for call in earlier_caches)
 
 
 EXAMPLES = (
@@ -99,7 +102,7 @@ EXAMPLES = (
             consumer_ms=5,
             epochs=3,
         ),
-        because="the cache stands before the random function",
+        because="the cache precedes the random function",
     ),
     silent(
         pipeline(source(), map_("augment", ms=0.1, random=True), cache(), batch(32), consumer_ms=5, epochs=1),
@@ -107,6 +110,6 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("tokenize", ms=0.1, python=True), cache(), batch(32), consumer_ms=5, epochs=3),
-        because="nobody knows whether its Python code draws random numbers",
+        because="it is unknown whether the Python code draws random numbers",
     ),
 )

@@ -1,4 +1,4 @@
-"""cache-after-shuffle: a cache keeps the order of the first epoch."""
+"""cache-after-shuffle: a cache stores the shuffled order of the first epoch."""
 
 from __future__ import annotations
 
@@ -35,27 +35,28 @@ from advisor.testing import batch, cache, fires, map_, pipeline, repeat, shuffle
 
 @dataclass(frozen=True)
 class CacheAfterShuffle(Rule):
-    """A cache stands behind the shuffle: every epoch has the order of the first.
+    """A cache follows the shuffle, so every epoch repeats the order of the first.
 
     ## Why it is slow
-    It is not slow, it is not what was meant: the data is shuffled once and never again, and the model sees the same batches in
-    every epoch.
+    This is a correctness problem rather than a performance problem. The data is shuffled only once, and the model sees
+    the same batches in every epoch.
 
     ## What the fix does
-    The shuffle moves behind the cache, where it shuffles anew in every epoch. The elements stay the same, in another order. It
-    makes nothing faster, so there is nothing to prove, and it is shown but never applied.
+    It moves the shuffle after the cache, so that every epoch is shuffled again. The elements stay the same; their order
+    changes. The move has no effect on speed that could be proved, so it is shown but never applied.
 
     ## When not to
-    When one order for all epochs is wanted: say so with `reshuffle_each_iteration=False`, then the rule is silent.
+    When a single order for all epochs is intended. Set `reshuffle_each_iteration=False` to express this; the cache is
+    then not reported.
 
     ## What tf.data already does
-    Nothing here.
+    Nothing.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each cache of shuffled elements that is read in several epochs and not shuffled again."""
+        """Yield a finding for each cache of shuffled elements that is read in several epochs and not shuffled again."""
         pipeline = analysis.main
         consumed = consumed_call(analysis, pipeline) if pipeline else None
         if pipeline is None or consumed is None:
@@ -64,18 +65,19 @@ class CacheAfterShuffle(Rule):
             if call.method != "cache":
                 continue
             obstacles = cache_obstacles(analysis, call)
-            shuffles = [each.call for each in obstacles if each.call.method in ("shuffle", "list_files")]
+            shuffles = [obstacle.call for obstacle in obstacles if obstacle.call.method in ("shuffle", "list_files")]
             behind = calls_behind(analysis, pipeline, call)
             is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
-            is_mixed = any(each.method in ("shuffle", "sample_from_datasets") for each in behind)
+            is_mixed = any(later.method in ("shuffle", "sample_from_datasets") for later in behind)
             if not shuffles or len(shuffles) < len(obstacles) or not is_again or is_mixed:
                 continue
             edits = edits_of(analysis, call)
-            is_written = all(is_editable(each) for each in (call, *shuffles))
+            is_written = all(is_editable(edited) for edited in (call, *shuffles))
             yield self.finding(
                 "Put the cache before the shuffle",
-                f"The cache at {place(call)} keeps the order that {shuffles[0].method} at {place(shuffles[0])} gave the first "
-                "epoch, and nothing behind it shuffles: every later epoch has the same order.",
+                f"The cache at {place(call)} stores the order produced by {shuffles[0].method} at "
+                f"{place(shuffles[0])} in the first epoch, and no later transformation shuffles: every epoch repeats "
+                "that order.",
                 call=call,
                 fix=Fix(edits, Safety.RERANDOMIZED, is_auto=False, is_provable=False) if edits and is_written else None,
                 evidence=(Evidence("shuffles", len(shuffles), "calls"),),
@@ -83,7 +85,7 @@ class CacheAfterShuffle(Rule):
 
 
 def edits_of(analysis: Analysis, cache_call: Call) -> tuple[Edit, ...]:
-    """The shuffles, moved behind the cache; none where one cannot stand there (its elements were batched meanwhile)."""
+    """The edits that move the shuffles after the cache; empty if a shuffle cannot be moved, for example across a batch."""
     chain = linear_chain(analysis, cache_call)
     edits: list[Edit] = []
     for call in movable_shuffles(analysis, chain[1]) if len(chain) > 1 else ():
@@ -111,7 +113,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), shuffle(500, reshuffle_each_iteration=False), cache(), batch(32), consumer_ms=5, epochs=3),
-        because="one order for all epochs is what the script asks for",
+        because="the script requests a single order for all epochs",
     ),
     silent(
         pipeline(source(), shuffle(500), cache(), batch(32), consumer_ms=5, epochs=1),
@@ -119,6 +121,6 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), cache(), shuffle(500), batch(32), consumer_ms=5, epochs=3),
-        because="the shuffle stands behind the cache",
+        because="the shuffle follows the cache",
     ),
 )

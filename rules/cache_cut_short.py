@@ -1,4 +1,4 @@
-"""cache-cut-short: epochs end before the cache is full, so that it is thrown away each time."""
+"""cache-cut-short: epochs end before the cache is complete, so it is discarded each time."""
 
 from __future__ import annotations
 
@@ -35,25 +35,27 @@ from advisor.testing import batch, cache, fires, map_, pipeline, repeat, shuffle
 
 @dataclass(frozen=True)
 class CacheCutShort(Rule):
-    """A `take` behind a cache ends every epoch before the cache has seen all its elements, so it is never used.
+    """A `take` after a cache ends every epoch before the cache is complete, so the cache is never used.
 
     ## Why it is slow
-    tf.data uses a cache only once it is complete. An epoch that stops before the last element throws it away (TensorFlow logs
-    "The calling iterator did not fully read the dataset being cached"), and the next epoch computes everything again.
+    tf.data reads from a cache only once it is complete. If an epoch stops before the last element, the cache is
+    discarded (TensorFlow logs "The calling iterator did not fully read the dataset being cached"), and the next epoch
+    computes everything again.
 
     ## What the fix does
-    The cache moves behind the `take`: it then holds exactly what an epoch uses, is complete after the first one, and is smaller.
+    It moves the cache after the `take`. The cache then holds exactly the elements that an epoch uses, is complete after
+    the first epoch, and takes less memory.
 
     ## When not to
-    Where something between the two is random, or shuffles, the `take` chooses other elements in every epoch, and a cache
-    behind it would freeze the choice. The rule says so then, and moves nothing.
+    When a transformation between the two is random or shuffles. The `take` then selects different elements in every
+    epoch, and a cache after it would freeze the selection. In this case the report contains a note and no fix.
 
     ## What tf.data already does
-    It warns in its log, once per epoch. It moves nothing.
+    It logs a warning once per epoch.
     """
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each cache that a `take` leaves unfinished in several epochs."""
+        """Yield a finding for each cache that a `take` leaves incomplete in several epochs."""
         pipeline = analysis.main
         consumed = consumed_call(analysis, pipeline) if pipeline else None
         if pipeline is None or consumed is None:
@@ -67,8 +69,9 @@ class CacheCutShort(Rule):
             if obstacles:
                 between = obstacles[0].call
                 yield Note(
-                    f"The cache at {place(call)} is never complete, because take at {place(cut)} ends each epoch before; behind "
-                    f"the take it would freeze what {between.method} at {place(between)} does. As it is, it only costs memory."
+                    f"The cache at {place(call)} is never complete, because take at {place(cut)} ends every epoch "
+                    f"first. After the take it would freeze the effect of {between.method} at {place(between)}; where "
+                    "it is, it only costs memory."
                 )
                 continue
             saved = saved_work(analysis, pipeline, cut)
@@ -77,10 +80,10 @@ class CacheCutShort(Rule):
             whole = call.cardinality if call.cardinality is not None and call.cardinality > 0 else None
             of = f" of {whole}" if whole else ""
             yield self.finding(
-                "Put the cache behind the take",
-                f"take at {place(cut)} ends every epoch after {cut.arguments.get('count')}{of} elements, so the cache at "
-                f"{place(call)} is never complete and never used: what it should save causes {format_share(share)} of the wait "
-                "for input.",
+                "Move the cache after the take",
+                f"take at {place(cut)} ends every epoch after {cut.arguments.get('count')}{of} elements, so the cache "
+                f"at {place(call)} is never complete and never used. The work it would save causes "
+                f"{format_share(share)} of the wait for input.",
                 call=call,
                 prediction=predict_speedup(analysis, pipeline, left, left),
                 memory_bytes=cache_bytes(analysis, pipeline, cut),
@@ -101,21 +104,21 @@ class CacheCutShort(Rule):
 
 
 def cutting_take(analysis: Analysis, pipeline: Pipeline, call: Call) -> Call | None:
-    """The `take` behind the cache that is known to be shorter than what it takes from."""
-    by_id = {each.id: each for each in analysis.calls}
-    for each in calls_behind(analysis, pipeline, call):
-        count, source_call = each.arguments.get("count"), by_id.get(each.inputs[0]) if each.inputs else None
+    """The `take` after the cache that is known to be shorter than its input; None if there is none."""
+    by_id = {other.id: other for other in analysis.calls}
+    for later in calls_behind(analysis, pipeline, call):
+        count, source_call = later.arguments.get("count"), by_id.get(later.inputs[0]) if later.inputs else None
         whole = source_call.cardinality if source_call else None
         is_shorter = isinstance(count, int) and whole is not None and (whole == -1 or 0 <= count < whole)
-        repeats = any(up.method == "repeat" for up in upstream_calls(analysis, each) if is_behind(analysis, up, call))
-        if each.method == "take" and isinstance(count, int) and count >= 0 and is_shorter and not repeats:
-            return each
+        repeats = any(up.method == "repeat" for up in upstream_calls(analysis, later) if is_behind(analysis, up, call))
+        if later.method == "take" and isinstance(count, int) and count >= 0 and is_shorter and not repeats:
+            return later
     return None
 
 
 def is_behind(analysis: Analysis, call: Call, cache_call: Call) -> bool:
-    """Whether `call` takes what the cache gives."""
-    return any(each.id == cache_call.id for each in upstream_calls(analysis, call)[1:])
+    """Whether `call` is downstream of the cache."""
+    return any(upstream.id == cache_call.id for upstream in upstream_calls(analysis, call)[1:])
 
 
 EXAMPLES = (
@@ -129,23 +132,23 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), take(2_000), cache(), batch(32), consumer_ms=5, epochs=3),
-        because="the cache stands behind the take",
+        because="the cache follows the take",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), take(10_000), batch(32), consumer_ms=5, epochs=3),
-        because="the take takes all there is",
+        because="the take covers the whole dataset",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), shuffle(), take(2_000), batch(32), consumer_ms=5, epochs=3),
-        because="every epoch takes other elements",
-        note="it would freeze what shuffle",
+        because="every epoch takes different elements",
+        note="it would freeze the effect of shuffle",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), repeat(), take(50_000), batch(32), consumer_ms=5, epochs=2),
-        because="the repeat before the take reads the cache to its end",
+        because="the repeat before the take reads the whole cache",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), take(2_000), batch(32), consumer_ms=5, epochs=1),
-        because="the data is read once: there is nothing to use again",
+        because="the data is read only once",
     ),
 )

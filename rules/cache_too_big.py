@@ -1,4 +1,4 @@
-"""cache-too-big: what a cache is to hold does not fit in memory."""
+"""cache-too-big: the elements to be cached do not fit in memory."""
 
 from __future__ import annotations
 
@@ -39,33 +39,35 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class CacheTooBig(Rule):
-    """The elements that a cache in memory is to hold take more than the memory that is free.
+    """The elements to be cached in memory take more than the free memory.
 
     ## Why it is slow
-    The first epoch fills the cache until the machine swaps or the process is killed; in a container it is killed when it
-    reaches the container's limit. Often the script runs well on a part of the data and dies on all of it.
+    The first epoch fills the cache until the machine swaps or the process is killed. In a container, the process is
+    killed when it reaches the container's limit. Often the script runs well on part of the data and fails on the full
+    dataset.
 
     ## What the fix does
-    The cache moves to a place upstream where it fits (encoded images are smaller than decoded ones, decoded ones smaller than
-    floats), if there is one where every epoch is the same; else it goes. Elements and order stay the same. No gain is predicted:
-    what is gained is that the run comes to its end.
+    It moves the cache upstream to a place where the elements fit (encoded images are smaller than decoded ones, decoded
+    images smaller than float tensors) and are the same in every epoch. If there is no such place, it removes the cache.
+    Elements and order stay the same. The benefit is a run that completes, so no speedup is predicted.
 
     ## When not to
-    When the memory will be larger where the script really runs.
+    When the machine that runs the real training has more memory.
 
     ## What tf.data already does
-    Nothing: the RAM budget of its autotuning counts buffers, not caches.
+    Nothing: autotuning's RAM budget covers buffers, not caches.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     max_memory_share: float = 1.0
-    """Share of the free memory, with what the cache holds already, that its elements may take: below that, it works."""
+    """Cache size as a share of the free memory plus the bytes that the cache already holds. Up to this share the cache
+    fits."""
     fitting_share: float = 0.5
-    """Share that it may take in another place, so that the model and other buffers have the rest."""
+    """The same share at another place in the pipeline; the rest is left to the model and other buffers."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each cache in memory whose elements are known to take more than there is."""
+        """Yield a finding for each in-memory cache whose elements are known to exceed the available memory."""
         pipeline, host = analysis.main, analysis.host
         consumed = consumed_call(analysis, pipeline) if pipeline else None
         if pipeline is None or host is None or consumed is None:
@@ -81,18 +83,18 @@ class CacheTooBig(Rule):
     def _advice(self, analysis: Analysis, pipeline: Pipeline, host: Host, call: Call, size: int, room: int) -> Finding:
         better, better_size = self._fitting_place(analysis, pipeline, call, room)
         edits = (Remove(call.id),) if better is None else (InsertAfter(better.id, "cache"), Remove(call.id))
-        what = "Remove the cache" if better is None else f"Put the cache behind {label(better)}"
+        what = "Remove the cache" if better is None else f"Move the cache after {label(better)}"
         instead = (
-            f" Behind {label(better)} at {place(better)} it holds {format_bytes(better_size)}."
+            f" After {label(better)} at {place(better)} it would take {format_bytes(better_size)}."
             if better is not None and better_size is not None
-            else " No place before it holds few enough bytes and is the same in every epoch."
+            else " No earlier place in the pipeline has small enough elements that are the same in every epoch."
         )
         assumptions = cache_assumptions(analysis, better) if better is not None else ()
         is_written = is_editable(call) and (better is None or is_editable(better))
         return self.finding(
             what,
-            f"The elements of an epoch at the cache at {place(call)} take {format_bytes(size)}, but only {format_bytes(room)} of "
-            f"memory are there for them ({format_bytes(host.memory_bytes)} in all).{instead}",
+            f"Caching an epoch at {place(call)} takes {format_bytes(size)}, but only {format_bytes(room)} of "
+            f"{format_bytes(host.memory_bytes)} of memory are available.{instead}",
             call=call,
             memory_bytes=better_size or 0,
             fix=Fix(edits, Safety.EXACT, is_auto=not assumptions, assumptions=assumptions) if is_written else None,
@@ -105,17 +107,17 @@ class CacheTooBig(Rule):
     def _fitting_place(
         self, analysis: Analysis, pipeline: Pipeline, call: Call, room: int
     ) -> tuple[Call | None, int | None]:
-        """The nearest place upstream where a cache fits and every epoch is the same, with its bytes."""
-        for each in linear_chain(analysis, call)[1:]:
-            size = cache_bytes(analysis, pipeline, each)
-            is_worth_it = each.method not in ("from_tensor_slices", "from_tensors", "range", "list_files")
+        """The nearest upstream place, with its size in bytes, where a cache fits and every epoch is the same."""
+        for upstream in linear_chain(analysis, call)[1:]:
+            size = cache_bytes(analysis, pipeline, upstream)
+            is_worth_it = upstream.method not in ("from_tensor_slices", "from_tensors", "range", "list_files")
             if is_worth_it and size is not None and size <= self.fitting_share * room:
-                return (each, size) if not cache_obstacles(analysis, each) else (None, None)
+                return (upstream, size) if not cache_obstacles(analysis, upstream) else (None, None)
         return None, None
 
 
 def held_bytes(pipeline: Pipeline, call: Call) -> int:
-    """What the cache held already when the machine's free memory was read."""
+    """Bytes already held by the cache when the free memory was measured."""
     for it in iterators_of_call(pipeline, call):
         held = it.parameters.get("buffered_bytes_MB")
         if catalog.is_cache(it.name) and isinstance(held, int | float):
@@ -142,7 +144,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(elements=10_000, bytes=100_000, ms=1), cache(), batch(32), consumer_ms=5, epochs=3),
-        because="1 GB of 16 is not too much",
+        because="1 GB fits in 16 GB",
     ),
     silent(
         pipeline(
@@ -159,10 +161,10 @@ EXAMPLES = (
         pipeline(
             source(elements=1_000_000, bytes=100_000, ms=1), cache("elements"), batch(32), consumer_ms=5, epochs=3
         ),
-        because="it is on the disk",
+        because="the cache is on disk",
     ),
     silent(
         pipeline(unknown_size(source(bytes=100_000, ms=1)), cache(), batch(32), consumer_ms=5, epochs=3),
-        because="nobody knows how many elements there are",
+        because="the number of elements is unknown",
     ),
 )

@@ -1,4 +1,4 @@
-"""cache-without-reuse: a cache whose elements nobody reads a second time."""
+"""cache-without-reuse: a cache whose elements are never read a second time."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ class CacheWithoutReuse(Rule):
     """A cache holds elements that are never read again.
 
     ## Why it is slow
-    It keeps every element that passes in memory. Where the elements are large, the memory that would be used again and again
-    must be asked for anew each time, and the machine may run out of it. Two cases are certain: a cache inside the function of
-    an `interleave` or `flat_map`, which is made anew for every input and in every epoch, and a script that was seen to its end
-    and read the data once.
+    The cache keeps every element in memory. With large elements, memory that would be reused must be allocated again
+    for each element, and the machine may run out of it. Two cases are certain: a cache inside the function of an
+    `interleave` or `flat_map`, which is recreated for every input in every epoch, and a script that was observed to the
+    end and read the data only once.
 
     ## What the fix does
-    It removes the call. Elements and order stay the same; the memory is free. How much faster that is depends on the size of
-    the elements; for small ones it is nothing that could be measured, so no gain is predicted.
+    It removes the call and frees the memory. Elements and order stay the same. The effect on speed depends on the
+    element size and is not measurable for small elements, so no speedup is predicted.
 
     ## When not to
-    When the run that was watched is shorter than the real one (`--epochs 1` for a trial): the real one uses the cache. A
-    script that the advisor stopped, or a cache with a file name, which the next run may use, is never reported.
+    When the analyzed run is shorter than the real one (for example a trial with `--epochs 1`) and the real run does use
+    the cache. Caches in a script that the advisor stopped, and caches with a file name that the next run may use, are
+    never reported.
 
     ## What tf.data already does
-    Nothing here: a cache that is written stays.
+    Nothing.
     """
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each cache in memory that is certainly read once."""
+        """Yield a finding for each in-memory cache that is known to be read only once."""
         pipeline = analysis.main
         consumed = consumed_call(analysis, pipeline) if pipeline else None
         if pipeline is None or consumed is None:
@@ -68,7 +69,7 @@ class CacheWithoutReuse(Rule):
                 holds = f" It holds {format_bytes(size)}." if size else ""
                 yield self.finding(
                     "Remove the cache",
-                    f"The cache at {place(inner)} {why}, so nothing that it holds is ever read again.{holds}",
+                    f"The cache at {place(inner)} {why}, so its elements are never read again.{holds}",
                     call=inner,
                     fix=Fix((Remove(inner.id),), Safety.EXACT, is_auto=True) if is_editable(inner) else None,
                     evidence=(Evidence("held_bytes", size, "bytes"),) if size else (),
@@ -77,11 +78,11 @@ class CacheWithoutReuse(Rule):
     def _why_unused(self, analysis: Analysis, pipeline: Pipeline, call: Call, outer: Call) -> str | None:
         if call.nested_in is not None:
             is_used = any(
-                each.method == "repeat" and call.id in {up.id for up in upstream_calls(analysis, each)}
-                for each in nested_calls(analysis, outer)
+                inner.method == "repeat" and call.id in {up.id for up in upstream_calls(analysis, inner)}
+                for inner in nested_calls(analysis, outer)
             )
             return (
-                None if is_used else f"is made anew by the function of {outer.method} at {place(outer)} for every input"
+                None if is_used else f"is recreated for every input by the function of {outer.method} at {place(outer)}"
             )
         recording = analysis.recording
         if recording is None or recording.script_exit.kind != "finished":
@@ -99,10 +100,10 @@ class CacheWithoutReuse(Rule):
 
 
 def feeds(analysis: Analysis, call: Call, consumed_id: str) -> bool:
-    """Whether the dataset that is consumed builds on `call`."""
+    """Whether `call` is upstream of the dataset that is consumed."""
     return any(
-        each.id == consumed_id and call.id in {up.id for up in upstream_calls(analysis, each)}
-        for each in analysis.calls
+        consumed.id == consumed_id and call.id in {up.id for up in upstream_calls(analysis, consumed)}
+        for consumed in analysis.calls
     )
 
 
@@ -123,7 +124,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=0.5), cache(), batch(32), consumer_ms=5, epochs=1),
-        because="the script was not seen to its end: more epochs may follow",
+        because="the script was not observed to the end: more epochs may follow",
     ),
     silent(
         pipeline(source(ms=0.5), cache(), batch(32), consumer_ms=5, epochs=2, is_finished=True),
@@ -135,7 +136,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=0.5), cache("elements"), batch(32), consumer_ms=5, is_finished=True),
-        because="it is a file, which the next run reads",
+        because="the cache is a file that the next run can read",
     ),
     silent(
         pipeline(

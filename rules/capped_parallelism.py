@@ -1,4 +1,4 @@
-"""capped-parallelism: a constant number of parallel calls, all busy, while cores are idle."""
+"""capped-parallelism: a constant number of parallel calls is saturated while cores are idle."""
 
 from __future__ import annotations
 
@@ -33,30 +33,31 @@ from advisor.testing import batch, fires, interleave, map_, pipeline, prefetch, 
 
 @dataclass(frozen=True)
 class CappedParallelism(Rule):
-    """A constant `num_parallel_calls` keeps a costly transformation from cores that are idle.
+    """A constant `num_parallel_calls` prevents a costly transformation from using idle cores.
 
     ## Why it is slow
-    With `num_parallel_calls=2` two elements are worked on at once, on a machine of two cores and on one of ninety-six. When
-    both calls are busy and the consumer waits, the other cores cannot help.
+    With `num_parallel_calls=2`, two elements are processed at once, no matter whether the machine has two cores or
+    ninety-six. When both calls are busy and the consumer waits, the other cores stay idle.
 
     ## What the fix does
-    `num_parallel_calls=tf.data.AUTOTUNE` lets tf.data choose the number while the pipeline runs. The elements stay in order.
-    It holds as many elements in memory as there are parallel calls.
+    `num_parallel_calls=tf.data.AUTOTUNE` lets tf.data tune the number while the pipeline runs. The elements keep their
+    order. One element per parallel call is held in memory.
 
     ## When not to
-    When the constant is there to protect something: a server that allows few connections, a disk that slows down under many
-    readers, memory that large elements would fill. Say so beside it: `# advisor: ignore[capped-parallelism]`.
+    When the constant protects a resource, such as a server that limits connections, a disk that slows down under many
+    readers, or memory that large elements would fill. Mark such a line with `# advisor: ignore[capped-parallelism]`.
 
     ## What tf.data already does
-    It tunes what was given as `AUTOTUNE` and what it parallelised by itself. A number written by hand it never changes.
+    It tunes values given as `AUTOTUNE` and maps that it parallelised automatically. It never changes a constant.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
+    worthwhile."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each constant that is lower than the number of cores, saturated, and waited for."""
+        """Yield a finding for each constant that is below the number of cores, saturated, and waited for."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -74,9 +75,8 @@ class CappedParallelism(Rule):
             inside = iterators_inside(analysis, pipeline, iterator, call) if call.method == "interleave" else [iterator]
             share = sum(it.blame_share for it in inside)
             because = (
-                f"{label(call)} at {place(call)} may use {number} parallel call{'s' if number > 1 else ''}, all of them "
-                f"busy, and causes {format_share(share)} of the wait for input, while "
-                f"{use.sentence}."
+                f"{label(call)} at {place(call)} is limited to {number} parallel call{'s' if number > 1 else ''}, all "
+                f"of them busy, and causes {format_share(share)} of the wait for input, while {use.sentence}."
             )
             fix = Fix((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), parallel_safety(call), is_auto=True)
             yield self.finding(
@@ -96,7 +96,7 @@ class CappedParallelism(Rule):
 
 
 def capped_call(iterator: Iterator) -> Call | None:
-    """The call whose constant sets the iterator's parallelism; None where there is none."""
+    """The call whose constant sets the iterator's parallelism; None if there is none."""
     if iterator.parallelism is None or iterator.is_autotuned:
         return None
     methods = (
@@ -128,15 +128,15 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("decode", ms=5, calls=TUNED), batch(32), consumer_ms=10, cores=4),
-        because="tf.data chooses the parallelism",
+        because="tf.data tunes the parallelism",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5, calls=8), batch(32), consumer_ms=10, cores=8),
-        because="there are as many calls as cores",
+        because="there are as many parallel calls as cores",
     ),
     silent(
         pipeline(source(ms=5), map_("decode", ms=1, calls=2), batch(32), consumer_ms=10, cores=8),
-        because="some of its calls are free: the records are what the consumer waits for",
+        because="some of its calls are idle: the consumer waits for the records",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5, calls=2), batch(32), consumer_ms=20, cores=4, busy_cores=2),

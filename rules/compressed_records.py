@@ -1,4 +1,4 @@
-"""compressed-records: inflating compressed record files is what the consumer waits for."""
+"""compressed-records: the consumer waits for the decompression of record files."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset", "Cs
 
 @dataclass(frozen=True)
 class CompressedRecords(Rule):
-    """Record files are GZIP or ZLIB streams, and inflating them is what the consumer waits for.
+    """Record files are compressed with GZIP or ZLIB, and the consumer waits for their decompression.
 
     ## Why it is slow
-    A compressed file can only be inflated from its beginning, by one thread, at a few hundred megabytes a second. Every epoch
-    pays it again.
+    A compressed file can only be decompressed from its beginning, by a single thread, at a few hundred megabytes per
+    second. Every epoch repeats this work.
 
     ## What the fix does
-    The rule advises, it changes nothing, since it would have to write files. Written once without compression, the records are
-    read several times faster, at the price of disk space:
+    This is advice only, because the fix writes files. Stored without compression, the records are read several times
+    faster but take more disk space:
 
         with tf.io.TFRecordWriter("new.tfrecord") as writer:
             for record in tf.data.TFRecordDataset("old.tfrecord.gz", compression_type="GZIP"):
                 writer.write(record.numpy())
 
-    Better still, compress what is inside the records (JPEG, PNG, uint8 instead of float32). If every epoch is the same and
-    fits in memory, a cache does as well: see `repeated-work`.
+    Where possible, compress the contents of the records instead (JPEG, PNG, uint8 instead of float32). If the data is
+    the same in every epoch and fits in memory, a cache has the same effect: see `repeated-work`.
 
     ## When not to
-    When the files come over a slow network or from a slow disk: then compression saves more than it costs.
+    When the files are read over a slow network or from a slow disk. Compression then saves more time than it costs.
 
     ## What tf.data already does
-    It inflates ahead of the consumer if there is a prefetch, one file per reading thread.
+    With a prefetch, it decompresses ahead of the consumer, using one reading thread per file.
     """
 
     uncompressed_cost: float = 0.4
-    """Cost of reading the same record without compression, as a part of the cost with it. Measured here on raw images at GZIP's
-    default level, from memory: 2.5 times faster. What compresses better, or comes from a disk, gains less or more."""
+    """Cost of reading a record without compression, relative to the cost with compression. Measured with raw images at
+    GZIP's default level, read from memory: 2.5 times faster. Other data and reads from disk may gain less or more."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each compressed source that is waited for."""
+        """Yield a finding for each compressed source that the consumer waits for."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -82,24 +82,24 @@ class CompressedRecords(Rule):
         likely = predict_speedup(analysis, pipeline, left, left)
         free = dict.fromkeys(left, 0.0)
         most = predict_speedup(analysis, pipeline, free, free)
-        each_ns = sum(it.busy_ns for it in sources) / records
+        record_ns = sum(it.busy_ns for it in sources) / records
         return self.finding(
             "Store the records without compression",
-            f"{call.method} at {place(call)} inflates {kind} files, {format_ns(each_ns)} a record, which causes "
-            f"{format_share(share)} of the wait for input. Uncompressed, the same records are read several times faster; writing "
-            "them anew takes a loop over this dataset with tf.io.TFRecordWriter.",
+            f"{call.method} at {place(call)} decompresses {kind} files, {format_ns(record_ns)} per record, which "
+            f"causes {format_share(share)} of the wait for input. Uncompressed records are read several times faster; "
+            "rewrite them with a loop over this dataset and tf.io.TFRecordWriter.",
             call=call,
             iterator=sources[0],
             prediction=Prediction(likely.value, 1.0, most.high) if likely and most else None,
             evidence=(
                 Evidence("blame_share", share, "share"),
-                Evidence("time_per_record", each_ns, "ns"),
+                Evidence("time_per_record", record_ns, "ns"),
             ),
         )
 
 
 def reading_iterators(pipeline: Pipeline, call: Call) -> tuple[Iterator, ...]:
-    """The iterators of a reader that really read: not the list of its files."""
+    """The iterators of a reader that read records, excluding the one that lists the files."""
     return tuple(it for it in iterators_of_call(pipeline, call) if catalog.base_type(it.name) in catalog.FILE_SOURCES)
 
 
@@ -131,6 +131,6 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=1, compression_type="GZIP"), cache(), batch(16), consumer_ms=4, cores=4, epochs=3),
-        because="behind a cache the files are read once",
+        because="the files are followed by a cache and read only once",
     ),
 )

@@ -1,4 +1,4 @@
-"""cpu-budget-mismatch: autotuning counts on more cores than the process may use."""
+"""cpu-budget-mismatch: autotuning assumes more cores than the process may use."""
 
 from __future__ import annotations
 
@@ -26,30 +26,32 @@ OPTION = "autotune.cpu_budget"
 
 @dataclass(frozen=True)
 class CpuBudgetMismatch(Rule):
-    """tf.data's autotuning has a budget of more cores than the process may use.
+    """The CPU budget of tf.data's autotuning exceeds the number of cores available to the process.
 
     ## Why it is slow
-    Autotuning gives out parallel calls until its budget of cores is used up. With a budget beyond the cores that there are, it
-    starts more calls than can run; they take turns, hold an element each in memory, and take cores from the training step.
+    Autotuning assigns parallel calls until its CPU budget is used up. If the budget exceeds the available cores, it
+    starts more calls than can run at once. They compete for the cores, each holds an element in memory, and they take
+    cores away from the training step.
 
     ## What the fix does
-    It removes the line that sets the budget, so that tf.data looks at the machine. Elements and order stay the same. Where the
-    script sets none (in a container with a CPU quota tf.data counts the machine's cores, which it may not use), the rule advises
-    to set `options.autotune.cpu_budget` to the cores of the quota. Nothing was faster by it where it was measured (two cores,
-    budget 128: docs/decisions/0010), so the change is shown and never applied.
+    It removes the line that sets the budget, so that tf.data uses the number of cores. Elements and order stay the
+    same. If the script sets no budget (in a container with a CPU quota, tf.data counts the cores of the machine), the
+    recommendation is to set `options.autotune.cpu_budget` to the quota. The change brought no speedup where it was
+    measured (two cores, budget 128: docs/decisions/0010), so it is shown but never applied.
 
     ## When not to
-    When most parallel calls wait for something outside (a server, a network disk): then more of them than cores are right.
+    When most parallel calls wait for an external resource, such as a server or a network disk. More calls than cores
+    are then appropriate.
 
     ## What tf.data already does
-    Its default is the number of cores that the process may be scheduled on, by CPU affinity. It does not look at quotas.
+    Its default budget is the number of cores in the CPU affinity mask of the process. It ignores CPU quotas.
     """
 
     max_budget_ratio: float = 2.0
-    """Budget over usable cores up to which nothing is said. Up to two calls per core hide each other's short waits."""
+    """Ratio of the budget to the usable cores. Up to two calls per core can hide each other's short waits."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding if the budget is far beyond the cores and something is tuned by it."""
+        """Yield a finding if the budget far exceeds the cores and applies to a tuned transformation."""
         pipeline, host = analysis.main, analysis.host
         if pipeline is None or host is None:
             return
@@ -62,13 +64,13 @@ class CpuBudgetMismatch(Rule):
             return
         consumed = consumed_call(analysis, pipeline)
         chain = upstream_calls(analysis, consumed) if consumed else ()
-        call = next((each for each in chain if each.options.get(OPTION) is not None), None)
+        call = next((upstream for upstream in chain if upstream.options.get(OPTION) is not None), None)
         most = max(it.parallelism or 1 for it in tuned)
         where = f", set at {place(call)}," if call else ""
         yield self.finding(
             f"Remove {OPTION}" if call else f"Set options.{OPTION} = {max(1, round(host.cores))}",
             f"tf.data's budget of {budget:g} cores{where} is {budget / host.cores:.1f} times the {host.cores:g} cores "
-            f"that the process may use; it runs up to {most} parallel calls of one transformation.",
+            f"available to the process. It runs up to {most} parallel calls of one transformation.",
             call=call,
             fix=Fix((SetOption(call.id, OPTION, None),), Safety.EXACT, is_auto=False, is_provable=False)
             if call is not None and is_editable(call)
@@ -95,7 +97,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), batch(16), prefetch(), consumer_ms=2, cores=4),
-        because="the budget is that of the machine",
+        because="the budget matches the machine",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5, calls=4), prefetch(4), consumer_ms=2, cores=4, cpu_budget=128),
@@ -103,6 +105,6 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), batch(16), prefetch(), consumer_ms=2, cores=4, cpu_budget=6),
-        because="the budget is a little above the cores only",
+        because="the budget exceeds the cores only slightly",
     ),
 )

@@ -1,4 +1,4 @@
-"""eager-step: the training step runs op by op from Python."""
+"""eager-step: Python dispatches the ops of the training step one by one."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, 
 
 @dataclass(frozen=True)
 class EagerStep(Rule):
-    """The step's ops are dispatched one by one from Python instead of running as a graph.
+    """Python dispatches the ops of the training step one by one instead of running the step as a graph.
 
     ## Why it is slow
-    Python prepares each op, and the next one starts when it comes back. A graph is made once; its ops run without
-    Python, beside one another where they do not depend on each other, and fused where that is possible.
+    Python prepares each op and starts the next one when the call returns. A graph is built once. Its ops run without
+    Python, in parallel where they are independent, and fused where possible.
 
     ## What the fix does
-    `@tf.function` above the function that computes loss, gradients and update. In Keras: leave out `run_eagerly=True`
-    and `tf.config.run_functions_eagerly(True)`. Results can differ in the last digits, since ops are fused. It is
-    advice only: what a function does besides TensorFlow (prints, lists, NumPy) happens once in a `tf.function`, while
-    it is traced.
+    Decorate the function that computes loss, gradients and update with `@tf.function`. In Keras, remove
+    `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Because ops are fused, results can differ in the
+    last digits. This is advice only: Python side effects inside a `tf.function` (prints, list updates, NumPy calls)
+    happen only once, during tracing.
 
     ## When not to
     While debugging.
 
     ## What tf.data already does
-    Its own functions (`map`, `filter`) are always graphs. Keras compiles its step too, unless told otherwise.
+    Functions passed to tf.data (`map`, `filter`) always run as graphs. Keras also compiles its training step by
+    default.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_ops: float = 10.0
-    """Eager ops per step. A step that is one `tf.function` has about one: to look at its loss, say."""
+    """Eager ops per step. A step that is a single `tf.function` has about one, for example to read its loss."""
     min_step_share: float = 0.1
-    """Share of the step time in which such an op ran. XProf's threshold for eager time
-    (`op_stats_to_overview_page.cc`)."""
+    """Share of the step time in which such ops ran. XProf's threshold for eager time (`op_stats_to_overview_page.cc`)."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where many eager ops take a part of the step."""
+        """Yield a finding if many eager ops take a significant share of the step."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
@@ -61,9 +61,9 @@ class EagerStep(Rule):
             return
         is_keras = bool(analysis.keras.get("run_eagerly"))
         yield self.finding(
-            "Leave out run_eagerly=True" if is_keras else "Make the training step a tf.function",
-            f"Python dispatches {format_count(round(per_step))} ops per step one by one {steps_seen(facts)}; "
-            f"they run during {format_share(share)} of it.",
+            "Remove run_eagerly=True" if is_keras else "Make the training step a tf.function",
+            f"Python dispatches {format_count(round(per_step))} ops per step one by one, {steps_seen(facts)}; they "
+            f"run during {format_share(share)} of the step time.",
             site=step_site(analysis),
             evidence=(
                 Evidence("eager_ops_per_step", per_step, "ops"),
@@ -79,10 +79,10 @@ EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=10, device=gpu(eager_ops=400, eager=0.3), keras={"run_eagerly": True})),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=cpu(eager_ops=1, eager=0.2)),
-        because="one op outside of the function is how a step is started or its loss is looked at",
+        because="one op outside the function starts the step or reads its loss",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=500, device=gpu(eager_ops=30, eager=0.01)),
-        because="metrics that are kept in Python are 1 % of the step",
+        because="metrics updated in Python take 1 % of the step",
     ),
 )

@@ -1,4 +1,4 @@
-"""epoch-pauses: the script waits between its epochs until TensorFlow has let go of the iterator."""
+"""epoch-pauses: the script waits between epochs until TensorFlow has destroyed the iterator."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from advisor.testing import batch, cache, fires, pipeline, prefetch, silent, sou
 
 @dataclass(frozen=True)
 class EpochPauses(Rule):
-    """Each epoch makes an iterator of its own, and the script waits until TensorFlow has let go of the last one.
+    """Each epoch creates its own iterator, and the script waits until TensorFlow has destroyed the previous one.
 
     ## Why it is slow
-    AUTOTUNE looks at a pipeline in a thread of its own: 10 ms after the iterator was made, then after 20 more, 40, 80 and so
-    on. An iterator that goes away tells that thread and waits until it has ended. TensorFlow wakes the thread before it sets
-    the mark that the thread looks for, so the thread may go back to sleep until its next look: the pause can be as long as
-    the epoch was. On two cores that was seen about every other time with a parallel map in the pipeline, once in ten times
-    without one (`docs/measuring.md`), at the end of a loop `for batch in dataset` or at the beginning of Keras' next epoch.
-    No step shows it.
+    AUTOTUNE optimizes a pipeline in a background thread: 10 ms after the iterator is created, then after another 20 ms,
+    40 ms, 80 ms and so on. When the iterator is destroyed, it notifies this thread and waits for it to exit. TensorFlow
+    wakes the thread before it sets the flag that the thread checks, so the thread may go back to sleep until its next
+    period: the pause can be as long as the epoch. On two cores this happened about every second time with a parallel
+    map in the pipeline, and one time in ten without (`docs/measuring.md`). The pause occurs at the end of a `for batch
+    in dataset` loop or at the start of Keras' next epoch, and is not part of any step.
 
     ## What the fix does
-    One iterator over all epochs. Keras: `fit(dataset.repeat(), steps_per_epoch=...)` with the batches of an epoch. A loop:
-    `dataset.repeat(epochs)`, and the step number says where an epoch ends. A `shuffle` in front shuffles anew each time as
-    before, and the next epoch's first elements are made while the last one's steps run. It is advice only: it changes the
-    loop.
+    Use one iterator for all epochs. In Keras, call `fit(dataset.repeat(), steps_per_epoch=...)` with the number of
+    batches per epoch. In a custom loop, iterate over `dataset.repeat(epochs)` and derive the epoch from the step
+    number. A `shuffle` before the `repeat` still reshuffles every epoch, and the first elements of the next epoch are
+    prepared while the last steps of the current one run. This is advice only, because it changes the training loop.
 
     ## When not to
-    When epochs are so long that nobody notices the pause. `repeat` belongs behind `batch`, or the last elements of an epoch
-    share a batch with the first ones of the next.
+    When epochs are so long that the pause is negligible. Put `repeat` after `batch`; otherwise the last elements of an
+    epoch share a batch with the first elements of the next.
 
     ## What tf.data already does
-    Nothing here. Without AUTOTUNE (`options.autotune.enabled = False`) there is no such pause, and no tuning either.
+    Nothing. Without AUTOTUNE (`options.autotune.enabled = False`) the pause does not occur, but nothing is tuned
+    either.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_epochs: int = 3
-    """Pauses that were seen, the first one left out: whether there is a pause is chance each time."""
+    """Pauses observed, not counting the first. Several are needed because each pause occurs at random."""
     min_time_share: float = 0.05
-    """Share of the training's time that the pauses take. Below that, going without them makes it less than 1.05 times
-    faster."""
+    """Share of the training time spent in the pauses. Below that, removing them gains less than a factor of 1.05."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where the pauses between the epochs that were seen cost."""
+        """Yield a finding if the observed pauses between epochs take a significant share of the time."""
         consumer = analysis.main.consumer if analysis.main is not None else None
         if consumer is None or len(consumer.releases) <= self.min_epochs:
             return
         if analysis.recording is not None and analysis.recording.is_pipeline_alone:
             return
-        (first_ns, _), *rest = consumer.releases  # the first epoch is not measured: it traces and compiles
+        (first_ns, _), *rest = consumer.releases  # the first epoch is excluded because it traces and compiles
         pauses = [pause_ns for _, pause_ns in rest]
         epoch_ns = (rest[-1][0] - first_ns) / len(rest)
         mean_ns = statistics.fmean(pauses)
@@ -63,10 +63,10 @@ class EpochPauses(Rule):
         low, high = (min(0.95, max(0.0, (mean_ns + by) / epoch_ns)) for by in (-reach_ns, reach_ns))
         share = min(mean_ns / epoch_ns, high)
         yield self.finding(
-            "Take all epochs out of one iterator",
-            "Between two epochs the script waits until TensorFlow has let go of the iterator: "
-            f"{format_ns(round(mean_ns))} on average and {format_ns(max(pauses))} at most, {format_share(share)} of the time "
-            f"over {len(pauses)} epochs.",
+            "Use one iterator for all epochs",
+            "Between epochs the script waits until TensorFlow has destroyed the iterator: "
+            f"{format_ns(round(mean_ns))} on average and {format_ns(max(pauses))} at most, {format_share(share)} of "
+            f"the time over {len(pauses)} epochs.",
             site=step_site(analysis),
             prediction=Prediction(1 / (1 - share), 1 / (1 - low), 1 / (1 - high)),
             evidence=(
@@ -86,11 +86,11 @@ EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=5, epoch_ms=3700, pauses_ms=(1340, 1, 1400, 1360))),
     silent(
         pipeline(*_STAGES, consumer_ms=5, epoch_ms=700, pauses_ms=(1, 1, 2, 1, 1)),
-        because="nothing was waited for",
+        because="there was no pause",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=5, epoch_ms=700, pauses_ms=(600, 580, 1)),
-        because="two pauses after the first are chance",
+        because="two pauses after the first are too few",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=5, epoch_ms=60_000, pauses_ms=(1, 1500, 1, 1500, 1)),

@@ -1,4 +1,4 @@
-"""full-precision: matrix products and convolutions in 32 bit where the device has units for 16."""
+"""full-precision: matrix products and convolutions run in 32 bit on hardware with 16-bit units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from advisor.rule import (
 from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch, silent, source
 
 PRODUCTS = ("MatMul", "Conv2D", "Conv3D", "Einsum")
-"""Parts of the names of host ops that multiply matrices: `_FusedMatMul`, `BatchMatMulV2`, `Conv2DBackpropFilter`, ..."""
+"""Substrings of the names of host ops that multiply matrices: `_FusedMatMul`, `BatchMatMulV2`, `Conv2DBackpropFilter`,
+..."""
 
 
 @dataclass(frozen=True)
@@ -32,40 +33,40 @@ class FullPrecision(Rule):
     """The step computes in 32 bit on a device that multiplies 16-bit numbers several times faster.
 
     ## Why it is slow
-    GPUs with tensor cores and processors with AMX or AVX512-BF16 have units for products of 16-bit matrices that
-    32-bit numbers do not use, and 16-bit tensors take half the memory traffic.
+    GPUs with tensor cores and CPUs with AMX or AVX512-BF16 have units for 16-bit matrix products that 32-bit
+    computation does not use. In addition, 16-bit tensors need half the memory bandwidth.
 
     ## What the fix does
-    `keras.mixed_precision.set_global_policy("mixed_bfloat16")` before the model is made (`"mixed_float16"` on GPUs
-    older than compute capability 8.0, which have no bfloat16): layers compute in 16 bit, variables and updates stay
-    in 32. Outside of Keras, cast the inputs of the large products. It changes the arithmetic: check that the loss
-    still falls, and keep the last layer in 32 bit (`dtype="float32"`). No gain is predicted: it depends on the
-    shapes. `advisor compare before.py after.py` measures it.
+    Call `keras.mixed_precision.set_global_policy("mixed_bfloat16")` before building the model (`"mixed_float16"` on
+    GPUs with compute capability below 8.0, which do not support bfloat16). Layers then compute in 16 bit, while
+    variables and updates stay in 32 bit. Outside Keras, cast the inputs of the large products. Because this changes the
+    arithmetic, check that the loss still converges, and keep the last layer in 32 bit (`dtype="float32"`). The speedup
+    depends on the shapes and is not predicted. `advisor compare before.py after.py` measures it.
 
     ## When not to
-    Where the training is known to need 32 bit. While steps wait for input, a faster step only waits longer: the rule
-    is silent.
+    When the training is known to require 32 bit. While steps wait for input, a faster step only waits longer, so
+    nothing is reported.
 
     ## What tf.data already does
-    Nothing here: this is the training step. TensorFlow itself uses TF32 on GPUs of compute capability 8.0 and later,
-    which is faster than 32 bit and slower than 16; it never changes the type of a tensor unasked.
+    Nothing: this is the training step. On GPUs with compute capability 8.0 and later, TensorFlow uses TF32, whose speed
+    lies between 32 and 16 bit. It never changes the type of a tensor on its own.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     max_16bit_share: float = 0.1
-    """Share of the device's computing in 16 bit. XProf's threshold (`op_stats_to_overview_page.cc`)."""
+    """Share of the device's computation in 16 bit. XProf's threshold (`op_stats_to_overview_page.cc`)."""
     min_compute_capability: float = 7.0
-    """The first GPUs with tensor cores (Volta)."""
+    """Compute capability of the first GPUs with tensor cores (Volta)."""
     min_step_share: float = 0.1
-    """Share of the step time in products that could run in 16 bit. At twice the speed, a tenth is what makes the step
-    1.05 times faster, the least that can be proved."""
+    """Share of the step time in products that could run in 16 bit. At twice the speed, a tenth makes the step 1.05
+    times faster, the smallest speedup that can be proved."""
     min_cpu_op_us: float = 200.0
-    """Processor: microseconds of a product's own time, on average. Shorter ones are paid for by the casts around them
-    and by scheduling."""
+    """CPU only: mean self time of a product, in microseconds. The gain on shorter products is lost to casts and
+    scheduling."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where the products of the step are 32 bit and the hardware has units for 16."""
+        """Yield a finding if the products of the step run in 32 bit and the hardware has 16-bit units."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis):
             return
@@ -89,9 +90,9 @@ class FullPrecision(Rule):
             return
         yield self.finding(
             "Compute in 16 bit (mixed precision)",
-            f"{format_share(half)} of the device's computing is 16 bit {steps_seen(facts)}, and {format_share(share)} of "
-            f"the step time goes into products and convolutions that its tensor cores (compute capability "
-            f"{capability:g}) multiply faster so.",
+            f"{format_share(half)} of the device's computation is 16 bit, {steps_seen(facts)}, and "
+            f"{format_share(share)} of the step time is spent in products and convolutions that its tensor cores "
+            f"(compute capability {capability:g}) compute faster in 16 bit.",
             site=step_site(analysis),
             evidence=(
                 Evidence("compute_16bit_share", half, "share"),
@@ -108,8 +109,8 @@ class FullPrecision(Rule):
             return
         yield self.finding(
             "Compute in bfloat16 (mixed precision)",
-            f"Keras computes in float32, and {format_share(work.step_share)} of the step time goes into matrix products "
-            "and convolutions that this processor's bfloat16 units multiply faster.",
+            f"Keras computes in float32, and {format_share(work.step_share)} of the step time is spent in matrix "
+            "products and convolutions that the bfloat16 units of this CPU compute faster.",
             site=step_site(analysis),
             evidence=(
                 Evidence("product_step_share", work.step_share, "share"),
@@ -120,7 +121,7 @@ class FullPrecision(Rule):
 
 
 def is_product(row: OpRow) -> bool:
-    """Whether ops of that type multiply matrices."""
+    """Whether ops of this type multiply matrices."""
     return any(part in row.type for part in PRODUCTS)
 
 
@@ -135,7 +136,8 @@ EXAMPLES = (
         )
     ),
     silent(
-        pipeline(*_STAGES, consumer_ms=100, device=gpu(half=0.6, eligible=0.5)), because="it computes in 16 bit already"
+        pipeline(*_STAGES, consumer_ms=100, device=gpu(half=0.6, eligible=0.5)),
+        because="the step already computes in 16 bit",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(6.1, half=0.0, eligible=0.5)),
@@ -143,7 +145,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(half=0.0, eligible=0.03)),
-        because="products are 3 % of the step: what else it does would stay",
+        because="products take only 3 % of the step",
     ),
     silent(
         pipeline(
@@ -159,10 +161,10 @@ EXAMPLES = (
         pipeline(
             *_STAGES, consumer_ms=100, keras=_KERAS, has_bfloat16=False, device=cpu(op("_FusedMatMul", 12, us=6_000))
         ),
-        because="the processor has no units for bfloat16",
+        because="the CPU has no bfloat16 units",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=2, keras=_KERAS, has_bfloat16=True, device=cpu(op("_FusedMatMul", 12, us=30))),
-        because="the products are too small to gain",
+        because="the products are too small to benefit",
     ),
 )

@@ -1,4 +1,4 @@
-"""head-of-line: finished elements wait for a slow one before them, because the order is kept."""
+"""head-of-line: finished elements wait for a slow predecessor because the order is preserved."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, sil
 
 @dataclass(frozen=True)
 class HeadOfLine(Rule):
-    """A parallel `map` hands its elements on in order: while a slow one is next, the finished ones behind it wait.
+    """A parallel `map` emits elements in order, so a slow element blocks the finished ones that follow it.
 
     ## Why it is slow
-    With `num_parallel_calls=16` at most sixteen elements are in work or waiting for their turn. When the next one in order takes
-    long (a large file, a slow answer of a server), the others finish, wait, and their calls stand idle. The pace is that of the
-    slowest of sixteen, not of the average.
+    With `num_parallel_calls=16`, at most sixteen elements are in progress or waiting to be emitted. When the next
+    element in order takes long (a large file, a slow server response), the others finish and wait, and their calls are
+    idle. The throughput is determined by the slowest of sixteen elements, not by the average.
 
     ## What the fix does
-    `deterministic=False`: elements are handed on as they finish. They are the same, in another order, which differs from run to
-    run; so it is applied only when asked for.
+    It sets `deterministic=False`, so that elements are emitted as they finish. The elements are the same, but their
+    order changes and differs between runs. The fix is therefore applied only on request.
 
     ## When not to
-    When the order matters: runs that must be repeated exactly, time series, elements that are zipped with others.
+    When the order matters: exactly reproducible runs, time series, or elements that are zipped with other datasets.
 
     ## What tf.data already does
-    It keeps the order unless told otherwise, here or with `options.deterministic = False`. `MapAndBatch` hands on whole batches
-    in order and fills each as its elements finish; it is not reported.
+    It preserves the order by default; `deterministic=False` or `options.deterministic = False` disables this.
+    `MapAndBatch` emits whole batches in order and fills each as its elements finish; it is not reported.
     """
 
     min_parallelism: int = 4
-    """Parallel calls. With two or three, one finished element beside one that is in work is the ordinary state."""
+    """Parallel calls. With two or three, one finished element next to one in progress is normal."""
     min_blame_share: float = 0.5
-    """Share of the consumer's wait that is blamed on the map. Where it is low, finished elements wait because nobody takes
+    """Share of the consumer's wait caused by the map. If it is low, finished elements wait because nothing requests
     them."""
     max_running_share: float = 0.5
-    """Share of the calls that may be running. Where more than half of them work on average, little is lost by order."""
+    """Share of the calls that are running. If more than half run on average, little is lost to ordering."""
     min_waiting_share: float = 0.2
-    """Finished elements that wait for their turn, as a share of the calls. With fewer, calls stand idle for another reason: too
-    little input, or no core."""
+    """Finished elements waiting to be emitted, relative to the number of calls. With fewer, calls are idle for another
+    reason: not enough input, or no free core."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each ordered parallel map whose calls stand idle while finished elements wait."""
+        """Yield a finding for each ordered parallel map whose calls are idle while finished elements wait."""
         pipeline = analysis.main
         if pipeline is None or pipeline.span_ns <= 0 or python_share(analysis, pipeline):
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             if call is None or catalog.base_type(iterator.name) != "ParallelMap" or not is_ordered(iterator, call):
                 continue
             if iterator.blame_share < self.min_blame_share:
@@ -94,11 +94,10 @@ class HeadOfLine(Rule):
     ) -> Finding:
         fix = Fix((SetArgument(call.id, "deterministic", False),), Safety.REORDERED, is_auto=False)
         return self.finding(
-            f"Hand on the elements of {label(call)} as they finish",
-            f"Of {slots:g} parallel calls of {label(call)} at {place(call)} only {running:.1f} run on average, while "
-            f"{waiting:.1f} "
-            f"finished elements wait for a slow one before them; it causes {format_share(iterator.blame_share)} of the wait "
-            "for input.",
+            f"Emit the elements of {label(call)} as they finish",
+            f"On average only {running:.1f} of {slots:g} parallel calls of {label(call)} at {place(call)} are "
+            f"running, while {waiting:.1f} finished elements wait for a slow predecessor. This causes "
+            f"{format_share(iterator.blame_share)} of the wait for input.",
             call=call,
             iterator=iterator,
             prediction=predict_speedup(analysis, pipeline, {iterator.id: running / slots}),
@@ -113,12 +112,12 @@ class HeadOfLine(Rule):
 
 
 def is_ordered(iterator: Iterator, call: Call) -> bool:
-    """Whether the map keeps the order."""
+    """Whether the map preserves the order."""
     return iterator.parameters.get("deterministic") is not False and call.arguments.get("deterministic") is not False
 
 
 def call_slots(analysis: Analysis, pipeline: Pipeline, iterator: Iterator) -> float:
-    """How many calls could really run at once: no more than the pipeline has threads."""
+    """The number of calls that can run at once, which is limited by the pipeline's threads."""
     threads = pipeline.root.parameters.get("threadpool_size")
     if isinstance(threads, bool) or not isinstance(threads, int) or threads <= 0:
         use = core_use(analysis, pipeline)
@@ -144,7 +143,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("load", ms=9, calls=2, idle_share=0.6, waiting=1), prefetch(), consumer_ms=1, cores=8),
-        because="of two calls one that waits says nothing",
+        because="with two calls, one waiting element is normal",
     ),
     silent(
         pipeline(
@@ -155,15 +154,15 @@ EXAMPLES = (
             consumer_ms=1,
             cores=8,
         ),
-        because="the finished elements wait because what is behind them is slower",
+        because="the finished elements wait because a later transformation is slower",
     ),
     silent(
         pipeline(source(), map_("load", ms=9, calls=8, idle_share=0.1, waiting=4), prefetch(), consumer_ms=1, cores=8),
-        because="nearly all calls run",
+        because="nearly all calls are running",
     ),
     silent(
         pipeline(source(), map_("load", ms=9, calls=8, idle_share=0.6, waiting=0), prefetch(), consumer_ms=1, cores=8),
-        because="no finished element waits: order is not what holds the calls up",
+        because="no finished element waits: the calls are idle for another reason",
     ),
     silent(
         pipeline(
@@ -173,6 +172,6 @@ EXAMPLES = (
             consumer_ms=1,
             cores=8,
         ),
-        because="the order is not kept",
+        because="the order is not preserved",
     ),
 )

@@ -1,4 +1,4 @@
-"""host-saturated: the verdict that all cores are busy; what is left to do, never a finding."""
+"""host-saturated: all cores are busy; the remaining options are reported as a note, never as a finding."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from advisor.testing import AUTOTUNE, batch, map_, pipeline, prefetch, silent, s
 
 @dataclass(frozen=True)
 class HostSaturated(Rule):
-    """The consumer waits for its input, all cores are busy, and nothing that is computed again could be kept.
+    """The consumer waits for its input, all cores are busy, and no repeated work can be cached.
 
     ## Why it is slow
-    There is more work than this machine does in the time of a step. More parallel calls would only take turns.
+    Preparing the input takes more computation than the machine can do in the time of a step. More parallel calls would
+    only compete for the same cores.
 
     ## What the fix does
-    There is no edit of the pipeline. What helps is less work (smaller images, cheaper ops, work done once and stored: larger
-    files read faster than images are decoded) or more machines (`tf.data.experimental.service`). The rule only says so.
+    No edit of the pipeline helps. What helps is less work (smaller images, cheaper ops, results computed once and
+    stored) or more machines (`tf.data.experimental.service`). The report contains a note that says so.
 
     ## When not to
-    When the cores are busy with something else: the note says how many cores the process itself uses.
+    When the cores are busy with other processes: the note shows how many cores the process itself uses.
 
     ## What tf.data already does
-    It shares the cores among its transformations and the training step, as far as they are tuned.
+    Within the limits of autotuning, it divides the cores between its transformations and the training step.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition. With as much or more, rules about parallelism have their say."""
+    """Cores available to the process in addition. With this many or more, the rules on parallelism apply."""
     min_own_share: float = 0.8
-    """Share of the usable cores that the process itself takes. Below that, others keep them busy, and it may be different
-    tomorrow."""
+    """Share of the usable cores used by the process itself. Below that, other processes occupy the cores, and the
+    result may differ in the next run."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """One note, where no core is free and no cache is legal."""
+        """Yield one note if no core is free and no cache is possible."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
         if (
@@ -45,13 +46,12 @@ class HostSaturated(Rule):
         ):
             return
         places = cache_places(analysis, pipeline)
-        if any(not each.obstacles and each.prediction.value >= self.min_speedup for each in places):
+        if any(not candidate.obstacles and candidate.prediction.value >= self.min_speedup for candidate in places):
             return
         yield Note(
-            f"All cores are busy: {use.sentence}, so more parallel calls cannot help, and nothing that is computed in "
-            "every epoch "
-            "could be kept. What is left is less work (cheaper ops, smaller elements, work stored in files) or more machines "
-            "(tf.data service)."
+            f"All cores are busy: {use.sentence}, so more parallel calls cannot help, and no work that is repeated in "
+            "every epoch can be cached. The remaining options are less work (cheaper ops, smaller elements, results "
+            "stored in files) or more machines (tf.data service)."
         )
 
 
@@ -60,7 +60,7 @@ EXAMPLES = (
         pipeline(
             source(), map_("augment", ms=5, random=True, calls=AUTOTUNE), batch(32), consumer_ms=5, cores=4, epochs=3
         ),
-        because="a verdict is no finding",
+        because="the result is a note",
         note="All cores are busy",
     ),
     silent(

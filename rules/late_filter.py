@@ -1,4 +1,4 @@
-"""late-filter: costly work is done on elements that a filter then drops."""
+"""late-filter: costly work is done on elements that a later filter drops."""
 
 from __future__ import annotations
 
@@ -36,54 +36,55 @@ class LateFilter(Rule):
     """A `filter` drops elements after a costly `map` that it does not depend on.
 
     ## Why it is slow
-    What the map does to the elements that are dropped is thrown away.
+    The work that the map does on the dropped elements is wasted.
 
     ## What the fix does
-    The map moves behind the filter. The rule speaks only where the graphs of both functions show that the filter reads nothing
-    that the map makes: every component that the filter reads passes through the map as it is, at the same place. The elements
-    that remain, and their order, are the same; a map that draws random numbers draws others. Since a filter is a function of the
-    whole element, whose other components it must accept too, the change is applied only when asked for, and proved on real
-    elements.
+    It moves the map after the filter. A finding requires that the graphs of both functions show that the filter is
+    independent of the map: every component read by the filter passes through the map unchanged, at the same position.
+    The remaining elements and their order stay the same; a map that draws random numbers draws different ones. Because
+    the filter must also accept the unmapped form of all other components, the fix is applied only on request and
+    verified on real elements.
 
     ## When not to
-    When the map makes what the filter looks at.
+    When the filter depends on the output of the map.
 
     ## What tf.data already does
-    Nothing here: it keeps the order of maps and filters.
+    Nothing: it preserves the order of maps and filters.
     """
 
     min_dropped_share: float = 0.1
-    """Share of the elements that the filter drops. With less, next to nothing is saved."""
+    """Share of the elements that the filter drops. With less, the saving is negligible."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each filter with a map directly before it that it is independent of."""
+        """Yield a finding for each filter directly preceded by maps that it does not depend on."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "filter"), None)
+            call = next((call for call in iterator.calls if call.method == "filter"), None)
             dropped = dropped_share(pipeline, iterator)
             if call is None or dropped is None or dropped < self.min_dropped_share:
                 continue
             maps = independent_maps(analysis, call)
-            costs = [it for each in maps for it in iterators_of_call(pipeline, each)]
+            costs = [it for map_call in maps for it in iterators_of_call(pipeline, map_call)]
             if not maps or not costs or is_cached_behind(analysis, pipeline, call):
                 continue
             kept = {it.id: 1 - dropped for it in costs}
             share = sum(it.blame_share for it in costs)
-            names = " and ".join(label(each) for each in reversed(maps))
-            safety = max((parallel_safety(each) for each in maps), key=list(Safety).index)
+            names = " and ".join(label(map_call) for map_call in reversed(maps))
+            safety = max((parallel_safety(map_call) for map_call in maps), key=list(Safety).index)
             edits = tuple(
-                MoveAfter(each.id, call.id) for each in maps
-            )  # nearest first: the later one comes to stand before
+                MoveAfter(map_call.id, call.id) for map_call in maps
+            )  # nearest first: each move inserts before the previous one
             yield self.finding(
                 f"Filter before {names}",
-                f"{label(call)} at {place(call)} drops {format_share(dropped)} of the elements that {names} worked on, "
-                f"which causes {format_share(share)} of the wait for input, and reads nothing that {names} makes.",
+                f"{label(call)} at {place(call)} drops {format_share(dropped)} of the elements processed by {names}, "
+                f"which causes {format_share(share)} of the wait for input, and does not depend on the output of "
+                f"{names}.",
                 call=call,
                 iterator=iterator,
                 prediction=predict_speedup(analysis, pipeline, kept, kept),
-                fix=Fix(edits, safety, is_auto=False) if all(is_editable(each) for each in (call, *maps)) else None,
+                fix=Fix(edits, safety, is_auto=False) if all(is_editable(edited) for edited in (call, *maps)) else None,
                 evidence=(
                     Evidence("blame_share", share, "share"),
                     Evidence("dropped_share", dropped, "share"),
@@ -92,7 +93,7 @@ class LateFilter(Rule):
 
 
 def dropped_share(pipeline: Pipeline, iterator: Iterator) -> float | None:
-    """Share of its input's elements that a filter dropped in the window; None: not a filter, or not counted."""
+    """Share of its input that a filter dropped in the window; None if it is not a filter or was not counted."""
     if catalog.base_type(iterator.name) not in ("Filter", "ParallelFilter"):
         return None
     inputs = pipeline.inputs(iterator)
@@ -106,16 +107,16 @@ def dropped_share(pipeline: Pipeline, iterator: Iterator) -> float | None:
 
 
 def independent_maps(analysis: Analysis, call: Call) -> tuple[Call, ...]:
-    """The maps directly before a filter that make nothing of what it reads; nearest first."""
+    """The maps directly before a filter that do not produce anything it reads; nearest first."""
     reads = call.function.used_inputs if call.function else None
-    found: list[Call] = []
-    for each in linear_chain(analysis, call)[1:]:
-        if each.method != "map" or each.function is None or reads is None or not reads:
+    independent: list[Call] = []
+    for upstream in linear_chain(analysis, call)[1:]:
+        if upstream.method != "map" or upstream.function is None or reads is None or not reads:
             break
-        if not {(component, component) for component in reads} <= set(each.function.unchanged):
+        if not {(component, component) for component in reads} <= set(upstream.function.unchanged):
             break
-        found.append(each)
-    return tuple(found)
+        independent.append(upstream)
+    return tuple(independent)
 
 
 EXAMPLES = (
@@ -151,7 +152,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="the filter looks at what the map makes",
+        because="the filter depends on the output of the map",
     ),
     silent(
         pipeline(
@@ -173,6 +174,6 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="the filter stands before the map",
+        because="the filter precedes the map",
     ),
 )

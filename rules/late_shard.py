@@ -1,4 +1,4 @@
-"""late-shard: costly work is done on elements that a shard then leaves to other workers."""
+"""late-shard: costly work is done on elements that a later shard leaves to other workers."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from advisor.testing import batch, fires, map_, pipeline, shard, shuffle, silent
 
 @dataclass(frozen=True)
 class LateShard(Rule):
-    """A `shard` throws away most of what a costly `map` before it has made.
+    """A `shard` discards most of the output of a costly `map` before it.
 
     ## Why it is slow
-    `shard(n, i)` keeps one element in `n`. What stands before it works on all of them, on every worker: `n` workers do `n` times
-    the work of one.
+    `shard(n, i)` keeps one element in `n`. Transformations before it process all elements on every worker, so `n`
+    workers do `n` times the work.
 
     ## What the fix does
-    The maps move behind the shard. A map makes one element of each, so the shard keeps the same ones, in the same order; a map
-    that draws random numbers draws others.
+    It moves the maps after the shard. A map produces exactly one element per input, so the shard keeps the same
+    elements in the same order. A map that draws random numbers draws different ones.
 
     ## When not to
-    When the map must see every element (it counts them, say): such a function keeps state, and the rule is silent about those.
+    When the map must see every element, for example to count them. Such a function is stateful and is not reported.
 
     ## What tf.data already does
-    Nothing here. (With `tf.distribute`, auto-sharding puts its own shard at the source.)
+    Nothing. (With `tf.distribute`, auto-sharding inserts its own shard at the source.)
     """
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each shard with costly maps directly before it."""
+        """Yield a finding for each shard directly preceded by costly maps."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -62,24 +62,24 @@ class LateShard(Rule):
             ):
                 continue
             maps = maps_before(linear_chain(analysis, call))
-            costs = [it for each in maps for it in iterators_of_call(pipeline, each)]
+            costs = [it for map_call in maps for it in iterators_of_call(pipeline, map_call)]
             if not costs or is_cached_behind(analysis, pipeline, call):
                 continue
             kept = {it.id: 1 / shards for it in costs}
             share = sum(it.blame_share for it in costs)
-            names = " and ".join(label(each) for each in reversed(maps))
-            safety = max((parallel_safety(each) for each in maps), key=list(Safety).index)
+            names = " and ".join(label(map_call) for map_call in reversed(maps))
+            safety = max((parallel_safety(map_call) for map_call in maps), key=list(Safety).index)
             edits = tuple(
-                MoveAfter(each.id, call.id) for each in maps
-            )  # nearest first: the later one comes to stand before
+                MoveAfter(map_call.id, call.id) for map_call in maps
+            )  # nearest first: each move inserts before the previous one
             yield self.finding(
                 f"Shard before {names}",
-                f"shard at {place(call)} keeps one in {shards} of the elements that {names} worked on, which causes "
-                f"{format_share(share)} of the wait for input. Before the map, it keeps the same ones.",
+                f"shard at {place(call)} keeps one in {shards} of the elements processed by {names}, which causes "
+                f"{format_share(share)} of the wait for input. Moved before the map, it keeps the same elements.",
                 call=call,
                 iterator=costs[0],
                 prediction=predict_speedup(analysis, pipeline, kept, kept),
-                fix=Fix(edits, safety, is_auto=False) if all(is_editable(each) for each in (call, *maps)) else None,
+                fix=Fix(edits, safety, is_auto=False) if all(is_editable(edited) for edited in (call, *maps)) else None,
                 evidence=(
                     Evidence("blame_share", share, "share"),
                     Evidence("num_shards", shards, "shards"),
@@ -88,16 +88,16 @@ class LateShard(Rule):
 
 
 def maps_before(chain: tuple[Call, ...]) -> tuple[Call, ...]:
-    """The maps directly before the first call of the chain, nearest first, none of which keeps state."""
-    found: list[Call] = []
-    for each in chain[1:]:
-        function = each.function
-        if each.method != "map" or function is None or function.python_ops:
+    """The stateless maps directly before the first call of the chain, nearest first."""
+    maps: list[Call] = []
+    for upstream in chain[1:]:
+        function = upstream.function
+        if upstream.method != "map" or function is None or function.python_ops:
             break
         if function.is_stateful and not (function.random_ops or function.captured):
             break
-        found.append(each)
-    return tuple(found)
+        maps.append(upstream)
+    return tuple(maps)
 
 
 EXAMPLES = (
@@ -111,18 +111,18 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), shard(4), map_("load", ms=1), batch(16), consumer_ms=2, cores=4),
-        because="the shard stands before the map",
+        because="the shard precedes the map",
     ),
     silent(
         pipeline(source(ms=1), map_("parse", ms=0.01), shard(4), batch(16), consumer_ms=5, cores=4),
-        because="reading is what the consumer waits for",
+        because="the consumer waits for the reader",
     ),
     silent(
         pipeline(source(), map_("load", ms=1), shuffle(), shard(4), batch(16), consumer_ms=5, cores=4),
-        because="behind a shuffle the shard keeps other elements than before it",
+        because="moving the shard before a shuffle would change its elements",
     ),
     silent(
         pipeline(source(), map_("count", ms=1, stateful=True), shard(4), batch(16), consumer_ms=5, cores=4),
-        because="a function that keeps state must see every element",
+        because="a stateful function must see every element",
     ),
 )

@@ -1,4 +1,4 @@
-"""late-shrink: images are decoded whole, and a part of them is used."""
+"""late-shrink: images are decoded completely although only a part of them is used."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from advisor.rule import (
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
 
 CROPS = frozenset({"Slice", "StridedSlice"})
-"""Ops that cut a part out of an image (`tf.slice`, `tf.image.random_crop`, `image[...]`)."""
+"""Ops that crop an image (`tf.slice`, `tf.image.random_crop`, `image[...]`)."""
 
 _SHAPES = frozenset({"Shape", "ShapeN", "Rank", "Size"})
 
 
 @dataclass(frozen=True)
 class LateShrink(Rule):
-    """A JPEG is decoded whole, and the next thing that happens is that a part is cut out of it.
+    """A JPEG is decoded completely and then immediately cropped.
 
     ## Why it is slow
-    Decoding is the costliest thing that is done with a JPEG, and its cost grows with the number of pixels. What lies outside of
-    the part that is cut out is decoded for nothing.
+    Decoding is usually the most expensive operation on a JPEG, and its cost grows with the number of pixels. Decoding
+    the pixels outside the crop is wasted work.
 
     ## What the fix does
-    The rule advises, it changes nothing: `tf.image.decode_and_crop_jpeg(contents, crop_window)` decodes only what is needed;
-    `tf.io.extract_jpeg_shape` says beforehand how large the image is. The pixels at the edge of the part may differ by a little,
-    since JPEG is decoded in blocks. The rule reads the graph of the function: the op that takes the decoded image cuts a part out
-    of it.
+    Use `tf.image.decode_and_crop_jpeg(contents, crop_window)`, which decodes only the required part;
+    `tf.io.extract_jpeg_shape` returns the image size beforehand. Pixels at the edge of the crop may differ slightly,
+    because JPEG is decoded in blocks. This is advice only. The pattern is detected in the graph of the function: the op
+    that consumes the decoded image is a crop.
 
     ## When not to
-    When most of the image is kept. When the whole image is needed as well.
+    When most of the image is kept, or when the whole image is needed as well.
 
     ## What tf.data already does
-    Nothing here: it never changes a function.
+    Nothing: it never changes a function.
     """
 
     min_decode_share: float = 0.3
-    """Share of the function's time in decoding. Below that, something else in it costs more."""
+    """Share of the function's time spent decoding. Below that, other work in the function costs more."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map that cuts a part out of the JPEG that it decodes, and for nothing else."""
+        """Yield a finding for each map that decodes a JPEG only to crop it."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_cropped(call):
                 continue
             share = decode_share(iterator)
@@ -66,14 +66,13 @@ class LateShrink(Rule):
                 continue
             limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
             yield self.finding(
-                f"Decode only what is used in {label(call)}",
-                f"{label(call)} at {place(call)} decodes whole JPEGs, {format_share(share)} of its time, and then cuts "
-                "a part out of "
-                f"each; it causes {format_share(iterator.blame_share)} of the wait for input. decode_and_crop_jpeg "
-                "decodes that part only; how much of the image it is, is not known.",
+                f"Decode only the cropped part in {label(call)}",
+                f"{label(call)} at {place(call)} decodes complete JPEGs, {format_share(share)} of its time, and then "
+                f"crops them. This causes {format_share(iterator.blame_share)} of the wait for input. "
+                "decode_and_crop_jpeg decodes only the crop; the size of the crop is unknown.",
                 call=call,
                 iterator=iterator,
-                # How large the part is was not measured: the gain lies between nothing and all of the decoding.
+                # The size of the crop is not measured: the gain lies between zero and the whole decoding time.
                 prediction=replace(limit, value=(1 + limit.value) / 2, low=1.0) if limit else None,
                 evidence=(
                     Evidence("blame_share", iterator.blame_share, "share"),
@@ -83,7 +82,7 @@ class LateShrink(Rule):
 
 
 def is_cropped(call: Call) -> bool:
-    """Whether all that takes the decoded image is a crop (asking for its shape does not count)."""
+    """Whether the decoded image is consumed only by crops, not counting ops that read its shape."""
     flow = call.function.flow if call.function else ()
     takers = {taker for maker, taker in flow if maker == "DecodeJpeg"} - _SHAPES
     return bool(takers) and takers <= CROPS
@@ -132,7 +131,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="the whole image is resized before it is cut",
+        because="the whole image is resized before it is cropped",
     ),
     silent(
         pipeline(
@@ -143,7 +142,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="decoding is not what costs",
+        because="decoding is a small part of the cost",
     ),
     silent(
         pipeline(

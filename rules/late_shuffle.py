@@ -1,4 +1,4 @@
-"""late-shuffle: at the beginning of each epoch training waits until costly maps have filled a shuffle's buffer."""
+"""late-shuffle: at the start of each epoch, training waits until costly maps have filled a shuffle buffer."""
 
 from __future__ import annotations
 
@@ -46,36 +46,38 @@ from advisor.testing import (
 
 @dataclass(frozen=True)
 class LateShuffle(Rule):
-    """Costly maps stand before a shuffle, so that every epoch begins with a wait until its buffer is full of finished elements.
+    """Costly maps precede a shuffle, so every epoch starts with a wait until the buffer is full of processed elements.
 
     ## Why it is slow
-    A shuffle gives nothing before its buffer is full, in every epoch, and nothing is trained meanwhile. What the maps before it
-    do for those first elements is time in which training stands still. Behind the shuffle the same maps work beside the training.
+    In every epoch, a shuffle emits its first element only when its buffer is full, and training is idle until then. The
+    time that the preceding maps spend on these elements delays the epoch. After the shuffle, the same maps would run in
+    parallel with training.
 
     ## What the fix does
-    The maps directly before the shuffle move behind it. The buffer then holds what the maps are given, in the same order; maps
-    without chance make the same elements of it, maps that draw random numbers draw others. The whole script decides, for the
-    pipeline alone does the same work before and after.
+    It moves the maps directly before the shuffle to a place after it. The buffer then holds the inputs of the maps, in
+    the same shuffled order. Deterministic maps produce the same elements; maps that draw random numbers draw different
+    ones. The fix is judged by a run of the whole script, because the pipeline alone does the same work either way.
 
     ## When not to
-    Where the pipeline is so slow that training waits for every element anyway: then it does not matter when the work is done.
-    Where the maps make their elements much smaller, the buffer takes more memory than before; that is counted.
+    When the pipeline is so slow that training waits for every element anyway; the time at which the work is done then
+    makes no difference. If the maps make their elements much smaller, the buffer takes more memory than before; the
+    finding includes this amount.
 
     ## What tf.data already does
-    It keeps the order of maps and shuffles. A `prefetch` at the end does not help: no element is there to be fetched ahead.
+    It preserves the order of maps and shuffles. A `prefetch` at the end does not help, because no element is available
+    to prefetch.
     """
 
     min_fill_share: float = 0.1
-    """Share of an epoch's time that the maps take for the elements of the buffer. With less, the epoch's beginning hardly
-    shows."""
+    """Share of an epoch's time that the maps take to fill the buffer. With less, the delay is hardly noticeable."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each shuffle whose filling takes a large part of an epoch."""
+        """Yield a finding for each shuffle whose buffer takes a large part of an epoch to fill."""
         pipeline = analysis.main
         if pipeline is None or pipeline.num_elements <= 0:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "shuffle"), None)
+            call = next((call for call in iterator.calls if call.method == "shuffle"), None)
             if call is None or call.nested_in or catalog.base_type(iterator.name) not in catalog.SHUFFLES:
                 continue
             maps = maps_before(analysis, call)
@@ -87,30 +89,30 @@ class LateShuffle(Rule):
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, maps: tuple[Call, ...], count: int
     ) -> Iter[Finding]:
         size = call.arguments.get("buffer_size")
-        each_ns = sum(element_ns(pipeline, each) for each in maps)
+        element_cost_ns = sum(element_ns(pipeline, map_call) for map_call in maps)
         if not isinstance(size, int) or size <= 0 or not iterator.elements:
             return
         steps = count * pipeline.num_elements / iterator.elements
         held = min(size, count)
-        fill_ns, epoch_ns = held * each_ns, steps * pipeline.step_ns
+        fill_ns, epoch_ns = held * element_cost_ns, steps * pipeline.step_ns
         if epoch_ns <= 0 or fill_ns < self.min_fill_share * epoch_ns:
             return
-        names = " and ".join(label(each) for each in reversed(maps))
+        names = " and ".join(label(map_call) for map_call in reversed(maps))
         grown = max(0, (bytes_before(analysis, pipeline, maps[-1]) or 0) - (element_bytes(pipeline, call) or 0))
-        safety = max((parallel_safety(each) for each in maps), key=list(Safety).index)
+        safety = max((parallel_safety(map_call) for map_call in maps), key=list(Safety).index)
         edits = tuple(
-            MoveAfter(each.id, call.id) for each in maps
-        )  # nearest first: the later one comes to stand before
+            MoveAfter(map_call.id, call.id) for map_call in maps
+        )  # nearest first: each move inserts before the previous one
         yield self.finding(
             f"Shuffle before {names}",
-            f"shuffle at {place(call)} gives nothing before {names} {'have' if len(maps) > 1 else 'has'} made {held} elements: "
-            f"about {format_ns(fill_ns)} at the beginning of each epoch, {format_share(fill_ns / epoch_ns)} of the time that its "
-            "steps take.",
+            f"shuffle at {place(call)} emits nothing until {names} {'have' if len(maps) > 1 else 'has'} produced "
+            f"{held} elements: about {format_ns(fill_ns)} at the start of each epoch, "
+            f"{format_share(fill_ns / epoch_ns)} of the time of its steps.",
             call=call,
             iterator=iterator,
             prediction=predict_without_start(analysis, pipeline, fill_ns, steps),
             memory_bytes=held * grown,
-            fix=Fix(edits, safety, is_auto=True) if all(is_editable(each) for each in (call, *maps)) else None,
+            fix=Fix(edits, safety, is_auto=True) if all(is_editable(edited) for edited in (call, *maps)) else None,
             evidence=(
                 Evidence("fill", fill_ns, "ns"),
                 Evidence("epoch", epoch_ns, "ns"),
@@ -121,22 +123,22 @@ class LateShuffle(Rule):
 
 def maps_before(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """The maps directly before the shuffle, nearest first."""
-    found = []
-    for each in linear_chain(analysis, call)[1:]:
-        if each.method != "map" or each.function is None or parallel_safety(each) is Safety.CHANGES:
+    maps = []
+    for upstream in linear_chain(analysis, call)[1:]:
+        if upstream.method != "map" or upstream.function is None or parallel_safety(upstream) is Safety.CHANGES:
             break
-        found.append(each)
-    return tuple(found)
+        maps.append(upstream)
+    return tuple(maps)
 
 
 def element_ns(pipeline: Pipeline, call: Call) -> float:
-    """What a map keeps its consumer waiting for an element: its work over the threads that share it."""
+    """Time per element that the consumer waits for a map: its work divided by the number of its parallel calls."""
     costs = [it for it in iterators_of_call(pipeline, call) if it.elements]
     return sum(it.busy_ns / max(1, it.parallelism or 1) / it.elements for it in costs) * pipeline.plain_over_profiled
 
 
 def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
-    """Bytes of an element that the map is given."""
+    """Size in bytes of the map's input elements."""
     feeding = linear_chain(analysis, call)[1:2]
     return element_bytes(pipeline, feeding[0]) if feeding else None
 
@@ -144,7 +146,7 @@ def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | No
 def _augmented(
     buffer_size: int = 2_000, elements: int = 4_000, consumer_ms: float = 30.0, random: bool = True
 ) -> SimulatedPipeline:
-    """A cached data set that is augmented, a millisecond an element, and shuffled."""
+    """A cached dataset whose elements are augmented, at 1 ms per element, and then shuffled."""
     return pipeline(
         source(bytes=9_000, elements=elements),
         cache(),
@@ -173,8 +175,8 @@ EXAMPLES = (
         ),
         fixed="ds = ds.shuffle(2000)\nds = ds.map(scale)\nds = ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)\n",
     ),
-    silent(_augmented(buffer_size=100), because="the buffer is soon full"),
-    silent(_augmented(elements=4_000_000), because="an epoch is so long that its beginning does not count"),
+    silent(_augmented(buffer_size=100), because="the buffer fills quickly"),
+    silent(_augmented(elements=4_000_000), because="an epoch is long compared with its start"),
     silent(_augmented(consumer_ms=1), because="training waits for every element anyway"),
     silent(
         pipeline(
@@ -185,7 +187,7 @@ EXAMPLES = (
             consumer_ms=30,
             cores=2,
         ),
-        because="the shuffle stands before the map",
+        because="the shuffle precedes the map",
     ),
     silent(
         pipeline(
@@ -196,6 +198,6 @@ EXAMPLES = (
             consumer_ms=30,
             cores=2,
         ),
-        because="nobody knows how long an epoch is",
+        because="the length of an epoch is unknown",
     ),
 )

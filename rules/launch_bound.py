@@ -1,4 +1,4 @@
-"""launch-bound: the device waits for kernels to be launched while tf.data keeps the cores busy."""
+"""launch-bound: the device waits for kernel launches while tf.data keeps the cores busy."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from advisor.testing import batch, cpu, fires, gpu, map_, pipeline, prefetch, si
 
 @dataclass(frozen=True)
 class LaunchBound(Rule):
-    """The device does nothing between kernels, because the threads that launch them share their cores with tf.data's.
+    """The device is idle between kernels, because the threads that launch them compete with tf.data for cores.
 
     ## Why it is slow
-    Each kernel is launched by a thread of the host. When tf.data's threads have taken the cores, that thread waits
-    for one, and the device waits with it.
+    Kernels are launched by host threads. When tf.data's threads occupy all cores, the launching thread waits for a
+    core, and the device waits with it.
 
     ## What the fix does
-    Run the program with `TF_GPU_THREAD_MODE=gpu_private`: kernels are then launched from threads of their own for
-    each GPU (`TF_GPU_THREAD_COUNT`, 2 by default). No line of the script changes, nor does any result. If the cores
-    are still too few, give tf.data fewer: `options.threading.private_threadpool_size`. It is advice only: measure it
-    with your own runs on the GPU.
+    Run the program with `TF_GPU_THREAD_MODE=gpu_private`, so that kernels are launched from dedicated threads for each
+    GPU (`TF_GPU_THREAD_COUNT`, 2 by default). This changes neither the script nor its results. If there are still too
+    few cores, limit tf.data's threads with `options.threading.private_threadpool_size`. This is advice only: measure
+    the effect in your own runs on the GPU.
 
     ## When not to
-    When the variable is set already, which a profile's figures do not tell.
-    When cores are free: then launches are slow for another reason, see `small-batch`, `no-xla`, `short-steps`.
+    When the variable is already set, which the profile does not show. When cores are free: launches are then slow for
+    another reason; see `small-batch`, `no-xla` and `short-steps`.
 
     ## What tf.data already does
-    With AUTOTUNE it counts the cores, not the threads that launch kernels: it takes all of them if its own work can
-    use them.
+    AUTOTUNE takes the number of cores into account, but not the threads that launch kernels. It uses all cores if its
+    own work can occupy them.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_launch_share: float = 0.03
-    """Share of the step time in which the host launched and no device did anything. XProf's line between low and
-    moderate (`op_stats_to_input_pipeline_analysis.cc`)."""
+    """Share of the step time in which the host launched kernels while the device was idle. XProf's boundary between low
+    and moderate (`op_stats_to_input_pipeline_analysis.cc`)."""
     max_free_share: float = 0.2
-    """Share of the usable cores that are free. With more, the launching thread finds one."""
+    """Share of the usable cores that are free. With more, the launching thread finds a free core."""
     min_pipeline_share: float = 0.5
-    """Share of the usable cores that tf.data's own work takes. With less, it is not tf.data that holds them."""
+    """Share of the usable cores used by tf.data. With less, tf.data is not what occupies the cores."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where launches are exposed and the cores are taken by the pipelines."""
+        """Yield a finding if kernel launches are exposed while the pipelines occupy the cores."""
         facts, main = analysis.device, analysis.main
         if (
             facts is None
@@ -80,9 +80,9 @@ class LaunchBound(Rule):
         if taken < self.min_pipeline_share * use.usable:
             return
         yield self.finding(
-            "Launch kernels from threads of their own: TF_GPU_THREAD_MODE=gpu_private",
-            f"{format_share(share)} of the step time the device waits for the host to launch kernels, {steps_seen(facts)}, while "
-            f"tf.data's work takes {taken:.1f} cores ({use.sentence}).",
+            "Launch kernels from dedicated threads: TF_GPU_THREAD_MODE=gpu_private",
+            f"The device waits {format_share(share)} of the step time for the host to launch kernels, "
+            f"{steps_seen(facts)}, while tf.data uses {taken:.1f} cores ({use.sentence}).",
             site=step_site(analysis),
             evidence=(
                 Evidence("launch_gap_share", share, "share"),
@@ -99,15 +99,15 @@ EXAMPLES = (
     fires(pipeline(*_BUSY, consumer_ms=75, cores=4, device=gpu(launch=0.04, idle=0.1))),
     silent(
         pipeline(*_BUSY, consumer_ms=80, cores=16, device=gpu(launch=0.1, idle=0.15)),
-        because="cores are free, so the thread that launches has one",
+        because="cores are free for the launching thread",
     ),
     silent(
         pipeline(*_BUSY, consumer_ms=80, cores=4, device=gpu(launch=0.01)),
-        because="launches are hidden behind the device's work",
+        because="launches overlap with the work of the device",
     ),
     silent(
         pipeline(source(), batch(32), prefetch(), consumer_ms=80, cores=4, busy_cores=3, device=gpu(launch=0.1)),
-        because="another process holds the cores, not tf.data",
+        because="another process occupies the cores, not tf.data",
     ),
     silent(pipeline(*_BUSY, consumer_ms=80, cores=4, device=cpu()), because="no kernels are launched"),
 )

@@ -1,4 +1,4 @@
-"""map-inside-interleave: a costly map inside another transformation's function runs one element at a time."""
+"""map-inside-interleave: a costly map inside another transformation's function processes one element at a time."""
 
 from __future__ import annotations
 
@@ -30,37 +30,39 @@ from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, 
 
 @dataclass(frozen=True)
 class MapInsideInterleave(Rule):
-    """A `map` in the function of an `interleave` or `flat_map` handles one element at a time while cores are idle.
+    """A `map` inside the function of an `interleave` or `flat_map` processes one element at a time while cores are
+    idle.
 
     ## Why it is slow
-    tf.data makes stateless maps parallel by itself, but not those inside another transformation's function. Such a map works on
-    one element at a time for each input that is open, and a `flat_map` has one open.
+    tf.data parallelises stateless maps automatically, but not those inside another transformation's function. Such a
+    map processes one element at a time for each open input, and a `flat_map` has one open input.
 
     ## What the fix does
-    `num_parallel_calls=tf.data.AUTOTUNE` on the inner map: the elements come in the same order. Or, by hand, the map moves
-    behind the `interleave`, where tf.data makes it parallel by itself and tunes one map instead of one per input. Where the
-    predicted range begins at 1.0 the fix is tried only when asked for.
+    It sets `num_parallel_calls=tf.data.AUTOTUNE` on the inner map, which preserves the order. Alternatively, move the
+    map after the `interleave` manually: tf.data then parallelises it automatically and tunes a single map instead of
+    one per input. If the lower bound of the predicted speedup is 1.0, the fix is tried only on request.
 
     ## When not to
-    When the cores are busy already, or when the function runs Python and holds Python's lock (`python-lock`). A function that
-    draws random numbers draws others than before, of the same distribution.
+    When the cores are already busy, or when the function runs Python code that holds the interpreter lock
+    (`python-lock`). A function that draws random numbers draws different ones from the same distribution.
 
     ## What tf.data already does
-    Nothing here: it rewrites the outermost chain of transformations only.
+    Nothing: it rewrites only the outermost chain of transformations.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
+    worthwhile."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map made inside a function that runs one element at a time and is waited for."""
+        """Yield a finding for each map inside a function that processes one element at a time and is waited for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
         if pipeline is None or use is None or use.free < self.min_free_cores:
             return
         for iterator in pipeline.iterators:
-            calls = tuple(each for each in serial_maps(iterator) if each.nested_in is not None)
+            calls = tuple(call for call in serial_maps(iterator) if call.nested_in is not None)
             if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
                 yield self._advice(analysis, pipeline, iterator, calls, use)
 
@@ -69,7 +71,7 @@ class MapInsideInterleave(Rule):
     ) -> Finding:
         call = calls[0]
         prediction = predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable))
-        outer = next((each for each in analysis.calls if each.id == call.nested_in), None)
+        outer = next((other for other in analysis.calls if other.id == call.nested_in), None)
         inside = f" inside {outer.method} at {place(outer)}" if outer else ""
         return self.finding(
             f"Parallelise {label(call)}",
@@ -113,7 +115,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="it is parallel",
+        because="the map is already parallel",
     ),
     silent(
         pipeline(
@@ -134,7 +136,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="the records are what the consumer waits for",
+        because="the consumer waits for the records",
     ),
     silent(
         pipeline(
@@ -144,6 +146,6 @@ EXAMPLES = (
             batch(32),
             consumer_ms=5,
         ),
-        because="the map stands outside: that is serial-map",
+        because="the map is outside the function: see serial-map",
     ),
 )

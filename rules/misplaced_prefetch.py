@@ -1,4 +1,4 @@
-"""misplaced-prefetch: the only prefetch stands before the costly work."""
+"""misplaced-prefetch: the only prefetch precedes the costly work."""
 
 from __future__ import annotations
 
@@ -29,45 +29,44 @@ from advisor.testing import batch, fires, map_, options, pipeline, prefetch, shu
 
 @dataclass(frozen=True)
 class MisplacedPrefetch(Rule):
-    """There is a prefetch, but costly work stands between it and the consumer.
+    """There is a prefetch, but costly work follows it.
 
     ## Why it is slow
-    A prefetch lets what is before it run ahead. What is behind it still begins only when the consumer asks, and the consumer's
-    work begins only when that is done.
+    A prefetch lets the transformations before it run ahead. Transformations after it start only when the consumer
+    requests an element, and the consumer continues only when they are done.
 
     ## What the fix does
-    `.prefetch(tf.data.AUTOTUNE)` as the last transformation. The other one may stay: it costs a few elements of memory. Elements
-    and order stay the same.
+    It adds `.prefetch(tf.data.AUTOTUNE)` as the last transformation. The existing prefetch may stay: it costs the
+    memory of a few elements. Elements and order stay the same.
 
     ## When not to
-    When one element at the end is so large that a second one does not fit in memory.
+    When the final elements are so large that a second one does not fit in memory.
 
     ## What tf.data already does
-    It puts a prefetch at the end by itself (`inject_prefetch`), wherever others stand, unless that rewrite is switched off (if
-    autotuning or all default optimizations are, see `autotune-off`).
+    It adds a prefetch at the end automatically (`inject_prefetch`), regardless of others, unless this rewrite is
+    disabled (together with autotuning or all default optimizations, see `autotune-off`).
     """
 
     min_consumer_share: float = 0.05
-    """Share of the step in which the consumer works. Where it does less there is nothing to overlap with."""
+    """Share of the step in which the consumer works. With less, there is nothing to overlap with."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding if what the consumer calls is made in its own thread, although the script prefetches somewhere."""
+        """Yield a finding if the last iterator runs in the consumer's thread although the script prefetches elsewhere."""
         pipeline = analysis.main
         if pipeline is None or 1 - pipeline.wait_share < self.min_consumer_share:
             return
         top = top_iterator(pipeline)
-        early = next((each for it in pipeline.iterators for each in it.calls if each.method == "prefetch"), None)
+        early = next((call for it in pipeline.iterators for call in it.calls if call.method == "prefetch"), None)
         if top is None or top.is_async or early is None or is_rewrite_forbidden(analysis, pipeline):
             return
         call = last_editable_call(analysis, pipeline)
-        behind = asynchronous(pipeline)
-        share = sum(it.blame_share for it in pipeline.iterators if it.id not in behind)
+        buffered = asynchronous(pipeline)
+        share = sum(it.blame_share for it in pipeline.iterators if it.id not in buffered)
         yield self.finding(
             "Prefetch at the end of the pipeline",
-            f"The prefetch at {place(early)} stands before work that causes {format_share(share)} of the wait for input "
-            "and is only "
-            f"begun when the consumer asks for it, while the consumer itself works {format_share(1 - pipeline.wait_share)} of "
-            "the step.",
+            f"The prefetch at {place(early)} precedes work that causes {format_share(share)} of the wait for input "
+            "and starts only when the consumer requests an element, while the consumer itself works "
+            f"{format_share(1 - pipeline.wait_share)} of the step.",
             call=early,
             iterator=top,
             prediction=predict_speedup(analysis, pipeline, overlap_factors(pipeline)),
@@ -97,14 +96,14 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=0.1), prefetch(), shuffle(), batch(8, ms=8), consumer_ms=10, cores=4),
-        because="tf.data has put another one at the end",
+        because="tf.data has added a prefetch at the end",
     ),
     silent(
         pipeline(source(ms=2), prefetch(), _NO_INJECTION, shuffle(), batch(8, ms=0.1), consumer_ms=10, cores=4),
-        because="what is behind the prefetch costs nothing",
+        because="the work after the prefetch costs nothing",
     ),
     silent(
         pipeline(source(ms=0.1), _NO_INJECTION, shuffle(), batch(8, ms=8), consumer_ms=10, cores=4),
-        because="there is none at all: that is missing-prefetch",
+        because="there is no prefetch at all: see missing-prefetch",
     ),
 )

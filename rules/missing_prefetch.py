@@ -29,46 +29,46 @@ from advisor.testing import batch, fires, map_, options, pipeline, prefetch, shu
 
 @dataclass(frozen=True)
 class MissingPrefetch(Rule):
-    """The pipeline and its consumer take turns instead of working at the same time.
+    """The pipeline and its consumer alternate instead of working in parallel.
 
     ## Why it is slow
-    Without a buffer at the end, the work of the last transformations begins when the consumer asks for an element and the
-    consumer's work begins when it has it. A step takes as long as both together.
+    Without a buffer at the end, the last transformations start when the consumer requests an element, and the consumer
+    continues when it has received it. A step takes as long as both together.
 
     ## What the fix does
-    `.prefetch(tf.data.AUTOTUNE)` as the last transformation makes the next elements while the consumer works on this one: a step
-    takes as long as the slower of the two. Elements and order stay the same. The buffer holds a few elements of the size that
-    the consumer takes.
+    It adds `.prefetch(tf.data.AUTOTUNE)` as the last transformation, which prepares the next elements while the
+    consumer works on the current one. A step then takes as long as the slower of the two. Elements and order stay the
+    same. The buffer holds a few elements of the size that the consumer receives.
 
     ## When not to
     When one element is so large that a second one does not fit in memory.
 
     ## What tf.data already does
-    It puts a prefetch at the end by itself (`inject_prefetch`), unless that rewrite is switched off (if autotuning or all
-    default optimizations are, see `autotune-off`).
-    `MapAndBatch`, `ParallelMap` and `ParallelBatch` at the end work ahead too; the rule is silent about those.
+    It adds a prefetch at the end automatically (`inject_prefetch`), unless this rewrite is disabled (together with
+    autotuning or all default optimizations, see `autotune-off`). `MapAndBatch`, `ParallelMap` and `ParallelBatch` at
+    the end also work ahead and are not reported.
     """
 
     min_consumer_share: float = 0.05
-    """Share of the step in which the consumer works. Where it does less there is nothing to overlap with."""
+    """Share of the step in which the consumer works. With less, there is nothing to overlap with."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding if what the consumer calls is made in its own thread."""
+        """Yield a finding if the last iterator runs in the consumer's thread."""
         pipeline = analysis.main
         if pipeline is None or 1 - pipeline.wait_share < self.min_consumer_share:
             return
         top = top_iterator(pipeline)
         if top is None or top.is_async or is_rewrite_forbidden(analysis, pipeline):
-            return  # where an option forbids tf.data to put one there, that option is the cause: `autotune-off`
+            return  # if an option disables the automatic prefetch, that option is the cause: see `autotune-off`
         if any(call.method == "prefetch" for it in pipeline.iterators for call in it.calls):
-            return  # there is one, in the wrong place: `misplaced-prefetch`
+            return  # there is one in the wrong place: see `misplaced-prefetch`
         call = last_editable_call(analysis, pipeline)
-        behind = asynchronous(pipeline)
-        share = sum(it.blame_share for it in pipeline.iterators if it.id not in behind)
-        where = f" behind {call.method} at {place(call)}" if call else ""
+        buffered = asynchronous(pipeline)
+        share = sum(it.blame_share for it in pipeline.iterators if it.id not in buffered)
+        where = f" after {call.method} at {place(call)}" if call else ""
         because = (
-            f"The pipeline ends in {top.name} without a buffer{where}: {format_share(share)} of the wait for input is work "
-            "that is only begun when the consumer asks for it, while the consumer itself works "
+            f"The pipeline ends in {top.name} without a buffer{where}: {format_share(share)} of the wait for input is "
+            "work that starts only when the consumer requests an element, while the consumer itself works "
             f"{format_share(1 - pipeline.wait_share)} of the step."
         )
         yield self.finding(
@@ -113,7 +113,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=1), shuffle(), batch(8), consumer_ms=4, cores=4),
-        because="tf.data has injected a prefetch",
+        because="tf.data has added a prefetch",
     ),
     silent(
         pipeline(
@@ -133,10 +133,10 @@ EXAMPLES = (
             batch(8),
             consumer_ms=4,
         ),
-        because="MapAndBatch works ahead on its own threads",
+        because="MapAndBatch works ahead in its own threads",
     ),
     silent(
         pipeline(source(ms=10), batch(8), options(experimental_optimization__inject_prefetch=False), consumer_ms=0.5),
-        because="the consumer does next to nothing, so that there is nothing to overlap with",
+        because="the consumer does almost no work to overlap with",
     ),
 )

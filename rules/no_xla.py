@@ -1,4 +1,4 @@
-"""no-xla: many short kernels that a compiler would make a few of."""
+"""no-xla: many short kernels that a compiler could fuse into a few."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ class NoXla(Rule):
 
     ## Why it is slow
     Each element-wise op is scheduled, reads its input from memory and writes its result back. XLA compiles a function
-    into few loops that keep intermediate results in registers.
+    into a few loops that keep intermediate results in registers.
 
     ## What the fix does
-    `tf.function(..., jit_compile=True)`, in Keras `model.compile(..., jit_compile=True)`. The first call takes
-    seconds to minutes longer. Results differ in the last digits, since ops are fused and reordered. It is advice
-    only: not every op can be compiled, and gains differ a lot; `advisor compare` measures yours.
+    Use `tf.function(..., jit_compile=True)`, or `model.compile(..., jit_compile=True)` in Keras. The first call takes
+    seconds to minutes longer. Because ops are fused and reordered, results can differ in the last digits. This is
+    advice only: not every op can be compiled, and speedups vary widely. `advisor compare` measures yours.
 
     ## When not to
-    When shapes change from batch to batch: each new one is compiled anew (`retracing`). When few long products take
-    the time. On a processor the rule is silent: its own example gained nothing on two cores
+    When shapes change from batch to batch, because each new shape is compiled again (`retracing`). When a few long
+    products dominate the step. Steps on a CPU are not reported: the example gained nothing on two cores
     (docs/benchmarks.md).
 
     ## What tf.data already does
-    Nothing here. Keras 3 compiles with XLA by itself where there is an accelerator and the model allows it
-    (`jit_compile="auto"`), not on a CPU alone and not under a distribution strategy.
+    Nothing: this is the training step. Keras 3 compiles with XLA automatically if there is an accelerator and the model
+    supports it (`jit_compile="auto"`), but not on a CPU alone or under a distribution strategy.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_kernels: float = 100.0
-    """Kernels per step. With fewer there is little to fuse."""
+    """Kernels per step. With fewer, there is little to fuse."""
     min_launch_share: float = 0.15
-    """Share of the step time in which the host launched and no device did anything. XProf's line for a high
+    """Share of the step time in which the host launched kernels while the device was idle. XProf's threshold for a high
     share."""
     max_kernel_us: float = 20.0
-    """Microseconds of the median kernel. TensorFlow's host side took 59 per kernel in a profile of a Turing GPU
-    whose launches were exposed; a kernel much shorter than that is over before the next one comes."""
+    """Median kernel duration in microseconds. In a profile of a Turing GPU with exposed launches, TensorFlow's host
+    side took 59 us per kernel; a much shorter kernel finishes before the next one is launched."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where launches of short kernels take the step, shapes are fixed as far as known, and XLA is not used."""
+        """Yield a finding if launches of short kernels dominate the step, known shapes are static, and XLA is not used."""
         facts, consumed = analysis.device, consumed_call(analysis, analysis.main) if analysis.main else None
         if facts is None or not measured_ns(facts) or facts.has_xla_ops or not is_fed(analysis):
             return
@@ -77,8 +77,9 @@ class NoXla(Rule):
             return
         yield self.finding(
             "Compile the training step with XLA (jit_compile=True)",
-            f"A step launches {format_count(round(kernels))} kernels of {format_ns(kernel_ns)} in the median, and the device "
-            f"waits {format_share(launch)} of the step time for launches, {steps_seen(facts)}; nothing was compiled by XLA.",
+            f"A step launches {format_count(round(kernels))} kernels with a median duration of "
+            f"{format_ns(kernel_ns)}, and the device waits {format_share(launch)} of the step time for launches, "
+            f"{steps_seen(facts)}. Nothing was compiled by XLA.",
             site=step_site(analysis),
             evidence=(
                 Evidence("kernels_per_step", kernels),
@@ -89,7 +90,7 @@ class NoXla(Rule):
 
 
 def _shapes(element_spec: str) -> str:
-    """An element spec without its names, which are None as a rule."""
+    """An element spec without its names, which are usually None."""
     return element_spec.replace("name=None", "")
 
 
@@ -103,11 +104,11 @@ EXAMPLES = (
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=400, device=gpu(launch=0.01, kernels=1_200, kernel_us=26)),
-        because="the kernels are many, but the device never waits for one",
+        because="there are many kernels, but the device never waits for one",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=cpu(op("Tanh", 300, us=12), op("Mul", 600, us=8))),
-        because="on a processor it gained nothing where it was measured",
+        because="XLA gained nothing on a CPU where it was measured",
     ),
     silent(
         pipeline(

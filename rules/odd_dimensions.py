@@ -1,4 +1,4 @@
-"""odd-dimensions: 16-bit products that do not run on tensor cores."""
+"""odd-dimensions: 16-bit products that do not use tensor cores."""
 
 from __future__ import annotations
 
@@ -24,37 +24,38 @@ from advisor.testing import batch, fires, gpu, pipeline, prefetch, silent, sourc
 
 @dataclass(frozen=True)
 class OddDimensions(Rule):
-    """The step computes in 16 bit, but many of its products run on kernels without tensor cores.
+    """The step computes in 16 bit, but many of its products run on kernels that do not use tensor cores.
 
     ## Why it is slow
-    Tensor cores multiply blocks. Where a dimension of a product (units of a layer, channels, the vocabulary, the
-    batch) is no multiple of 8, libraries choose ordinary kernels, or pad and copy.
+    Tensor cores multiply blocks. If a dimension of a product (the units of a layer, channels, the vocabulary, the
+    batch) is not a multiple of 8, libraries choose ordinary kernels, or pad and copy.
 
     ## What the fix does
-    Round those dimensions up to a multiple of 8: units, filters, embedding and vocabulary sizes, the batch size; pad
-    sequences to such a length (`padded_batch(..., padded_shapes=...)`). It changes the model's shape, so it is advice
-    only.
+    Round these dimensions up to a multiple of 8: units, filters, embedding and vocabulary sizes, and the batch size;
+    pad sequences to such a length (`padded_batch(..., padded_shapes=...)`). Because this changes the shape of the
+    model, it is advice only.
 
     ## When not to
-    When the ops named are depthwise or tiny: tensor cores do little for those. Which kernels use them is told by
-    their names, after XProf's lists, which are not complete: newer libraries have names that no list knows.
+    When the named ops are depthwise or very small, because tensor cores do little for those. Kernels that use tensor
+    cores are recognised by name, using XProf's lists. The lists are incomplete: newer libraries have kernel names that
+    they do not contain.
 
     ## What tf.data already does
-    Nothing here: this is the model.
+    Nothing: this is the model.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_16bit_share: float = 0.1
-    """Share of the device's computing in 16 bit. With less the first step is `full-precision`. XProf's threshold."""
+    """Share of the device's computation in 16 bit. With less, `full-precision` applies first. XProf's threshold."""
     min_step_share: float = 0.1
-    """Share of the step time in products that could use tensor cores and do not. At twice the speed, a tenth is what
-    makes the step 1.05 times faster, the least that can be proved."""
+    """Share of the step time in products that could use tensor cores but do not. At twice the speed, a tenth makes the
+    step 1.05 times faster, the smallest speedup that can be proved."""
     min_compute_capability: float = 7.0
-    """The first GPUs with tensor cores (Volta)."""
+    """Compute capability of the first GPUs with tensor cores (Volta)."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where products in a 16-bit model miss the tensor cores."""
+        """Yield a finding if products in a 16-bit model do not use tensor cores."""
         facts = analysis.device
         if (
             facts is None
@@ -75,11 +76,11 @@ class OddDimensions(Rule):
         ):
             return
         worst = max(_missed(analysis), key=lambda row: row.total_ns, default=None)
-        name = f"; most of it is {worst.op or worst.name}" if worst else ""
+        name = f"; the most expensive is {worst.op or worst.name}" if worst else ""
         yield self.finding(
             "Make the dimensions of products multiples of 8",
-            f"{format_share(share)} of the step time goes into products that tensor cores could run and other kernels did, "
-            f"{steps_seen(facts)}, although {format_share(half)} of the computing is 16 bit{name}.",
+            f"{format_share(share)} of the step time is spent in products that could use tensor cores but do not, "
+            f"{steps_seen(facts)}, although {format_share(half)} of the computation is 16 bit{name}.",
             site=step_site(analysis),
             evidence=(
                 Evidence("off_tensor_core_share", share, "share"),
@@ -104,7 +105,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(half=0.0, eligible=0.5, off_tensor_cores=0.5)),
-        because="it computes in 32 bit: that is full-precision's",
+        because="the step computes in 32 bit: see full-precision",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(6.1, half=0.7, eligible=0.5, off_tensor_cores=0.5)),

@@ -1,4 +1,4 @@
-"""offload: a device waits for input that this host alone cannot make fast enough."""
+"""offload: a device waits for input that this host alone cannot produce fast enough."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ class Offload(Rule):
     """All cores of the host prepare input, and the device still waits for it.
 
     ## Why it is slow
-    The work per element times the elements that the device could take exceeds the cores. No parallelism, buffer or
-    order of transformations changes that, and nothing can be cached.
+    Feeding the device at full speed takes more computation than the cores can do. No amount of parallelism or buffering
+    and no other order of transformations changes this, and nothing can be cached.
 
     ## What the fix does
     tf.data service runs the pipeline on other machines: a dispatcher, workers, and as the last transformation
     `.apply(tf.data.experimental.service.distribute("distributed_epoch", "grpc://dispatcher:5000"))`. The number of
-    machines like this one that is needed is what the device could take, over what this host makes. Elements come in
-    another order, and the machines have to be there, so it is advice only.
+    machines like this one is the throughput that the device could consume divided by the throughput of this host.
+    Because the order of elements changes and the machines must be available, this is advice only.
 
     ## When not to
-    When there is no other machine: make the work less instead (store decoded or smaller elements, cheaper ops). When
-    training itself runs on the cores, with no accelerator, the rule is silent.
+    When no other machine is available. Reduce the work instead (store decoded or smaller elements, use cheaper ops).
+    When training runs on the CPU without an accelerator, nothing is reported.
 
     ## What tf.data already does
-    It uses all cores of its own host, and never another one's.
+    It uses all cores of its own host, but never those of another.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition; as in `host-saturated`. With more, rules about parallelism have
-    their say."""
+    """Cores available to the process in addition; as in `host-saturated`. With more, the rules on parallelism apply."""
     min_own_share: float = 0.8
-    """Share of the usable cores that the process itself takes; as in `host-saturated`."""
+    """Share of the usable cores used by the process itself; as in `host-saturated`."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where the cores feed an accelerator, are all busy, and no cache is legal."""
+        """Yield a finding if the cores feed an accelerator, are all busy, and no cache is possible."""
         main, host, facts = analysis.main, analysis.host, analysis.device
         if main is None or main.steps is None or not main.span_ns or main.wait_share >= 1:
             return
@@ -56,7 +55,8 @@ class Offload(Rule):
         ):
             return
         if any(
-            not each.obstacles and each.prediction.value >= self.min_speedup for each in cache_places(analysis, main)
+            not candidate.obstacles and candidate.prediction.value >= self.min_speedup
+            for candidate in cache_places(analysis, main)
         ):
             return
         made = main.elements_per_s
@@ -64,8 +64,9 @@ class Offload(Rule):
         machines = math.ceil(wanted / made)
         yield self.finding(
             "Prepare input on more machines (tf.data service)",
-            f"All cores prepare input ({use.sentence}) and nothing can be cached. They make {format_rate(made)}; without waiting "
-            f"the training would take {format_rate(wanted)}: {format_many(machines, 'machine')} like this one would make that.",
+            f"All cores prepare input ({use.sentence}), and nothing can be cached. They produce {format_rate(made)}; "
+            f"without waiting, training would consume {format_rate(wanted)}, which takes "
+            f"{format_many(machines, 'machine')} like this one.",
             call=last_editable_call(analysis, main),
             evidence=(
                 Evidence("made", made, "elements/s"),
@@ -83,7 +84,7 @@ EXAMPLES = (
     fires(pipeline(*_BUSY, consumer_ms=10, cores=8, epochs=3, device=gpu())),
     silent(
         pipeline(*_BUSY, consumer_ms=5, cores=4, device=cpu()),
-        because="training runs on the same cores: less work helps it, not only another machine",
+        because="training runs on the same cores and benefits from less work instead",
     ),
     silent(
         pipeline(

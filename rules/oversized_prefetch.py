@@ -26,54 +26,58 @@ from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, sour
 
 @dataclass(frozen=True)
 class OversizedPrefetch(Rule):
-    """A `prefetch` of many elements may take a large part of the free memory.
+    """A `prefetch` with many elements may take a large part of the free memory.
 
     ## Why it is slow
-    A prefetch needs one or two elements to let the pipeline and its consumer work at the same time, and a few more where element
-    times vary. What is held beyond that is memory without use; when the pipeline is faster than the consumer, the buffer fills to
-    its limit. The number counts elements of the place where the prefetch stands: behind a `batch`, batches.
+    A prefetch needs one or two elements to let the pipeline and its consumer work in parallel, and a few more if
+    element times vary. Anything beyond that wastes memory: if the pipeline is faster than the consumer, the buffer
+    fills to its limit. The size counts elements at the position of the prefetch; after a `batch`, it counts batches.
 
     ## What the fix does
-    `prefetch(tf.data.AUTOTUNE)`: tf.data chooses a number and keeps its buffers within its RAM budget. Elements and order
-    stay the same. What is gained is memory and nothing that could be proved as speed, so the change is shown and never applied.
+    It changes the call to `prefetch(tf.data.AUTOTUNE)`: tf.data tunes the size and keeps its buffers within its RAM
+    budget. Elements and order stay the same. The benefit is memory rather than a speedup that could be proved, so the
+    change is shown but never applied.
 
     ## When not to
-    When the source stalls for long and the buffer is there to bridge it.
+    When the source stalls for long periods and the buffer is meant to bridge them.
 
     ## What tf.data already does
-    It tunes what was given as `AUTOTUNE`. A number written by hand it never changes.
+    It tunes sizes given as `AUTOTUNE`. It never changes a constant.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     max_memory_share: float = 0.1
-    """Share of the free memory that the buffer may come to hold. A tenth is far more than overlapping takes."""
+    """Share of the free memory that the full buffer takes. A tenth is far more than overlapping requires."""
     min_elements: int = 8
-    """Elements in the buffer. So few are an author's choice even where they are large."""
+    """Elements in the buffer. A smaller number is considered intentional, even for large elements."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each constant prefetch whose elements are known to take too much."""
+        """Yield a finding for each prefetch of constant size whose elements are known to take too much memory."""
         pipeline, host = analysis.main, analysis.host
         if pipeline is None or host is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "prefetch"), None)
+            call = next((call for call in iterator.calls if call.method == "prefetch"), None)
             size = call.arguments.get("buffer_size") if call else None
             if catalog.base_type(iterator.name) != "Prefetch" or call is None or not isinstance(size, int):
                 continue
             inputs = pipeline.inputs(iterator)
-            each = iterator.element_bytes or (inputs[0].element_bytes if len(inputs) == 1 else None)
-            if size < self.min_elements or not each:
+            size_bytes = iterator.element_bytes or (inputs[0].element_bytes if len(inputs) == 1 else None)
+            if size < self.min_elements or not size_bytes:
                 continue
             whole = call.cardinality if call.cardinality is not None and call.cardinality >= 0 else size
-            held, room = each * min(size, whole), host.memory_free_bytes + int((iterator.buffered_elements or 0) * each)
+            held, room = (
+                size_bytes * min(size, whole),
+                host.memory_free_bytes + int((iterator.buffered_elements or 0) * size_bytes),
+            )
             if held <= self.max_memory_share * room:
                 continue
             yield self.finding(
-                "Let tf.data choose the size of the prefetch",
-                f"prefetch({size}) at {place(call)} may hold {min(size, whole)} elements of {format_bytes(each)}: "
-                f"{format_bytes(held)}, {format_share(held / max(1, room))} of the {format_bytes(room)} that are there for it. "
-                "One or two are enough to overlap.",
+                "Let tf.data tune the size of the prefetch",
+                f"prefetch({size}) at {place(call)} may hold {min(size, whole)} elements of "
+                f"{format_bytes(size_bytes)}: {format_bytes(held)}, or {format_share(held / max(1, room))} of the "
+                f"{format_bytes(room)} of available memory. One or two elements are enough to overlap.",
                 call=call,
                 iterator=iterator,
                 fix=Fix(
@@ -104,16 +108,16 @@ EXAMPLES = (
         pipeline(
             source(elements=1_000_000), map_("decode", ms=1, bytes=600_000), batch(32), prefetch(4), consumer_ms=50
         ),
-        because="four batches are not many",
+        because="the buffer is only four batches",
     ),
     silent(
         pipeline(
             source(elements=1_000_000), map_("decode", ms=1, bytes=600_000), batch(32), prefetch(), consumer_ms=50
         ),
-        because="tf.data chooses",
+        because="tf.data tunes the size",
     ),
     silent(
         pipeline(source(elements=1_000_000, bytes=100), batch(32), prefetch(1_000), consumer_ms=50),
-        because="a thousand small batches are 3 MB",
+        because="a thousand small batches take only 3 MB",
     ),
 )

@@ -1,4 +1,4 @@
-"""padding-waste: most of what a padded batch holds is padding."""
+"""padding-waste: a padded batch consists mostly of padding."""
 
 from __future__ import annotations
 
@@ -12,60 +12,60 @@ from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch
 
 @dataclass(frozen=True)
 class PaddingWaste(Rule):
-    """A `padded_batch` holds more padding than data.
+    """A `padded_batch` contains more padding than data.
 
     ## Why it is slow
-    `padded_batch` makes every element as long as the longest of its batch. Where lengths differ much, most of what is copied,
-    sent to the device and computed there is padding.
+    `padded_batch` pads every element to the length of the longest element in its batch. If lengths vary widely, most of
+    the data that is copied, sent to the device and computed on is padding.
 
     ## What the fix does
-    The rule advises, it changes nothing, since the batches become others: `bucket_by_sequence_length` puts elements of like
-    length into one batch, and each batch is only as long as it must be. The gain is mostly in the training step, which the
-    profile of the input pipeline does not show, so none is predicted.
+    Use `bucket_by_sequence_length`, which batches elements of similar length, so that each batch needs little padding.
+    Because this changes the batches, it is advice only. The gain is mostly in the training step, which a profile of the
+    input pipeline does not show, so no speedup is predicted.
 
     ## When not to
-    When all batches must have one shape (TPUs, XLA): then a few fixed lengths are a compromise, or several short elements packed
-    into one row.
+    When all batches must have the same shape (TPUs, XLA). In that case use a few fixed lengths, or pack several short
+    elements into one row.
 
     ## What tf.data already does
-    Nothing here.
+    Nothing.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     max_padding_share: float = 0.5
-    """Share of a batch's bytes that may be padding. Above a half, the step handles more padding than data."""
+    """Share of a batch's bytes that is padding. Above a half, the step processes more padding than data."""
     min_batches: int = 10
-    """Batches seen. With fewer, one long element decides."""
+    """Batches observed. With fewer, a single long element dominates the result."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each padded batch whose bytes are known before and behind the padding."""
+        """Yield a finding for each padded batch whose size is known before and after padding."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "padded_batch"), None)
+            call = next((call for call in iterator.calls if call.method == "padded_batch"), None)
             inputs = pipeline.inputs(iterator)
             if catalog.base_type(iterator.name) != "PaddedBatch" or call is None or len(inputs) != 1:
                 continue
-            size, before, behind = call.arguments.get("batch_size"), inputs[0].element_bytes, iterator.element_bytes
-            if not isinstance(size, int) or not before or not behind or (iterator.elements or 0) < self.min_batches:
+            size, before, after = call.arguments.get("batch_size"), inputs[0].element_bytes, iterator.element_bytes
+            if not isinstance(size, int) or not before or not after or (iterator.elements or 0) < self.min_batches:
                 continue
-            padding = 1 - size * before / behind
+            padding = 1 - size * before / after
             if padding <= self.max_padding_share:
                 continue
             yield self.finding(
-                "Put elements of like length into one batch",
-                f"{format_share(padding)} of each batch of padded_batch at {place(call)} is padding: {size} elements of "
-                f"{format_bytes(before)} on average become {format_bytes(behind)}. bucket_by_sequence_length pads each "
-                "batch to the length of its own bucket.",
+                "Batch elements of similar length",
+                f"{format_share(padding)} of each batch of padded_batch at {place(call)} is padding: {size} elements "
+                f"of {format_bytes(before)} on average become {format_bytes(after)}. bucket_by_sequence_length pads "
+                "each batch to the length of its own bucket.",
                 call=call,
                 iterator=iterator,
                 memory_bytes=None,
                 evidence=(
                     Evidence("padding_share", padding, "share"),
                     Evidence("element_bytes", before, "bytes"),
-                    Evidence("batch_bytes", behind, "bytes"),
+                    Evidence("batch_bytes", after, "bytes"),
                 ),
             )
 
@@ -84,7 +84,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source("TextLine", bytes=200), shuffle(), padded_batch(64, bytes=64 * 300), prefetch(), consumer_ms=5),
-        because="a third is padding",
+        because="only a third is padding",
     ),
     silent(
         pipeline(source("TextLine", bytes=200), shuffle(), batch(64), prefetch(), consumer_ms=5),

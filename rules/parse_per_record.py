@@ -1,4 +1,4 @@
-"""parse-per-record: records are parsed one at a time, though the parser takes a whole batch."""
+"""parse-per-record: records are parsed one at a time although the parser accepts a whole batch."""
 
 from __future__ import annotations
 
@@ -32,48 +32,48 @@ PARSERS = {
     "ParseSingleExample": "tf.io.parse_example",
     "DecodeCSV": "tf.io.decode_csv",
 }
-"""Op type -> the function that parses a whole batch of records in one call."""
+"""Op type -> the function that parses a batch of records in one call."""
 
 COSTLIER = frozenset(
     {"DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP"}
 )
-"""Decoders that take one element only: a function with one of these cannot stand behind the batch."""
+"""Decoders that accept a single element: a function with one of these ops cannot be moved after the batch."""
 
 
 @dataclass(frozen=True)
 class ParsePerRecord(Rule):
-    """A `map` before the `batch` parses each record by a call of its own.
+    """A `map` before the `batch` parses each record in a separate call.
 
     ## Why it is slow
-    Calling a function costs some tens of microseconds, a parser sets up its list of features at each call, and every feature
-    becomes a tensor that the batch must copy. `tf.io.parse_example` and `tf.io.decode_csv` take a batch of records and fill the
-    batch's tensors directly.
+    Calling a function costs tens of microseconds, a parser prepares its list of features in each call, and every
+    feature becomes a tensor that the batch must copy. `tf.io.parse_example` and `tf.io.decode_csv` accept a batch of
+    records and fill the tensors of the batch directly.
 
     ## What the fix does
-    The `batch` goes before the `map`. Where the function holds nothing but `decode_csv` and element-wise ops, the edit is
-    made and proved on real elements, when asked for: what is done with the columns afterwards may depend on their shape. For
-    tf.Examples the function must be changed too (`parse_single_example` takes one record, `parse_example` many), so the rule
-    only advises.
+    It moves the `batch` before the `map`. An edit is proposed only if the function contains nothing but `decode_csv`
+    and element-wise ops. It is applied only on request and verified on real elements, because later processing may
+    depend on the shape of the columns. For tf.Examples the function itself must change (`parse_single_example` accepts
+    one record, `parse_example` a batch), so this is advice only.
 
     ## When not to
-    When the function goes on with ops that work on one element only, such as `decode_jpeg`: the rule is silent then. Parse behind
-    the batch and decode afterwards with a second map, or leave it.
+    When the function also contains ops that work on a single element, such as `decode_jpeg`; nothing is reported in
+    this case. Either parse after the batch and decode in a second map, or leave the function unchanged.
 
     ## What tf.data already does
-    It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`), which spreads the calls over threads but makes
-    them no fewer.
+    It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`). This distributes the calls over
+    threads but does not reduce their number.
     """
 
     min_batch_size: int = 8
-    """Records per batch. With fewer, there are few calls to save."""
+    """Records per batch. With fewer, few calls are saved."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map that parses single records and does nothing that needs single ones."""
+        """Yield a finding for each map that parses single records and contains no op that requires single elements."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             parser = parser_of(call) if call else None
             batched = batch_behind(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
@@ -85,11 +85,11 @@ class ParsePerRecord(Rule):
                 or size < self.min_batch_size
             ):
                 continue
-            is_fused = any(each.id == batched.id for each in iterator.calls)
+            is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
             if not calls or is_cached_behind(analysis, pipeline, call):
                 continue
-            # The calls become fewer by the batch size; by how much the parsing itself gets cheaper is not known.
+            # The number of calls is divided by the batch size; how much cheaper the parsing itself becomes is unknown.
             ops = min(1.0, sum(op.total_ns for op in iterator.ops) / max(1, iterator.busy_ns))
             likely = predict_speedup(analysis, pipeline, {iterator.id: ops}, {iterator.id: ops})
             most = predict_speedup(analysis, pipeline, {iterator.id: 1 / size}, {iterator.id: 1 / size})
@@ -98,9 +98,8 @@ class ParsePerRecord(Rule):
             yield self.finding(
                 f"Batch before {label(call)} and parse with {PARSERS[parser]}",
                 f"{label(call)} at {place(call)} parses one record per call, {format_ns(iterator.busy_ns / calls)} "
-                "each, and causes "
-                f"{format_share(iterator.blame_share)} of the wait for input. {PARSERS[parser]} parses the {size} records of a "
-                "batch in one call.",
+                f"each, and causes {format_share(iterator.blame_share)} of the wait for input. {PARSERS[parser]} "
+                f"parses the {size} records of a batch in one call.",
                 call=call,
                 iterator=iterator,
                 prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),
@@ -115,7 +114,7 @@ class ParsePerRecord(Rule):
 
 
 def parser_of(call: Call) -> str | None:
-    """The parser's op type; None where there is none, or ops that need single elements."""
+    """The op type of the parser; None if there is none, or if another op requires single elements."""
     ops = call.function.ops if call.function else {}
     if COSTLIER.intersection(ops) or (call.function and (call.function.python_ops or call.function.random_ops)):
         return None
@@ -123,11 +122,11 @@ def parser_of(call: Call) -> str | None:
 
 
 def fix_of(call: Call, batched: Call) -> Fix | None:
-    """The map behind the batch, where its function stays as it is."""
+    """The fix that moves the map after the batch, if its function can stay unchanged."""
     ops = set(call.function.ops) if call.function else set()
-    is_plain = "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}
+    is_unchanged = "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}
     is_written = is_editable(call) and is_editable(batched)
-    return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False) if is_plain and is_written else None
+    return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False) if is_unchanged and is_written else None
 
 
 _PARSE = {"ParseExampleV2": 0.6, "Pack": 0.05}
@@ -151,7 +150,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), batch(256), map_("parse", ms=20, op_shares=_PARSE), consumer_ms=1, cores=4),
-        because="it parses batches already",
+        because="the map already parses batches",
     ),
     silent(
         pipeline(
@@ -161,11 +160,11 @@ EXAMPLES = (
             consumer_ms=1,
             cores=4,
         ),
-        because="decoding an image takes one element",
+        because="image decoding works on a single element",
     ),
     silent(
         pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), batch(4), consumer_ms=0.1, cores=2),
-        because="a batch of four saves few calls",
+        because="with a batch of four, few calls are saved",
     ),
     silent(
         pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), batch(256), prefetch(), consumer_ms=50, cores=4),

@@ -1,4 +1,4 @@
-"""python-generator: a Python generator makes the elements, one at a time."""
+"""python-generator: a Python generator produces the elements one at a time."""
 
 from __future__ import annotations
 
@@ -21,38 +21,39 @@ from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, sour
 
 @dataclass(frozen=True)
 class PythonGenerator(Rule):
-    """A `from_generator` source makes the consumer wait.
+    """The consumer waits for a `from_generator` source.
 
     ## Why it is slow
-    Each element is one call from TensorFlow into Python and back, on one thread, under the interpreter's lock. For small
-    elements the call costs more than the generator's own work. Nothing behind the generator can make it faster, and `prefetch`
-    only hides it as long as the consumer is slower.
+    Each element requires a call from TensorFlow into Python and back, on one thread, under the interpreter lock. For
+    small elements the call costs more than the generator's own work. No later transformation can make the generator
+    faster, and `prefetch` hides its cost only if the consumer is slower.
 
     ## What the fix does
-    The rule advises, it changes nothing: tf.data cannot see what a generator does. In order of what usually helps most: let
-    TensorFlow read the data itself (`from_tensor_slices` for what fits in memory, `TFRecordDataset` or `TextLineDataset` for
-    files, written once); yield whole batches instead of single elements and drop the `batch`; if every epoch yields the same
-    elements, put `.cache()` right behind `from_generator`.
+    This is advice only, because tf.data cannot inspect a generator. The options that usually help most come first: let
+    TensorFlow read the data directly (`from_tensor_slices` for data that fits in memory, `TFRecordDataset` or
+    `TextLineDataset` for files written once); yield whole batches instead of single elements and remove the `batch`; if
+    every epoch yields the same elements, add `.cache()` directly after `from_generator`.
 
     ## When not to
-    When the elements really come from Python alone (a simulator, a database client): then let several processes make them.
-    A cache is wrong where the generator draws random numbers or reads something that changes.
+    When the elements can only be produced in Python (a simulator, a database client). Distribute the generator over
+    several processes instead. Do not cache if the generator draws random numbers or reads data that changes.
 
     ## What tf.data already does
-    It runs the generator ahead of the consumer when there is a prefetch. It cannot run one generator in parallel.
+    With a prefetch, it runs the generator ahead of the consumer. It cannot run a single generator in parallel.
     """
 
     min_blame_share: float = 0.1
-    """Share of the wait that the generator causes. With less, what it seems to cost may be waiting for a core that a map holds
-    [seen: 4.9 % and 368 us an element, for a generator of bare numbers beside a costly map on two cores]."""
+    """Share of the wait caused by the generator. With less, its apparent cost may be time spent waiting for a core that
+    a map occupies [measured: 4.9 % and 368 us per element for a generator of plain numbers next to a costly map on two
+    cores]."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each generator that the consumer waits for."""
+        """Yield a finding for each generator that the consumer waits for."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "from_generator"), None)
+            call = next((call for call in iterator.calls if call.method == "from_generator"), None)
             if catalog.base_type(iterator.name) != "Generator" or call is None:
                 continue
             if iterator.blame_share < self.min_blame_share:
@@ -62,15 +63,15 @@ class PythonGenerator(Rule):
             name = call.function.name if call.function and call.function.name else "the generator"
             because = (
                 f"The Python generator {name} at {place(call)} causes {format_share(iterator.blame_share)} of the wait "
-                f"for input: {format_ns(iterator.busy_ns / count)} for each of its elements, one at a time. A source "
-                "without Python removes at most that."
+                f"for input: {format_ns(iterator.busy_ns / count)} per element, one at a time. A source without Python "
+                "removes at most this share."
             )
             yield self.finding(
-                "Replace the Python generator by a source that TensorFlow reads itself",
+                "Replace the Python generator with a source that TensorFlow reads directly",
                 because,
                 call=call,
                 iterator=iterator,
-                # What replaces it is not known, so its cost is not either: the gain lies between nothing and all of it.
+                # The cost of the replacement is unknown: the gain lies between zero and the whole cost of the generator.
                 prediction=replace(limit, low=1.0) if limit else None,
                 memory_bytes=None,
                 evidence=(
@@ -96,10 +97,10 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source("Generator", ms=0.05), batch(16, ms=10), consumer_ms=1, cores=2),
-        because="nearly all of the wait is for the batch",
+        because="the batch causes nearly all of the wait",
     ),
     silent(
         pipeline(source("TensorSlice", ms=1), batch(32), consumer_ms=5, cores=8),
-        because="the source is TensorFlow's own",
+        because="the source does not run Python",
     ),
 )

@@ -1,4 +1,4 @@
-"""python-lock: functions that run Python wait for each other at the interpreter's lock."""
+"""python-lock: functions that run Python code compete for the interpreter lock."""
 
 from __future__ import annotations
 
@@ -28,27 +28,28 @@ class PythonLock(Rule):
     """A transformation runs Python code (`py_function`, `numpy_function`), and the consumer waits for it.
 
     ## Why it is slow
-    Only one thread at a time runs Python in a process. However many parallel calls there are, they take turns at the
-    interpreter's lock, and each call crosses from TensorFlow into Python and back.
+    Only one thread of a process can run Python at a time. Parallel calls therefore compete for the interpreter lock,
+    however many there are, and each call crosses from TensorFlow into Python and back.
 
     ## What the fix does
-    The rule advises, it changes nothing. In order of what usually helps most: write the function in TensorFlow ops; if it gives
-    the same result in every epoch, do it once beforehand and store the result; call it on whole batches, so that NumPy works on
-    many elements at a time; give it to several processes.
+    This is advice only. The options that usually help most come first: rewrite the function with TensorFlow ops; if it
+    returns the same result in every epoch, compute it once in advance and store the result; call it on whole batches,
+    so that NumPy processes many elements at a time; distribute it over several processes.
 
     ## When not to
-    When the Python code spends its time in sleeping, in the network or in libraries that release the lock: parallel calls help
-    then (`serial-map`). The rule looks at whether the process used a core for the time that it spent in Python.
+    When the Python code spends its time sleeping, waiting for the network, or in libraries that release the lock.
+    Parallel calls help in this case (`serial-map`). The two cases are distinguished by whether the process used a core
+    while it was in Python code.
 
     ## What tf.data already does
-    Nothing here: it takes Python functions for stateful, runs them where they stand and never in parallel by itself.
+    Nothing: it treats Python functions as stateful, so it neither moves nor parallelises them.
     """
 
     min_python_share: float = 0.5
-    """Share of the transformation's own time inside Python. Below a half, something else in it costs more."""
+    """Share of the transformation's own time inside Python. Below a half, other work in it costs more."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each transformation that mostly runs Python while the lock is contended."""
+        """Yield a finding for each transformation that mostly runs Python while the lock is contended."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -56,15 +57,16 @@ class PythonLock(Rule):
         if not computing:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.function and each.function.python_ops), None)
+            call = next((call for call in iterator.calls if call.function and call.function.python_ops), None)
             python = python_time(iterator)
             share = python / iterator.busy_ns if iterator.busy_ns else 0.0
             if catalog.base_type(iterator.name) == "Generator" or call is None or share < self.min_python_share:
                 continue
             because = (
-                f"{label(call)} at {place(call)} causes {format_share(iterator.blame_share)} of the wait for input and spends "
-                f"{format_share(min(1.0, share))} of its time in Python, which ran {format_share(computing)} of the window, on "
-                "one core at a time. Without Python it can save at most that."
+                f"{label(call)} at {place(call)} causes {format_share(iterator.blame_share)} of the wait for input and "
+                f"spends {format_share(min(1.0, share))} of its time in Python. Python ran during "
+                f"{format_share(computing)} of the window, on one core at a time. Removing the Python code saves at "
+                "most this time."
             )
             limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
             yield self.finding(
@@ -72,7 +74,7 @@ class PythonLock(Rule):
                 because,
                 call=call,
                 iterator=iterator,
-                # What replaces it is not known, so its cost is not either: the gain lies between nothing and all of it.
+                # The cost of the replacement is unknown: the gain lies between zero and the whole cost of the Python code.
                 prediction=Prediction(limit.value, 1.0, limit.high) if limit else None,
                 memory_bytes=None,
                 evidence=(
@@ -84,7 +86,7 @@ class PythonLock(Rule):
 
 
 def python_time(iterator: Iterator) -> int:
-    """Time in Python; where the profile has no ops of the function, all of the function's."""
+    """Time in Python, in nanoseconds; if the profile contains no ops of the function, the whole time of the function."""
     return iterator.python_ns if iterator.python_ns or iterator.ops else iterator.function_ns
 
 
@@ -102,7 +104,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("fetch", ms=2, python=True, sleeps=True), batch(32), consumer_ms=20, cores=8),
-        because="the function sleeps or waits for something, and the lock is free meanwhile",
+        because="the function sleeps or waits, and releases the lock meanwhile",
     ),
     silent(
         pipeline(source(), map_("tokenize", ms=0.1, python=True), batch(32), consumer_ms=20, cores=8),

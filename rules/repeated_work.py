@@ -51,47 +51,48 @@ class RepeatedWork(Rule):
     """Every epoch reads and computes the same elements again, and they would fit in memory.
 
     ## Why it is slow
-    A pipeline starts from its files again in every epoch. Whatever does not depend on chance (reading, decoding, resizing,
-    parsing) gives the same elements each time.
+    A pipeline starts again from its files in every epoch. All deterministic work (reading, decoding, resizing, parsing)
+    produces the same elements each time.
 
     ## What the fix does
-    `.cache()` keeps the elements of the first epoch in memory; later epochs start from there. The place is the one that saves
-    most, and of those that save about as much, the one that holds the fewest bytes: encoded images are smaller than decoded ones,
-    uint8 smaller than float. The first epoch becomes no faster. A `shuffle` or `repeat` before the place moves behind the
-    cache, where it does the same to the same elements.
+    It adds `.cache()`, which keeps the elements of the first epoch in memory for later epochs. It is inserted where it
+    saves the most; among places that save about as much, the one with the smallest elements is chosen: encoded images
+    are smaller than decoded ones, uint8 is smaller than float. The first epoch does not become faster. A `shuffle` or
+    `repeat` before this place moves after the cache, where it has the same effect on the same elements.
 
     ## When not to
-    Behind anything that draws random numbers: the cache would freeze the augmentation of the first epoch. Behind a `shuffle`: it
-    would freeze the order. Where the elements do not fit in memory, or where epochs are not read to their end (an unfinished
-    cache is thrown away). The rule looks at everything upstream of the place, not at one call alone, and says which call
-    forbids a better one. Python functions and generators may draw random numbers that TensorFlow does not know of, so they
-    forbid it too, as do functions that write, print or read the clock, and state that was seen to change while the script ran
-    (a variable, a table, a file). Where a function reads a variable or a table that was not seen to change, the fix is tried only
-    with `--only repeated-work`, and the report says what it assumes.
+    After a transformation that draws random numbers, because the cache would freeze the augmentation of the first
+    epoch. After a `shuffle`, because it would freeze the order. When the elements do not fit in memory, or when epochs
+    are not read to the end (an incomplete cache is discarded). All transformations upstream of the cache are checked,
+    and a note names the call that prevents a better place. Python functions and generators may draw random numbers that
+    TensorFlow cannot see, so they also prevent a cache, as do functions that write, print or read the clock, and state
+    that changed while the script ran (a variable, a table, a file). If a function reads a variable or a table that did
+    not change, the fix is tried only with `--only repeated-work`, and the report states the assumption.
 
     ## What tf.data already does
-    Nothing here: it never caches by itself.
+    Nothing: it never adds a cache.
     """
 
     max_memory_share: float = 0.5
-    """Share of the free memory that the cache may take. The other half is left to the model, to other buffers and to an estimate
-    that is too low."""
+    """Share of the free memory that the cache may take. The other half is left to the model, to other buffers, and as a
+    margin for an estimate that is too low."""
     equal_gain: float = 0.9
-    """Places whose predicted speedup is at least this part of the best one's are taken for equal: the smallest is chosen."""
+    """Places whose predicted speedup is at least this fraction of the best one's are considered equal, and the smallest
+    is chosen."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """The best legal place for a cache, and why better ones are not legal."""
+        """Yield the best valid place for a cache, and notes on why better places are not valid."""
         pipeline = analysis.main
         if pipeline is None:
             return
-        places = [each for each in cache_places(analysis, pipeline) if self._is_worth_it(analysis, each)]
-        fitting = [each for each in places if self._fits(analysis, each)]
+        places = [candidate for candidate in cache_places(analysis, pipeline) if self._is_worth_it(analysis, candidate)]
+        fitting = [candidate for candidate in places if self._fits(analysis, candidate)]
         chosen: CachePlace | None = None
-        for is_assumed in (False, True):  # a place that rests on an assumption is the last resort
-            some = [each for each in fitting if bool(each.assumptions) is is_assumed]
+        for is_assumed in (False, True):  # places that depend on an assumption come last
+            some = [candidate for candidate in fitting if bool(candidate.assumptions) is is_assumed]
             for candidates in (
-                [each for each in some if not each.obstacles],
-                [each for each in some if each.movable],
+                [candidate for candidate in some if not candidate.obstacles],
+                [candidate for candidate in some if candidate.movable],
             ):
                 best = self._best(analysis, candidates)
                 if best and (chosen is None or chosen.prediction.value < self.equal_gain * best.prediction.value):
@@ -106,49 +107,58 @@ class RepeatedWork(Rule):
             yield self._advice(analysis, chosen)
         else:
             yield Note(
-                f"The window saw one pass over the data. If the script makes more of them, .cache() behind "
-                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the first"
-                f"{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
+                "The window covered one pass over the data. If the script makes more passes, .cache() after "
+                f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the "
+                f"first{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
             )
 
     def _unproved(self, analysis: Analysis, fitting: Sequence[CachePlace], chosen: CachePlace | None) -> Iter[Note]:
-        """The place that would save clearly more than the chosen one if its assumptions held."""
-        better = self._best(analysis, [each for each in fitting if each.assumptions and not each.obstacles])
+        """Yield the place that would save clearly more than the chosen one if its assumptions held."""
+        better = self._best(
+            analysis, [candidate for candidate in fitting if candidate.assumptions and not candidate.obstacles]
+        )
         if chosen is None or better is None or chosen.assumptions:
             return
         if better.prediction.value * self.equal_gain > chosen.prediction.value:
             yield Note(
-                f"A cache behind {label(better.call)} at {place(better.call)} would save more, but only if "
+                f"A cache after {label(better.call)} at {place(better.call)} would save more, but only if "
                 f"{', and if '.join(better.assumptions)}"
             )
 
     def _is_worth_it(self, analysis: Analysis, candidate: CachePlace) -> bool:
-        """Whether it saves enough; where a cache upstream has saved the most already, a second one must be certain to."""
+        """Whether a cache saves enough. If there is already a cache upstream, the lower bound of the prediction must
+        suffice."""
         has_cache = any(each.method == "cache" for each in upstream_calls(analysis, candidate.call))
         gain = candidate.prediction.low if has_cache else candidate.prediction.value
         return gain >= self.min_speedup
 
     def _fits(self, analysis: Analysis, candidate: CachePlace) -> bool:
-        """Whether the cache fits; what cannot be known is allowed, and not applied unasked."""
+        """Whether the cache fits in memory. Unknown sizes are accepted, but such a fix is not applied automatically."""
         if analysis.host is None or candidate.bytes is None:
             return True
         return candidate.bytes <= self.max_memory_share * analysis.host.memory_free_bytes
 
     def _best(self, analysis: Analysis, candidates: Sequence[CachePlace]) -> CachePlace | None:
-        """Of the places that save about as much as the best one, the smallest; one that can be edited before others.
+        """The smallest of the places that save about as much as the best one, preferring places that can be edited.
 
-        `candidates` begin at the consumer, so of places equal in all of it, the one that leaves least to do behind it is taken:
-        a difference within the noise must not decide which advice a user reads.
+        `candidates` are ordered from the consumer upstream. Of otherwise equal places the first is chosen, which leaves
+        the least work after the cache: a difference within the noise must not decide which advice the user reads.
         """
         if not candidates:
             return None
-        most = max(each.prediction.value for each in candidates)
-        equal = [each for each in candidates if each.prediction.value >= self.equal_gain * most]
-        equal = [each for each in equal if takes_link(analysis, each.call)] or equal
-        shuffles = min(len(each.obstacles) for each in equal)  # what is shuffled behind the cache stays shuffled
-        equal = [each for each in equal if len(each.obstacles) == shuffles]
-        fewest = min((each.bytes for each in equal if each.bytes is not None), default=None)
-        small = [each for each in equal if fewest is None or (each.bytes or math.inf) * self.equal_gain <= fewest]
+        most = max(candidate.prediction.value for candidate in candidates)
+        equal = [candidate for candidate in candidates if candidate.prediction.value >= self.equal_gain * most]
+        equal = [candidate for candidate in equal if takes_link(analysis, candidate.call)] or equal
+        shuffles = min(
+            len(candidate.obstacles) for candidate in equal
+        )  # prefer places that require moving the fewest shuffles
+        equal = [candidate for candidate in equal if len(candidate.obstacles) == shuffles]
+        fewest = min((candidate.bytes for candidate in equal if candidate.bytes is not None), default=None)
+        small = [
+            candidate
+            for candidate in equal
+            if fewest is None or (candidate.bytes or math.inf) * self.equal_gain <= fewest
+        ]
         return (small or equal)[0]
 
     def _advice(self, analysis: Analysis, chosen: CachePlace) -> Finding:
@@ -156,23 +166,25 @@ class RepeatedWork(Rule):
         is_known = chosen.bytes is not None and host is not None
         if chosen.bytes is not None and host is not None:
             free = format_bytes(host.memory_free_bytes)
-            size = f"The elements of an epoch take {format_bytes(chosen.bytes)}, {free} are free."
+            size = f"The elements of an epoch take {format_bytes(chosen.bytes)}; {free} are free."
         elif chosen.element_bytes is not None:
             size = (
-                f"One element takes {format_bytes(chosen.element_bytes)}; how many an epoch has is not known, so check that "
-                "they fit in memory."
+                f"One element takes {format_bytes(chosen.element_bytes)}; the number of elements per epoch is unknown, "
+                "so check that they fit in memory."
             )
         else:
-            size = "How many bytes an epoch takes is not known: check that it fits in memory."
+            size = "The size of an epoch is unknown, so check that it fits in memory."
         because = (
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
             f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}{relying_on(chosen)}"
         )
         is_written = (
-            all(is_editable(each) for each in (call, *chosen.movable)) if chosen.movable else takes_link(analysis, call)
+            all(is_editable(edited) for edited in (call, *chosen.movable))
+            if chosen.movable
+            else takes_link(analysis, call)
         )
         return self.finding(
-            f"Cache behind {label(call)}",
+            f"Cache after {label(call)}",
             because,
             call=call,
             prediction=chosen.prediction,
@@ -195,22 +207,22 @@ class RepeatedWork(Rule):
 
     def _too_large(self, analysis: Analysis, places: Sequence[CachePlace]) -> Iter[Note]:
         smallest = min(
-            (each for each in places if not each.obstacles and each.bytes is not None),
-            key=lambda each: each.bytes or 0,
+            (candidate for candidate in places if not candidate.obstacles and candidate.bytes is not None),
+            key=lambda candidate: candidate.bytes or 0,
             default=None,
         )
         if smallest is not None and analysis.host is not None and smallest.bytes is not None:
             yield Note(
-                f"A cache behind {label(smallest.call)} at {place(smallest.call)} would save the work of later epochs, but its "
-                f"{format_bytes(smallest.bytes)} are more than {format_share(self.max_memory_share)} of the "
+                f"A cache after {label(smallest.call)} at {place(smallest.call)} would save the work of later epochs, "
+                f"but its {format_bytes(smallest.bytes)} exceed {format_share(self.max_memory_share)} of the "
                 f"{format_bytes(analysis.host.memory_free_bytes)} of free memory."
             )
 
 
 def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
-    """The cache, directly behind the call, and behind it the shuffles that were before it."""
+    """The edits that insert the cache directly after the call, followed by the shuffles that preceded it."""
     moves: list[Edit] = []
-    for call in chosen.movable:  # nearest first: what is put directly behind the call later stands before it
+    for call in chosen.movable:  # nearest first: each insertion directly after the call precedes the previous one
         if call.method != "list_files":
             moves.append(MoveAfter(call.id, chosen.call.id))
         else:
@@ -220,40 +232,48 @@ def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
 
 
 def pays(analysis: Analysis, chosen: CachePlace) -> Iter[Evidence]:
-    """What the first epoch takes, and after how many epochs the cache has paid, where an epoch's length is known."""
-    found = payoff(analysis, analysis.main, chosen) if analysis.main is not None else None
-    if found is not None:
-        yield Evidence("first_epoch", found.first_epoch_ns, "ns")
-        yield Evidence("later_epochs", found.later_epoch_ns, "ns")
-        yield Evidence("break_even_epoch", found.break_even_epoch)
+    """Yield the predicted epoch times and the epoch from which the cache pays off, if the length of an epoch is known."""
+    break_even = payoff(analysis, analysis.main, chosen) if analysis.main is not None else None
+    if break_even is not None:
+        yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
+        yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")
+        yield Evidence("break_even_epoch", break_even.break_even_epoch)
 
 
 def safety_of(chosen: CachePlace) -> Safety:
-    """A shuffle draws the same order behind maps and a cache as before them (`tests/rules/test_claims.py`); that of `list_files`
-    is replaced by another one.
+    """The safety level of moving the shuffles.
+
+    A shuffle draws the same order after maps and a cache as before them (`tests/rules/test_claims.py`). The shuffle of
+    `list_files` is replaced by a different one.
     """
     is_redrawn = any(call.method == "list_files" for call in chosen.movable)
     return Safety.RERANDOMIZED if is_redrawn else Safety.EXACT
 
 
 def order_of(chosen: CachePlace) -> str:
-    """What becomes of the order, in a sentence."""
+    """A sentence on what happens to the order; empty if no shuffle moves."""
     if not chosen.movable:
         return ""
     names = " and ".join(f"{call.method} ({place(call)})" for call in reversed(chosen.movable))
-    return f" What {names} does moves behind the cache."
+    return f" The effect of {names} moves after the cache."
 
 
 def relying_on(chosen: CachePlace) -> str:
-    """What the cache assumes, in a sentence."""
+    """A sentence with the assumptions of the cache; empty if there are none."""
     return f" The cache assumes that {', and that '.join(chosen.assumptions)}." if chosen.assumptions else ""
 
 
 def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:
-    """Why a cache does not stand where it would save clearly more."""
+    """Yield notes on why a cache is not valid where it would save clearly more."""
     gain = chosen.prediction.value if chosen else 1.0
-    tempting = [each for each in places if not each.keeps_elements and each.prediction.value * equal_gain > gain]
-    for obstacle in {o.call.id: o for each in tempting for o in each.obstacles if o.kind == "content"}.values():
+    tempting = [
+        candidate
+        for candidate in places
+        if not candidate.keeps_elements and candidate.prediction.value * equal_gain > gain
+    ]
+    for obstacle in {
+        o.call.id: o for candidate in tempting for o in candidate.obstacles if o.kind == "content"
+    }.values():
         function = obstacle.call.function
         name = function.name if function and function.name else obstacle.call.method
         pronoun = "it " if function else "which "
@@ -318,7 +338,7 @@ EXAMPLES = (
     silent(
         pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=1),
         because="the data is read once",
-        note="If the script makes more of them, .cache() behind",
+        note="If the script makes more passes, .cache() after",
     ),
     silent(
         pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=5, epochs=3),
@@ -327,12 +347,12 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source("Generator", ms=2), map_("decode", ms=1), batch(32), consumer_ms=5, epochs=3),
-        because="a generator may yield other elements in every epoch",
+        because="a generator may yield different elements in every epoch",
         note="runs a Python generator",
     ),
     silent(
         pipeline(source(), repeat(), batch(32), map_("decode", ms=50), consumer_ms=5),
-        because="batches over the end of an epoch differ from epoch to epoch",
+        because="batches that span the end of an epoch differ between epochs",
     ),
     silent(
         pipeline(source("Random", ms=0.1), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=3),
@@ -341,11 +361,11 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), batch(32), consumer_ms=5, epochs=3),
-        because="there is a cache",
+        because="the elements are already cached",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), take(100), consumer_ms=5, epochs=3),
-        because="take leaves the epoch early, and an unfinished cache is thrown away",
+        because="take ends the epoch early, and an incomplete cache is discarded",
     ),
     silent(
         pipeline(

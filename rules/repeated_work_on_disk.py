@@ -1,4 +1,4 @@
-"""repeated-work-on-disk: every epoch computes the same elements again, and they fit on the disk but not in memory."""
+"""repeated-work-on-disk: every epoch computes the same elements again, and they fit on disk but not in memory."""
 
 from __future__ import annotations
 
@@ -34,36 +34,37 @@ from advisor.testing import batch, fires, map_, pipeline, repeat, silent, source
 
 @dataclass(frozen=True)
 class RepeatedWorkOnDisk(Rule):
-    """Every epoch reads and computes the same elements again; they are too many for memory, but there is room on the disk.
+    """Every epoch reads and computes the same elements again. They do not fit in memory, but they fit on disk.
 
     ## Why it is slow
-    As with `repeated-work`: whatever does not depend on chance gives the same elements in every epoch.
+    As with `repeated-work`, all deterministic work produces the same elements in every epoch.
 
     ## What the fix does
-    `.cache("advisor-cache/<key>")` writes the elements of the first epoch into files below the folder in which the script runs;
-    later epochs, and later runs, read them from there. The key is made from the calls upstream and their arguments, so that a
-    pipeline that is changed there gets another file. The first epoch becomes slower by the writing.
+    It adds `.cache("advisor-cache/<key>")`, which writes the elements of the first epoch to files below the working
+    directory of the script. Later epochs and later runs read them from there. The key is derived from the upstream
+    calls and their arguments, so that a changed pipeline uses a different file. The first epoch becomes slower because
+    of the writing.
 
     ## When not to
-    When the disk is slow or shared: reading the elements must be quicker than computing them. The prediction takes a disk of
-    `disk_bytes_per_s` for granted, which nobody has measured, and that is why the fix is not applied unasked. The files stay:
-    delete them when the input files or the function change, which the key cannot see, since tf.data would go on reading the old
-    elements.
+    When the disk is slow or shared: reading the elements must be faster than computing them. Unless the read rate of
+    the disk was measured, the prediction assumes `disk_bytes_per_s`, so the fix is applied only on request. The files
+    are kept. Delete them when the input files or the function change: the key does not cover these, and tf.data would
+    continue to read the old elements.
 
     ## What tf.data already does
-    Nothing here: it never caches by itself.
+    Nothing: it never adds a cache.
     """
 
     max_memory_share: float = 0.5
-    """Share of the free memory up to which `repeated-work` proposes a cache in memory; this rule speaks of what is larger."""
+    """Share of the free memory up to which `repeated-work` proposes an in-memory cache; this rule covers larger caches."""
     max_disk_share: float = 0.5
     """Share of the free disk space that the files may take."""
     disk_bytes_per_s: float = 500.0 * (1 << 20)
-    """Assumed rate of reading, where none was measured. A SATA SSD reads about 500 MB/s, NVMe several times that, a network disk
-    often less."""
+    """Assumed read rate in bytes per second if none was measured. A SATA SSD reads about 500 MB/s, NVMe several times
+    as much, and a network disk often less."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """The best place for a cache on the disk, where no cache in memory does the same."""
+        """Yield the best place for a cache on disk, if no in-memory cache has the same effect."""
         pipeline, host = analysis.main, analysis.host
         if pipeline is None or host is None or host.disk_free_bytes is None:
             return
@@ -83,13 +84,13 @@ class RepeatedWorkOnDisk(Rule):
             return
         call = chosen.call
         yield self.finding(
-            f"Cache behind {label(call)} on the disk",
+            f"Cache after {label(call)} on disk",
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
-            f"{format_share(chosen.saved_share)} of the wait for input. They take {format_bytes(chosen.bytes or 0)}: too "
-            f"much for the {format_bytes(host.memory_free_bytes)} of free memory, but "
-            f"{format_bytes(host.disk_free_bytes)} are free on "
-            f"the disk. Predicted for a disk that reads {format_bytes(int(self._rate(analysis)))} a second, "
-            f"{'as it did your files' if host.disk_read_bytes_per_s else 'which is an assumption'}.",
+            f"{format_share(chosen.saved_share)} of the wait for input. They take {format_bytes(chosen.bytes or 0)}, "
+            f"too much for the {format_bytes(host.memory_free_bytes)} of free memory, but "
+            f"{format_bytes(host.disk_free_bytes)} are free on disk. The prediction is based on a disk that reads "
+            f"{format_bytes(int(self._rate(analysis)))} per second "
+            f"({'measured on your files' if host.disk_read_bytes_per_s else 'assumed'}).",
             call=call,
             prediction=chosen.prediction,
             memory_bytes=0,
@@ -110,21 +111,26 @@ class RepeatedWorkOnDisk(Rule):
         )
 
     def _pays(self, analysis: Analysis, pipeline: Pipeline, chosen: CachePlace) -> Iter[Evidence]:
-        """What the first epoch takes, which writes the file (taken to be as fast as reading), and when that has paid."""
-        found = payoff(analysis, pipeline, chosen, self._rate(analysis))
-        if found is not None:
-            yield Evidence("first_epoch", found.first_epoch_ns, "ns")
-            yield Evidence("later_epochs", found.later_epoch_ns, "ns")
-            yield Evidence("break_even_epoch", found.break_even_epoch)
+        """Yield the predicted epoch times and the epoch from which the cache pays off.
+
+        Writing the file in the first epoch is assumed to be as fast as reading it.
+        """
+        break_even = payoff(analysis, pipeline, chosen, self._rate(analysis))
+        if break_even is not None:
+            yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
+            yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")
+            yield Evidence("break_even_epoch", break_even.break_even_epoch)
 
     def _rate(self, analysis: Analysis) -> float:
-        """Bytes per second of the disk: measured on the user's files, else assumed."""
+        """Read rate of the disk in bytes per second: measured on the user's files, otherwise assumed."""
         measured = analysis.host.disk_read_bytes_per_s if analysis.host is not None else None
         return measured or self.disk_bytes_per_s
 
     def _from_disk(self, analysis: Analysis, pipeline: Pipeline, candidate: CachePlace) -> Prediction:
-        """The prediction, if the elements must come from the disk: no step is shorter than its elements take to read, unless the
-        system still has them in memory, which is the upper end of the range.
+        """The prediction for elements that are read from disk.
+
+        No step can be shorter than the time to read its elements, unless the page cache still holds them. The upper
+        bound of the range assumes that it does.
         """
         it = next((it for it in pipeline.iterators if any(c.id == candidate.call.id for c in it.calls)), None)
         if it is None or not it.elements or not pipeline.num_elements or not candidate.element_bytes:
@@ -139,18 +145,20 @@ class RepeatedWorkOnDisk(Rule):
 
 
 def smallest_of_best(places: Sequence[CachePlace]) -> CachePlace | None:
-    """Of the places that give about as much as the best one, the smallest."""
-    most = max((each.prediction.value for each in places), default=0.0)
-    equal = [each for each in places if each.prediction.value >= 0.9 * most]
-    return min(equal, key=lambda each: each.bytes or 0, default=None)
+    """The smallest of the places that save about as much as the best one."""
+    most = max((candidate.prediction.value for candidate in places), default=0.0)
+    equal = [candidate for candidate in places if candidate.prediction.value >= 0.9 * most]
+    return min(equal, key=lambda candidate: candidate.bytes or 0, default=None)
 
 
 def key_of(analysis: Analysis, call: Call) -> str:
-    """A name that changes with the calls upstream: their methods, arguments and functions' ops."""
+    """A name that changes with the upstream calls: their methods, arguments and the ops of their functions."""
     digest = hashlib.sha256()
-    for each in upstream_calls(analysis, call):
-        ops = sorted(each.function.ops.items()) if each.function else []
-        digest.update(repr((each.method, sorted(each.arguments.items(), key=str), ops, each.element_spec)).encode())
+    for upstream in upstream_calls(analysis, call):
+        ops = sorted(upstream.function.ops.items()) if upstream.function else []
+        digest.update(
+            repr((upstream.method, sorted(upstream.arguments.items(), key=str), ops, upstream.element_spec)).encode()
+        )
     return f"{call.method}-{digest.hexdigest()[:12]}"
 
 
@@ -185,13 +193,13 @@ EXAMPLES = (
             memory_gib=16,
             disk_gib=500,
         ),
-        because="they fit in memory",
+        because="the elements fit in memory",
     ),
     silent(
         pipeline(
             _LARGE, map_("decode", ms=5, bytes=100_000), batch(32), consumer_ms=5, epochs=3, memory_gib=16, disk_gib=50
         ),
-        because="there is no room on the disk",
+        because="the disk does not have enough free space",
     ),
     silent(
         pipeline(

@@ -1,4 +1,4 @@
-"""retracing: a tf.function is traced or compiled again and again while training runs."""
+"""retracing: a tf.function is repeatedly traced or compiled during training."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, 
 
 @dataclass(frozen=True)
 class Retracing(Rule):
-    """Graphs are made anew in steady training: what a `tf.function` is called with keeps changing.
+    """Functions are retraced during steady training, because the arguments of a `tf.function` keep changing.
 
     ## Why it is slow
-    A `tf.function` keeps one graph per signature. A Python number or a tensor of a new shape is a new signature: the
-    function runs again in Python, the graph is optimised again, and XLA compiles it again where it is used. All
-    graphs are kept, so memory grows too.
+    A `tf.function` keeps one graph per signature. A different Python number or a tensor of a new shape is a new
+    signature: the function runs in Python again, its graph is optimized again, and XLA, if used, compiles it again. All
+    graphs are kept, so memory use grows as well.
 
     ## What the fix does
     Pass numbers as tensors (`tf.constant(rate)`) or keep them in a `tf.Variable`; give the function an
-    `input_signature` with `None` for dimensions that change, or `reduce_retracing=True`; make functions once, not
-    inside the loop; `drop_remainder=True` where only the last batch is smaller; pad to a few lengths where XLA
-    compiles the step.
+    `input_signature` with `None` for dimensions that vary, or set `reduce_retracing=True`; create functions once,
+    outside the loop; use `drop_remainder=True` if only the last batch is smaller; pad to a few fixed lengths if XLA
+    compiles the step. This is advice only.
 
     ## When not to
-    When the window happens to hold the only tracings of the run (a first evaluation): look at a later one with
-    `--warmup`.
+    When the window happens to contain the only traces of the run, such as a first evaluation. Measure a later window
+    with `--warmup`.
 
     ## What tf.data already does
-    It traces its own functions once, when a dataset is made. Keras makes its own steps with
-    `reduce_retracing=True`: another batch size costs one more tracing.
+    It traces its own functions once, when the dataset is created. Keras creates its training step with
+    `reduce_retracing=True`, so a different batch size costs one additional trace.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_times: int = 3
-    """Tracings and compilations in the window. A function called with and without a last, smaller batch is traced
+    """Traces and compilations in the window. A function called both with and without a smaller last batch is traced
     twice."""
     min_step_share: float = 0.05
-    """Share of the step time. Below that, no more than 1.05 could be gained, and two runs of a script differ by as
-    much."""
+    """Share of the step time. Below that, the gain is less than a factor of 1.05, which is within the difference
+    between two runs of the same script."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where tracing takes a part of the window that matters."""
+        """Yield a finding if tracing takes a significant share of the window."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
@@ -67,9 +67,9 @@ class Retracing(Rule):
         what = "traced" if facts.num_tracings >= facts.num_compilations else "compiled"
         name = f", {facts.compiled_names[0]} most often" if facts.compiled_names else ""
         yield self.finding(
-            "Keep the signatures of tf.functions the same",
-            f"Functions were {what} {format_count(times)} times {steps_seen(facts)}{name}; "
-            f"that takes {format_share(share)} of the time.",
+            "Keep the signatures of tf.functions constant",
+            f"Functions were {what} {format_count(times)} times, {steps_seen(facts)}{name}. This takes "
+            f"{format_share(share)} of the time.",
             site=step_site(analysis),
             evidence=(
                 Evidence("tracings", facts.num_tracings),
@@ -86,10 +86,10 @@ EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=50, device=gpu(tracings=6, compiling=0.2, compiled=("train_step",)))),
     silent(
         pipeline(*_STAGES, consumer_ms=50, device=cpu(tracings=2, compiling=0.3, compiled=("train_step",))),
-        because="twice is a last, smaller batch or an evaluation",
+        because="two traces are explained by a smaller last batch or an evaluation",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=50, device=gpu(tracings=5, compiling=0.01, compiled=("log",))),
-        because="it takes 1 % of the time",
+        because="tracing takes 1 % of the time",
     ),
 )

@@ -1,4 +1,4 @@
-"""scalar-map: a cheap function is called so often that calling it is the cost."""
+"""scalar-map: a cheap function is called so often that the calls dominate its cost."""
 
 from __future__ import annotations
 
@@ -30,47 +30,49 @@ from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, sil
 
 @dataclass(frozen=True)
 class ScalarMap(Rule):
-    """A `map` before the `batch` does next to nothing for each element, and calling it is what costs.
+    """A `map` before the `batch` does very little work per element, so the overhead of calling it dominates.
 
     ## Why it is slow
-    Every call of a map's function costs some microseconds before its first op runs. For a function that adds two numbers, a
-    batch of a thousand elements pays that a thousand times.
+    Each call of a map's function costs a few microseconds before its first op runs. For a function that adds two
+    numbers, a batch of a thousand elements pays this cost a thousand times.
 
     ## What the fix does
-    The `map` moves behind the `batch`. The function then runs once per batch, on tensors with one more dimension in front. The
-    rule speaks only of functions of whose graph it is certain that they give the same values either way: every op works element
-    by element, all tensors that stem from the element have the same number of dimensions, and no constant has more. `advisor fix`
-    compares real elements, bit for bit, before it keeps the change.
+    It moves the `map` after the `batch`. The function then runs once per batch, on tensors with an additional leading
+    dimension. An edit is proposed only if the graph of the function guarantees the same values either way: every op is
+    element-wise, all tensors derived from the element have the same number of dimensions, and no constant has more.
+    `advisor fix` compares real elements bit for bit before it keeps the change.
 
     ## When not to
-    When the function looks at the shape of its element, or elements have different shapes (`padded_batch`, ragged tensors).
+    When the function depends on the shape of its element, or elements have different shapes (`padded_batch`, ragged
+    tensors).
 
     ## What tf.data already does
-    It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`), which spreads the calls over threads but makes
-    them no fewer.
+    It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`). This distributes the calls over
+    threads but does not reduce their number.
     """
 
     min_batch_size: int = 8
-    """Elements per batch. With fewer, there are few calls to save."""
+    """Elements per batch. With fewer, few calls are saved."""
     max_call_us: float = 100.0
-    """Microseconds of one call, ops included. Calling a function costs about 10 to 50 us; what takes longer does real work."""
+    """Duration of a call in microseconds, including ops. The call overhead is about 10 to 50 us; longer calls do
+    significant work."""
     max_op_share: float = 0.5
-    """Share of the call's time inside its ops. Above a half, the ops are the cost."""
+    """Share of the call's time inside its ops. Above a half, the ops dominate the cost."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map of element-wise ops whose calls cost more than their ops."""
+        """Yield a finding for each map of element-wise ops whose calls cost more than their ops."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_elementwise(call):
                 continue
             batched = batch_behind(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
             if batched is None or not isinstance(size, int):
                 continue
-            is_fused = any(each.id == batched.id for each in iterator.calls)
+            is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
             if not calls or size < self.min_batch_size or op_share > self.max_op_share:
@@ -94,14 +96,14 @@ class ScalarMap(Rule):
         left = op_share + (1 - op_share) / size
         prediction = predict_speedup(analysis, pipeline, {iterator.id: left}, {iterator.id: left})
         ops = (
-            f"its ops take {format_share(op_share)} of that"
+            f"of which its ops take {format_share(op_share)}"
             if op_share
-            else "its ops too short for the profile to show"
+            else "with ops too short to appear in the profile"
         )
         because = (
-            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} a call, {ops}, "
-            f"and causes {format_share(iterator.blame_share)} of the wait for input. Its "
-            f"ops work element by element, so one call per batch of {size} gives the same values."
+            f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} per call, {ops}, and "
+            f"causes {format_share(iterator.blame_share)} of the wait for input. Its ops are element-wise, so one call "
+            f"per batch of {size} produces the same values."
         )
         return self.finding(
             f"Batch before {label(call)}: .batch({size}).map({call.function.name if call.function else ''})",
@@ -122,8 +124,9 @@ class ScalarMap(Rule):
 
 
 def is_elementwise(call: Call) -> bool:
-    """Whether the function gives the same on a batch as on its elements. Recordings made before the graph was looked at say
-    nothing of its shapes: then its ops decide, and nothing is changed.
+    """Whether the function produces the same result on a batch as on its elements.
+
+    Old recordings contain no shape information. In this case the op types decide, and no edit is proposed.
     """
     function = call.function
     if function is None or not function.ops or not catalog.ELEMENTWISE_OPS.issuperset(function.ops):
@@ -167,7 +170,7 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        because="its shapes make it something else on a batch",
+        because="because of its shapes, the function computes something else on a batch",
     ),
     silent(
         pipeline(
@@ -178,28 +181,28 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        because="another map takes its single elements",
+        because="another map needs its single elements",
     ),
     silent(
         pipeline(source("Range"), batch(1024), map_("scale", ms=5, ops=_SCALE, op_share=0.9), consumer_ms=1, cores=2),
-        because="it runs on batches already",
+        because="the map already runs on batches",
     ),
     silent(
         pipeline(
             source(), map_("decode", ms=0.05, ops=("DecodeJpeg",), op_share=0.4), batch(64), consumer_ms=0.1, cores=2
         ),
-        because="its op works on one element only",
+        because="its op works only on a single element",
     ),
     silent(
         pipeline(
             source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.9), batch(1024), consumer_ms=1, cores=2
         ),
-        because="its ops are the cost, not the calls",
+        because="the ops dominate the cost, not the calls",
     ),
     silent(
         pipeline(
             source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.1), batch(4), consumer_ms=0.01, cores=2
         ),
-        because="a batch of four saves few calls",
+        because="with a batch of four, few calls are saved",
     ),
 )

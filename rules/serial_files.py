@@ -1,4 +1,4 @@
-"""serial-files: many files are read one after the other while cores are idle."""
+"""serial-files: several files are read one after the other while cores are idle."""
 
 from __future__ import annotations
 
@@ -41,36 +41,37 @@ READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 
 @dataclass(frozen=True)
 class SerialFiles(Rule):
-    """Several files are read one after the other, by one thread, while cores are idle.
+    """Several files are read one after the other by a single thread while cores are idle.
 
     ## Why it is slow
-    `TFRecordDataset([...])` opens the next file when the last one ends; `flat_map` over file names does the same. One thread
-    reads, inflates and checks every record.
+    `TFRecordDataset([...])` opens the next file when the current one ends, and `flat_map` over file names does the
+    same. A single thread reads, decompresses and checks every record.
 
     ## What the fix does
-    `num_parallel_reads=tf.data.AUTOTUNE` on the reader works on several files at once; on few cores, where tf.data would choose
-    one of them, it is a number. The records are the same, in another order: one of each file in turn. So it is applied only when
-    asked for. A `flat_map` is replaced by hand:
-    `.interleave(read, cycle_length=..., num_parallel_calls=tf.data.AUTOTUNE)`.
+    It sets `num_parallel_reads=tf.data.AUTOTUNE` on the reader, so that several files are read at once. On few cores,
+    where tf.data would choose 1, it sets a number. The records are the same but their order changes: the files are
+    interleaved. The fix is therefore applied only on request. Replace a `flat_map` manually with `.interleave(read,
+    cycle_length=..., num_parallel_calls=tf.data.AUTOTUNE)`.
 
     ## When not to
-    When the order of the records matters, or when all files are on one spinning disk, which loses time by jumping between them.
+    When the order of the records matters, or when all files are on a single spinning disk, where parallel reads cause
+    seeks.
 
     ## What tf.data already does
-    Nothing here: it never reads files in parallel unless told to.
+    Nothing: it reads files in parallel only on request.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more readers have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further readers have no core to run on. The prediction decides whether they are worthwhile."""
 
     autotuned_cores: float = 4.0
-    """Usable cores from which on tf.data is left to choose how many files to read at once. On two cores `AUTOTUNE` reads one at a
-    time and gains nothing [measured: GZIP files, 3.23 ms a batch without, 3.33 with AUTOTUNE, 2.31 with 2]; between was not
-    tried."""
+    """Usable cores from which tf.data chooses the number of parallel reads. On two cores `AUTOTUNE` reads one file at a
+    time and gains nothing [measured with GZIP files: 3.23 ms per batch without, 3.33 ms with AUTOTUNE, 2.31 ms with 2].
+    Values in between were not measured."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each reader of several files that the consumer waits for."""
+        """Yield a finding for each reader of several files that the consumer waits for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
         if pipeline is None or use is None or use.free < self.min_free_cores:
@@ -79,12 +80,12 @@ class SerialFiles(Rule):
             if call.method in READERS and call.nested_in is None and not is_cached_behind(analysis, pipeline, call):
                 yield from self._reader(analysis, pipeline, call, use)
         for iterator in pipeline.iterators:
-            outer = next((each for each in iterator.calls if each.method == "flat_map"), None)
+            outer = next((call for call in iterator.calls if call.method == "flat_map"), None)
             if outer is not None and not is_cached_behind(analysis, pipeline, outer):
                 yield from self._outer(analysis, pipeline, iterator, outer, use)
 
     def _reader(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:
-        """A reader that was given a list of files."""
+        """Yield a finding for a reader of a list of files."""
         files, inside = file_count(analysis, call), list(iterators_of_call(pipeline, call))
         if not inside or files is None or files < 2 or call.arguments.get("num_parallel_reads") is not None:
             return
@@ -93,22 +94,22 @@ class SerialFiles(Rule):
         yield self._finding(analysis, pipeline, call, inside, files, use, fix)
 
     def _reads(self, files: int, use: CoreUse) -> Code | int:
-        """What to write: tf.data chooses where it chooses more than one."""
+        """The argument to write: AUTOTUNE if tf.data would choose more than one."""
         return AUTOTUNE if use.usable >= self.autotuned_cores else max(2, min(files, round(use.usable)))
 
     def _outer(
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, use: CoreUse
     ) -> Iter[Finding]:
-        """A `flat_map` over files."""
-        files = next((each.cardinality for each in analysis.calls if each.id in call.inputs), None)
+        """Yield a finding for a `flat_map` over files."""
+        files = next((source_call.cardinality for source_call in analysis.calls if source_call.id in call.inputs), None)
         inside = iterators_inside(analysis, pipeline, iterator, call)
         reads = any(catalog.base_type(it.name) in catalog.FILE_SOURCES for it in inside)
         if catalog.base_type(iterator.name) != "FlatMap" or files is None or files < 2 or not reads:
             return
         if any(it.python_ns for it in inside) and python_share(analysis, pipeline):
             return
-        # Of a map in its function `map-inside-interleave` speaks.
-        inside = [it for it in inside if not any(each.method == "map" for each in it.calls)]
+        # A map inside the function is covered by `map-inside-interleave`.
+        inside = [it for it in inside if not any(inner.method == "map" for inner in it.calls)]
         yield self._finding(analysis, pipeline, call, inside, files, use, None)
 
     def _finding(
@@ -157,7 +158,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=1, files=1), shuffle(), batch(16), consumer_ms=2, cores=4),
-        because="there is one file only",
+        because="there is only one file",
     ),
     silent(
         pipeline(source(ms=1, files=8), shuffle(), batch(16), consumer_ms=2, cores=4, busy_cores=3),
@@ -174,6 +175,6 @@ EXAMPLES = (
             batch(16),
             consumer_ms=2,
         ),
-        because="the files are read in parallel",
+        because="the files are already read in parallel",
     ),
 )

@@ -1,4 +1,4 @@
-"""serial-interleave: inputs are interleaved, but one thread reads them all."""
+"""serial-interleave: a single thread reads all inputs of an interleave."""
 
 from __future__ import annotations
 
@@ -38,27 +38,29 @@ class SerialInterleave(Rule):
     """An `interleave` reads its inputs one at a time while cores are idle.
 
     ## Why it is slow
-    Without `num_parallel_calls` an `interleave` only alternates between its inputs: each element is read, inflated and
-    transformed when its turn comes, by the thread that asks for it.
+    Without `num_parallel_calls`, an `interleave` only alternates between its inputs. The thread that requests an
+    element reads, decompresses and transforms it.
 
     ## What the fix does
-    `num_parallel_calls=tf.data.AUTOTUNE` works on several inputs at once and keeps a few elements of each ready. The elements
-    come in the same order as before as long as cycle and block length stay the same. Where the call leaves `cycle_length` to
-    tf.data, which would choose another one for the parallel form, the fix writes down the one that was measured.
+    It sets `num_parallel_calls=tf.data.AUTOTUNE`, which processes several inputs at once and buffers a few elements of
+    each. The order of the elements stays the same as long as cycle and block length do. If the call leaves
+    `cycle_length` to tf.data, which would choose a different value for the parallel form, the fix also sets the
+    measured value.
 
     ## When not to
-    When all inputs are on one slow disk that loses time by jumping between files, or when the cores are busy already.
+    When all inputs are on a slow disk where parallel reads cause seeks, or when the cores are already busy.
 
     ## What tf.data already does
-    Nothing here: it never parallelises an `interleave` by itself, nor a `map` inside its function.
+    Nothing: it never parallelises an `interleave`, or a `map` inside its function, automatically.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
+    worthwhile."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each sequential interleave of two inputs or more that the consumer waits for."""
+        """Yield a finding for each sequential interleave of at least two inputs that the consumer waits for."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -66,7 +68,7 @@ class SerialInterleave(Rule):
         if use is None or use.free < self.min_free_cores:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "interleave"), None)
+            call = next((call for call in iterator.calls if call.method == "interleave"), None)
             cycle = iterator.parameters.get("cycle_length")
             if (
                 catalog.base_type(iterator.name) != "Interleave"
@@ -105,12 +107,14 @@ class SerialInterleave(Rule):
         if call.arguments.get("cycle_length") in (None, TUNED):
             edits += (SetArgument(call.id, "cycle_length", cycle),)
         inner = (call, *nested_calls(analysis, call))
-        return Fix(edits, max((parallel_safety(each) for each in inner), key=list(Safety).index), is_auto=True)
+        return Fix(
+            edits, max((parallel_safety(inner_call) for inner_call in inner), key=list(Safety).index), is_auto=True
+        )
 
 
 def inputs_are_one(analysis: Analysis, call: Call) -> bool:
     """Whether there is only one input to read."""
-    return any(each.id in call.inputs and each.cardinality == 1 for each in analysis.calls)
+    return any(source_call.id in call.inputs and source_call.cardinality == 1 for source_call in analysis.calls)
 
 
 EXAMPLES = (
@@ -138,11 +142,11 @@ EXAMPLES = (
         pipeline(
             source("ListFiles", elements=16), interleave(source(ms=1), calls=TUNED), batch(32), consumer_ms=2, cores=8
         ),
-        because="it is parallel",
+        because="the interleave is already parallel",
     ),
     silent(
         pipeline(source("ListFiles", elements=1), interleave(source(ms=1)), batch(32), consumer_ms=5, cores=8),
-        because="there is one file only",
+        because="there is only one file",
     ),
     silent(
         pipeline(
@@ -153,6 +157,6 @@ EXAMPLES = (
             consumer_ms=5,
             cores=8,
         ),
-        because="the consumer waits for the map behind it",
+        because="the consumer waits for the map after it",
     ),
 )

@@ -1,4 +1,4 @@
-"""serial-map: a map that runs one element at a time while cores are idle."""
+"""serial-map: a map processes one element at a time while cores are idle."""
 
 from __future__ import annotations
 
@@ -31,36 +31,38 @@ from advisor.testing import batch, fires, interleave, map_, options, pipeline, p
 
 @dataclass(frozen=True)
 class SerialMap(Rule):
-    """A `map` handles one element at a time while cores are idle.
+    """A `map` processes one element at a time while cores are idle.
 
     ## Why it is slow
-    A sequential `map` runs its function on one thread. The step cannot be shorter than all its elements' times added up,
+    A sequential `map` runs its function on a single thread. A step takes at least the sum of the times of its elements,
     however many cores the machine has.
 
     ## What the fix does
-    `num_parallel_calls=tf.data.AUTOTUNE` runs the function on several elements at once; tf.data chooses on how many and keeps
-    the elements in order. It holds as many elements in memory as there are parallel calls. Of a function of some 60 us nobody can
-    know whether a second thread gains anything: where the predicted range begins at 1.0 the fix is tried only when asked for.
+    It sets `num_parallel_calls=tf.data.AUTOTUNE`, which runs the function on several elements at once. tf.data tunes
+    the number and preserves the order. One element per parallel call is held in memory. For a function of about 60 us,
+    it cannot be predicted whether a second thread helps: if the lower bound of the predicted speedup is 1.0, the fix is
+    tried only on request.
 
     ## When not to
-    When the cores are busy already: then parallel calls only take turns. When the function runs Python (`py_function`) and
-    holds Python's lock: see `python-lock`. A function that draws random numbers draws others than before, of the same
-    distribution, so a seeded run is no longer repeated number by number.
+    When the cores are already busy, because parallel calls would only compete for them. When the function runs Python
+    code (`py_function`) that holds the interpreter lock: see `python-lock`. A function that draws random numbers draws
+    different ones from the same distribution, so a seeded run can no longer be reproduced exactly.
 
     ## What tf.data already does
-    It runs stateless top-level maps in parallel by itself (`map_parallelization`). It never does so for stateful functions
-    (`tf.random.*`, lookup tables, `py_function`), nor inside the function of an `interleave` or `flat_map` (for those see
-    `map-inside-interleave`), nor where an option forbids it (`autotune-off`). A stateful map before a `batch`
-    runs fused, as `MapAndBatch` with parallelism 1. The rule reads the executed iterators, so what runs in parallel already is
-    not reported.
+    It parallelises stateless top-level maps automatically (`map_parallelization`). It never parallelises stateful
+    functions (`tf.random.*`, lookup tables, `py_function`), maps inside the function of an `interleave` or `flat_map`
+    (see `map-inside-interleave`), or maps for which an option disables the rewrite (`autotune-off`). A stateful map
+    before a `batch` runs fused, as `MapAndBatch` with parallelism 1. The rule uses the executed iterators, so a map
+    that already runs in parallel is not reported.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
+    worthwhile."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map that runs one at a time and keeps the consumer waiting."""
+        """Yield a finding for each map that processes one element at a time and keeps the consumer waiting."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -70,10 +72,10 @@ class SerialMap(Rule):
         is_forbidden = is_rewrite_forbidden(analysis, pipeline)
         for iterator in pipeline.iterators:
             calls = serial_maps(iterator)
-            if any(each.nested_in for each in calls):
-                continue  # `map-inside-interleave` speaks of those
+            if any(call.nested_in for call in calls):
+                continue  # covered by `map-inside-interleave`
             if is_forbidden and is_sequential_stateless_map(iterator):
-                continue  # an option is the cause: `autotune-off` speaks of it
+                continue  # an option is the cause: covered by `autotune-off`
             if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
                 yield self._advice(analysis, pipeline, iterator, calls, use)
 
@@ -122,7 +124,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=10, cores=8),
-        because="a stateless map runs in parallel already",
+        because="a stateless map is parallelised automatically",
     ),
     silent(
         pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=4, busy_cores=3),
@@ -134,7 +136,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), map_("tokenize", ms=5, python=True), batch(32), consumer_ms=20, cores=8),
-        because="its Python code holds the lock, so that parallel calls would take turns",
+        because="its Python code holds the interpreter lock",
     ),
     silent(
         pipeline(
@@ -144,11 +146,11 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        because="inside the function of an interleave it is map-inside-interleave",
+        because="a map inside the function of an interleave is covered by map-inside-interleave",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), prefetch(), options(autotune__enabled=False), consumer_ms=1, cores=4),
-        because="an option forbids tf.data to parallelise it: that is autotune-off",
+        because="an option disables automatic parallelisation: see autotune-off",
     ),
     silent(
         pipeline(source(), map_("augment", ms=0.5, random=True), batch(32), consumer_ms=20, cores=8),

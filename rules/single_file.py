@@ -1,4 +1,4 @@
-"""single-file: all records are in one file, so one thread reads them."""
+"""single-file: all records are in one file, so a single thread reads them."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 
 @dataclass(frozen=True)
 class SingleFile(Rule):
-    """All records are in one file; one thread reads it, and cores are idle.
+    """All records are in one file, which a single thread reads while cores are idle.
 
     ## Why it is slow
-    A file is read from its beginning to its end by one reader: reading, inflating and checking its records is the work of one
+    A file is read from beginning to end by one reader. Reading, decompressing and checking its records uses a single
     core, however many there are.
 
     ## What the fix does
-    The rule advises, it changes nothing, since it would have to write files. Written once into several files, the same records
-    can be read at once:
+    This is advice only, because the fix writes files. Split into several files, the same records can be read in
+    parallel:
 
         for i in range(16):
             with tf.io.TFRecordWriter(f"part-{i}.tfrecord") as writer:
                 for record in tf.data.TFRecordDataset("all.tfrecord").shard(16, i):
                     writer.write(record.numpy())
 
-    and then `tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)`, which takes a record of each file in turn. If
-    every epoch is the same and fits in memory, a cache does as well: see `repeated-work`.
+    Then use `tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)`, which interleaves the records of the
+    files. If the data is the same in every epoch and fits in memory, a cache has the same effect: see `repeated-work`.
 
     ## When not to
-    When the order of the records matters, or when the disk is the limit and not the thread.
+    When the order of the records matters, or when the disk rather than the thread is the limit.
 
     ## What tf.data already does
-    It reads ahead of the consumer if there is a prefetch, in one thread.
+    With a prefetch, it reads ahead of the consumer, in a single thread.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more readers have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further readers have no core to run on. The prediction decides whether they are worthwhile."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each reader of one file that the consumer waits for."""
+        """Yield a finding for each reader of a single file that the consumer waits for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
         if pipeline is None or use is None or use.free < self.min_free_cores or analysis.verdict.limit == "disk":
@@ -76,8 +76,8 @@ class SingleFile(Rule):
         prediction = predict_parallel(analysis, pipeline, costs, 1, max(1.0, use.usable))
         yield self.finding(
             "Split the file into several",
-            f"{call.method} at {place(call)} reads one file, in one thread, which causes {format_share(share)} of the wait for "
-            f"input, while {use.sentence}. Several files can be read at once.",
+            f"{call.method} at {place(call)} reads a single file in one thread, which causes {format_share(share)} of "
+            f"the wait for input, while {use.sentence}. Several files can be read in parallel.",
             call=call,
             iterator=costs[0],
             prediction=replace(prediction, low=1.0) if prediction else None,
@@ -95,7 +95,7 @@ EXAMPLES = (
     fires(pipeline(source("TextLine", ms=0.2, files=1), batch(64), consumer_ms=2, cores=2)),
     silent(
         pipeline(source(ms=1, files=8), shuffle(), batch(16), consumer_ms=4, cores=4),
-        because="there are eight: that is serial-files",
+        because="there are eight files: see serial-files",
     ),
     silent(
         pipeline(source(ms=0.01, files=1), map_("augment", ms=2, random=True), batch(16), consumer_ms=4, cores=4),
@@ -111,6 +111,6 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=1, files=1), cache(), batch(16), consumer_ms=4, cores=4, epochs=3),
-        because="behind a cache the file is read once",
+        because="the file is followed by a cache and read only once",
     ),
 )

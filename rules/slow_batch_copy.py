@@ -1,4 +1,4 @@
-"""slow-batch-copy: one thread copies large elements into the batch."""
+"""slow-batch-copy: a single thread copies large elements into the batch."""
 
 from __future__ import annotations
 
@@ -29,32 +29,34 @@ from advisor.testing import batch, fires, map_, options, pipeline, shuffle, sile
 
 @dataclass(frozen=True)
 class SlowBatchCopy(Rule):
-    """Copying elements into the batch, on one thread, is what the consumer waits for.
+    """The consumer waits for a single thread that copies elements into the batch.
 
     ## Why it is slow
-    A batch is new memory into which each element is copied. For images of some megabytes this takes tens of milliseconds, and
-    it is the work of the one thread that asks for the batch.
+    Creating a batch allocates memory and copies each element into it. For images of several megabytes this takes tens
+    of milliseconds, all of it in the thread that requests the batch.
 
     ## What the fix does
-    `num_parallel_calls=tf.data.AUTOTUNE` makes several batches at once, each on a thread of its own, in order. It holds a batch
-    more in memory for each of them.
+    It sets `num_parallel_calls=tf.data.AUTOTUNE`, which creates several batches at once, each on its own thread, and
+    preserves the order. Each parallel call holds one additional batch in memory.
 
     ## When not to
-    When few batches fit in memory. When the elements can be made smaller before (uint8 instead of float32): that saves more.
+    When few batches fit in memory. When the elements can be made smaller first (uint8 instead of float32), which saves
+    more.
 
     ## What tf.data already does
-    It copies the elements of one batch on several threads by itself (`parallel_batch`), unless that rewrite is switched off, and
-    it copies within `MapAndBatch` in parallel. The rule speaks of batches that run as a sequential `BatchV2` all the same.
+    It copies the elements of a batch on several threads (`parallel_batch`) unless this rewrite is disabled, and
+    `MapAndBatch` also copies in parallel. Only batches that nevertheless run as a sequential `BatchV2` are reported.
     """
 
     min_free_cores: float = 0.25
-    """Cores that the process could have in addition, on average over the window: what is idle and a half of what other
-    processes use. With less, more calls have nowhere to run; how much more is worth is for the prediction to say."""
+    """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
+    processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
+    worthwhile."""
     min_batch_bytes: int = 1 << 20
-    """Bytes of a batch. Smaller ones are copied in well under a millisecond: what is slow then is not the copying."""
+    """Size of a batch in bytes. Smaller batches are copied in well under a millisecond, so copying is not the cause."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each sequential batch of large elements that is waited for."""
+        """Yield a finding for each sequential batch of large elements that the consumer waits for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
         if (
@@ -65,18 +67,18 @@ class SlowBatchCopy(Rule):
         ):
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "batch"), None)
+            call = next((call for call in iterator.calls if call.method == "batch"), None)
             if catalog.base_type(iterator.name) != "Batch" or call is None or iterator.parameters.get("parallel_copy"):
                 continue
             inputs, size = pipeline.inputs(iterator), call.arguments.get("batch_size")
-            each = inputs[0].element_bytes if len(inputs) == 1 else None
-            bytes_ = iterator.element_bytes or (each * size if each and isinstance(size, int) else None)
+            element_size = inputs[0].element_bytes if len(inputs) == 1 else None
+            bytes_ = iterator.element_bytes or (element_size * size if element_size and isinstance(size, int) else None)
             if bytes_ is None or bytes_ < self.min_batch_bytes or call.arguments.get("num_parallel_calls") is not None:
                 continue
             yield self.finding(
                 "Batch in parallel",
-                f"batch at {place(call)} copies {format_bytes(bytes_)} into each batch, on one thread, which causes "
-                f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
+                f"batch at {place(call)} copies {format_bytes(bytes_)} into each batch on a single thread, which "
+                f"causes {format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
                 call=call,
                 iterator=iterator,
                 prediction=predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable)),
@@ -109,11 +111,11 @@ EXAMPLES = (
         pipeline(
             source("TensorSlice", bytes=3_000_000), shuffle(), batch(16, ms=20, calls=TUNED), consumer_ms=5, cores=4
         ),
-        because="batches are made in parallel",
+        because="batches are already created in parallel",
     ),
     silent(
         pipeline(source("TensorSlice", bytes=100), shuffle(), _ONE_COPIER, batch(1024, ms=20), consumer_ms=5, cores=4),
-        because="the elements are small: their number is the cost, not the copying",
+        because="the elements are small: their number is the cost rather than the copying",
     ),
     silent(
         pipeline(

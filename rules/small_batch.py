@@ -1,4 +1,4 @@
-"""small-batch: a step costs its launches or its scheduling, whatever it computes."""
+"""small-batch: launch or scheduling overhead dominates the step."""
 
 from __future__ import annotations
 
@@ -27,50 +27,51 @@ from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch
 
 @dataclass(frozen=True)
 class SmallBatch(Rule):
-    """The step's kernels or ops are so short that starting them is what takes the time; a larger batch would cost
-    little more.
+    """The step's kernels or ops are so short that starting them dominates the step; a larger batch would cost little
+    more.
 
     ## Why it is slow
-    Each kernel is launched and each op is scheduled, which takes microseconds however many rows it computes. While
-    they are that short, a step of twice as many rows takes hardly longer.
+    Launching a kernel or scheduling an op takes microseconds, regardless of the number of rows. As long as kernels and
+    ops are this short, a step with twice as many rows takes hardly longer.
 
     ## What the fix does
-    A larger batch, as far as memory lets you: double it and look again. The training changes: fewer updates per
-    epoch, so the learning rate has to follow, and results differ. It is advice only, with no gain predicted: time
-    an epoch before and after, since steps of different batches cannot be compared.
+    Use a larger batch, as far as memory allows: double it and measure again. This changes the training: there are fewer
+    updates per epoch, so the learning rate must be adjusted, and results differ. This is advice only, and no speedup is
+    predicted: compare the time of an epoch before and after, because steps with different batch sizes are not
+    comparable.
 
     ## When not to
-    When the batch size is part of the method, or memory is full. For the same batch, `no-xla` and `short-steps` are
-    the other remedies.
+    When the batch size is part of the method, or when memory is full. `no-xla` and `short-steps` are alternatives that
+    keep the batch size.
 
     ## What tf.data already does
-    Nothing here: the batch size is the script's. (Its own `batch` costs the same per row.)
+    Nothing: the script sets the batch size. (The cost per row of tf.data's `batch` does not change.)
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_launch_share: float = 0.15
-    """GPU: share of the step time in which the host launched and no device did anything. XProf's line for a high share
-    (`op_stats_to_input_pipeline_analysis.cc`)."""
+    """GPU only: share of the step time in which the host launched kernels while the device was idle. XProf's threshold
+    for a high share (`op_stats_to_input_pipeline_analysis.cc`)."""
     max_kernel_us: float = 20.0
-    """GPU: microseconds of the median kernel. TensorFlow's host side took 59 per kernel in a profile of a Turing GPU
-    whose launches were exposed; a kernel much shorter than that is over before the next one comes."""
+    """GPU only: median kernel duration in microseconds. In a profile of a Turing GPU with exposed launches,
+    TensorFlow's host side took 59 us per kernel; a much shorter kernel finishes before the next one is launched."""
     max_memory_share: float = 0.5
-    """GPU: share of the device's memory in use at the peak; a batch of twice the size has to fit."""
+    """GPU only: peak share of the device memory in use. A batch of twice the size has to fit."""
     max_op_us: float = 20.0
-    """Processor: microseconds of own time up to which an op is short, on average over those of its type. Scheduling
-    an op takes a few of them."""
+    """CPU only: self time in microseconds up to which an op is considered short, averaged over the ops of its type.
+    Scheduling an op takes a few microseconds."""
     min_ops: float = 100.0
-    """Processor: short ops per step. Fewer are not what a step is made of."""
+    """CPU only: short ops per step. With fewer, they do not dominate the step."""
     min_op_share: float = 0.3
-    """Processor: share of the step time in short ops; with less, something else is the larger part: Python
-    (`short-steps`), or long ops."""
+    """CPU only: share of the step time in short ops. With less, the larger part is something else, such as Python
+    (`short-steps`) or long ops."""
     max_batch_size: int = 256
-    """Processor: elements in the batch, where it is known. In larger ones even single element-wise ops take longer
-    than their scheduling."""
+    """CPU only: number of elements in the batch, if known. In larger batches, even a single element-wise op takes
+    longer than its scheduling."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where short kernels or ops take the step and a larger batch has room."""
+        """Yield a finding if short kernels or ops dominate the step and there is room for a larger batch."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis):
             return
@@ -89,8 +90,8 @@ class SmallBatch(Rule):
         held = f" and {format_share(memory)} of its memory is used" if memory is not None else ""
         yield self.finding(
             f"Make the batch{_size(call)} larger",
-            f"{format_share(launch)} of the step time the device waits for launches, {steps_seen(facts)}: the median kernel "
-            f"takes {format_ns(kernel_ns)}{held}.",
+            f"The device waits {format_share(launch)} of the step time for launches, {steps_seen(facts)}: the median "
+            f"kernel takes {format_ns(kernel_ns)}{held}.",
             call=call,
             site=step_site(analysis),
             evidence=(
@@ -111,8 +112,9 @@ class SmallBatch(Rule):
             return
         yield self.finding(
             f"Make the batch{_size(call)} larger",
-            f"{format_share(work.step_share)} of the step time goes into {format_count(round(work.per_step))} ops "
-            f"of {format_ns(work.mean_ns)} on average, {steps_seen(facts)}: scheduling them takes a good part of that.",
+            f"{format_share(work.step_share)} of the step time is spent in {format_count(round(work.per_step))} ops "
+            f"of {format_ns(work.mean_ns)} on average, {steps_seen(facts)}. Scheduling takes a large part of this "
+            "time.",
             call=call,
             site=step_site(analysis),
             evidence=(
@@ -137,7 +139,7 @@ EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=8, device=cpu(_SHORT, other=0.1))),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(launch=0.02, kernel_us=26, memory=0.3)),
-        because="launches are hidden behind kernels that are long enough",
+        because="launches overlap with sufficiently long kernels",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=gpu(launch=0.4, idle=0.5, kernel_us=4, memory=0.9)),
@@ -145,11 +147,11 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), batch(1024), prefetch(), consumer_ms=8, device=cpu(_SHORT, other=0.1)),
-        because="1,024 rows are many: the ops are short by nature",
+        because="with 1,024 rows, the ops are inherently short",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=cpu(op("_FusedMatMul", 120, us=700))),
-        because="the ops are long: twice the rows would take twice the time",
+        because="the ops are long, so twice the rows would take twice the time",
     ),
     silent(
         pipeline(source(), map_("augment", ms=5, random=True), batch(16), consumer_ms=8, device=cpu(_SHORT)),

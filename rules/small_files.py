@@ -28,45 +28,45 @@ from advisor.testing import batch, fires, flat_map, map_, pipeline, shuffle, sil
 
 @dataclass(frozen=True)
 class SmallFiles(Rule):
-    """Every element, or every few, is a file of its own, and opening files is what the consumer waits for.
+    """Each file contains one or few elements, and the consumer waits for files to be opened.
 
     ## Why it is slow
-    Opening a file costs tens of microseconds on a local disk and milliseconds on a network file system or in a bucket, whatever
-    its size. For files of a few kilobytes that is more than reading them, and the disk reads here and there instead of in
-    stretches.
+    Opening a file costs tens of microseconds on a local disk and milliseconds on a network file system or in a bucket,
+    regardless of its size. For files of a few kilobytes this takes longer than reading them, and the disk performs
+    random instead of sequential reads.
 
     ## What the fix does
-    The rule advises, it changes nothing, since it would have to write files. Written once into a few TFRecord files, the same
-    bytes are read in long stretches:
+    This is advice only, because the fix writes files. Packed into a few TFRecord files, the same bytes are read
+    sequentially:
 
         with tf.io.TFRecordWriter("part-0.tfrecord") as writer:
             for file in files:
                 writer.write(open(file, "rb").read())
 
-    About as many files as there are cores or more, of 100 MB or more each.
+    Write at least as many files as there are cores, each with 100 MB or more.
 
     ## When not to
-    When the files change between runs, or are picked at random from a very large collection.
+    When the files change between runs, or are sampled from a very large collection.
 
     ## What tf.data already does
-    It opens files ahead and in parallel where it may, which hides some of it.
+    It opens files ahead and in parallel where possible, which hides part of the cost.
     """
 
     max_file_bytes: int = 64 * 1024
-    """Bytes of a file. Reading 64 KiB from memory or an SSD takes about as long as opening the file; above that, "
-    "reading counts."""
+    """Size of a file in bytes. Reading 64 KiB from memory or an SSD takes about as long as opening the file; for larger
+    files, reading dominates."""
     min_open_share: float = 0.5
-    """Share of the function's ops that is `ReadFile`. Below a half, decoding costs more than opening."""
+    """Share of the function's ops spent in `ReadFile`. Below a half, decoding costs more than opening."""
     max_elements_per_file: float = 8.0
-    """Elements of one file, where a reader opens it. Above that, opening is spread over many."""
+    """Elements per file, if a reader opens it. With more, the cost of opening is distributed over many elements."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map that opens small files, and each reader that opens a file for a few elements."""
+        """Yield a finding for each map that opens small files, and each reader that opens a file for a few elements."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map"), None)
+            call = next((call for call in iterator.calls if call.method == "map"), None)
             if call is not None and call.function is not None and "ReadFile" in call.function.ops:
                 yield from self._map(analysis, pipeline, iterator, call)
             elif catalog.base_type(iterator.name) in catalog.FILE_SOURCES and iterator.calls:
@@ -81,8 +81,8 @@ class SmallFiles(Rule):
         if total <= 0 or opening < self.min_open_share * total or size is None or size > self.max_file_bytes:
             return
         why = (
-            f"{label(call)} at {place(call)} opens a file for each element of {format_bytes(size)}; ReadFile is "
-            f"{format_share(opening / total)} of what its ops do, and the map"
+            f"{label(call)} at {place(call)} opens a file for each element of {format_bytes(size)}; ReadFile takes "
+            f"{format_share(opening / total)} of the time of its ops, and the map"
         )
         yield self._finding(analysis, pipeline, [iterator], call, why, Evidence("open_share", opening / total, "share"))
 
@@ -95,7 +95,7 @@ class SmallFiles(Rule):
         ):
             return
         outer = pipeline.parent(iterator)
-        # The files are opened by the interleave around the reader.
+        # The enclosing interleave opens the files.
         costs = [iterator, *([outer] if outer is not None and "Map" in outer.name else [])]
         why = f"{call.method} at {place(call)} opened {iterator.instances} files for {iterator.elements} elements, and"
         evidence = Evidence("elements_per_file", per_file, "elements")
@@ -109,11 +109,11 @@ class SmallFiles(Rule):
         share = sum(it.blame_share for it in costs)
         return self.finding(
             "Pack the small files into TFRecord files",
-            f"{why} causes {format_share(share)} of the wait for input. Packed into TFRecord files, the same bytes are read in "
-            "long stretches.",
+            f"{why} causes {format_share(share)} of the wait for input. Packed into TFRecord files, the same bytes "
+            "are read sequentially.",
             call=call,
             iterator=costs[0],
-            # What reading the packed records costs is not known: the gain lies between nothing and all of it.
+            # The cost of reading the packed records is unknown: the gain lies between zero and the whole cost.
             prediction=Prediction((1 + limit.value) / 2, 1.0, limit.high) if limit else None,
             memory_bytes=None,
             evidence=(Evidence("blame_share", share, "share"), evidence),
@@ -165,7 +165,7 @@ EXAMPLES = (
             batch(64),
             consumer_ms=1,
         ),
-        because="each file holds many elements",
+        because="each file contains many elements",
     ),
     silent(
         pipeline(

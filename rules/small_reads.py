@@ -29,37 +29,38 @@ from advisor.testing import batch, fires, map_, pipeline, silent, source
 
 READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 LARGE = 64 * 1024
-"""Bytes of the buffer that the fix sets. Measured here on local files from memory: from 16 KiB on, larger ones make no
-difference; tf.data's own default is 256 KiB."""
+"""Buffer size in bytes that the fix sets. Measured on local files in memory: from 16 KiB on, larger buffers make no
+difference. tf.data's default is 256 KiB."""
 
 
 @dataclass(frozen=True)
 class SmallReads(Rule):
-    """A reader was given a small `buffer_size`: every record takes several calls of the file system.
+    """A reader has a small `buffer_size`, so every record takes several file-system calls.
 
     ## Why it is slow
-    Each time the buffer is empty the reader asks the file system for so many bytes. On a local file a call costs about a
-    quarter of a microsecond, on a network file system or a bucket a millisecond or more.
+    Whenever the buffer is empty, the reader requests this number of bytes from the file system. A call costs about a
+    quarter of a microsecond for a local file, and a millisecond or more on a network file system or in a bucket.
 
     ## What the fix does
-    A buffer of 64 KiB for each file that is open. Elements and order stay the same. For files in a bucket (`gs://`, `s3://`) a
-    buffer of some megabytes is better still, and `num_parallel_reads` with it.
+    It sets a buffer of 64 KiB for each open file. Elements and order stay the same. For files in a bucket (`gs://`,
+    `s3://`), a buffer of several megabytes combined with `num_parallel_reads` is better still.
 
     ## When not to
-    When thousands of files are open at once and memory is short.
+    When thousands of files are open at once and memory is limited.
 
     ## What tf.data already does
-    Left alone, it takes 256 KiB. A number written by hand it never changes.
+    Its default buffer is 256 KiB. It never changes a constant.
     """
 
     min_buffer_bytes: int = 16 * 1024
-    """Bytes of a buffer that is large enough: below, the number of reads could be seen in the measurements."""
+    """Buffer size in bytes that is large enough. Below it, the number of reads had a measurable effect."""
     read_ns: float = 260.0
-    """Cost of one read beyond the copying, in nanoseconds, measured on local files from memory (records of 12 kB through
-    256 bytes: 20.1 us, through 64 KiB: 7.5 us); the prediction rests on it. Elsewhere it is more, and so is the gain."""
+    """Cost of a read in nanoseconds, not including copying, measured on local files in memory (records of 12 kB with a
+    buffer of 256 bytes: 20.1 us, with 64 KiB: 7.5 us). The prediction is based on it. On other storage the cost, and
+    therefore the gain, is higher."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each reader with a small buffer that is waited for."""
+        """Yield a finding for each reader with a small buffer that the consumer waits for."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -79,7 +80,7 @@ class SmallReads(Rule):
     ) -> Iter[Finding]:
         left, reads = {}, 0.0
         for it in costs:
-            bytes_ = it.element_bytes or bytes_behind(pipeline, it)
+            bytes_ = it.element_bytes or bytes_of_parent(pipeline, it)
             if not bytes_ or not it.elements or not it.busy_ns:
                 return
             own = it.elements * bytes_ / size
@@ -89,8 +90,8 @@ class SmallReads(Rule):
         elements = max(1, sum(it.elements or 0 for it in costs))
         yield self.finding(
             f"Read {format_bytes(LARGE)} at a time",
-            f"{call.method} at {place(call)} reads through a buffer of {format_bytes(size)}, {reads / elements:.1f} "
-            f"reads for each record, and causes {format_share(share)} of the wait for input.",
+            f"{call.method} at {place(call)} reads with a buffer of {format_bytes(size)}, {reads / elements:.1f} "
+            f"reads per record, and causes {format_share(share)} of the wait for input.",
             call=call,
             iterator=costs[0],
             prediction=predict_speedup(analysis, pipeline, left, left),
@@ -106,8 +107,8 @@ class SmallReads(Rule):
         )
 
 
-def bytes_behind(pipeline: Pipeline, iterator: Iterator) -> int | None:
-    """Bytes of an element where tf.data counted them for the iterator above only (a reader of many files)."""
+def bytes_of_parent(pipeline: Pipeline, iterator: Iterator) -> int | None:
+    """Element size in bytes, if tf.data counted it only for the enclosing iterator (a reader of several files)."""
     parent = pipeline.parent(iterator)
     return parent.element_bytes if parent is not None and catalog.base_type(parent.name) == "FlatMap" else None
 
@@ -127,11 +128,11 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=0.05, bytes=12_000), batch(64), consumer_ms=1, cores=4),
-        because="the buffer is tf.data's own",
+        because="the buffer has the default size",
     ),
     silent(
         pipeline(source(ms=0.5, bytes=12_000, buffer_size=4096), batch(64), consumer_ms=1, cores=4),
-        because="three reads a record are not what takes half a millisecond",
+        because="three reads per record do not explain half a millisecond",
     ),
     silent(
         pipeline(

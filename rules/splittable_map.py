@@ -1,4 +1,4 @@
-"""splittable-map: one function does costly work that is always the same and cheap work that is random."""
+"""splittable-map: one function does costly deterministic work and cheap random work."""
 
 from __future__ import annotations
 
@@ -30,36 +30,39 @@ from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent
 
 @dataclass(frozen=True)
 class SplittableMap(Rule):
-    """One `map` does the same costly work in every epoch and then something random, so that nothing of it can be cached.
+    """A single `map` does costly deterministic work followed by random work, so none of it can be cached.
 
     ## Why it is slow
-    A cache behind a function that draws random numbers would freeze them: every epoch would see the augmentation of the first.
-    So the whole function runs again in every epoch, and with it the decoding and resizing that always give the same.
+    A cache after a function that draws random numbers would freeze them: every epoch would repeat the augmentation of
+    the first. The whole function therefore runs in every epoch, including decoding and resizing, which always produce
+    the same result.
 
     ## What the fix does
-    The rule advises, it changes nothing: a function can only be split by its author. As two maps, the first with all that
-    depends on no random number and the second with the rest, the cache goes between them: `.map(decode).cache().map(augment)`.
-    The rule names the first line that draws a random number, and the share of the time that is spent in ops that do not depend
-    on any, found in the graph that TensorFlow traced of the function.
+    Split the function into two maps, the first with all work that does not depend on random numbers and the second with
+    the rest, and put a cache between them: `.map(decode).cache().map(augment)`. This is advice only, because only the
+    author can split a function. The finding names the first line that draws a random number and the share of the time
+    spent in ops that do not depend on one, according to the traced graph of the function.
 
     ## When not to
-    When the elements between the two do not fit in memory (decoded images are larger than the files they come from), or when
-    the random numbers choose what is decoded (`decode_and_crop_jpeg` at a random place is cheaper than decoding it all, once).
+    When the elements between the two maps do not fit in memory (decoded images are larger than the files), or when the
+    random numbers determine what is decoded (`decode_and_crop_jpeg` at a random position is cheaper than decoding the
+    whole image once).
 
     ## What tf.data already does
-    Nothing here: it neither caches nor splits functions by itself.
+    Nothing: it neither caches nor splits functions.
     """
 
     min_fixed_share: float = 0.5
-    """Share of the function's time in ops that depend on no random number. Below a half, most of the work is random and stays."""
+    """Share of the function's time in ops that do not depend on random numbers. Below a half, most of the work is
+    random and cannot be cached."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each random map whose time goes into work that is not random."""
+        """Yield a finding for each random map that spends most of its time on deterministic work."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
-            call = next((each for each in iterator.calls if each.method == "map" and each.nested_in is None), None)
+            call = next((call for call in iterator.calls if call.method == "map" and call.nested_in is None), None)
             if call is None or call.function is None or not call.function.random_ops or call.function.python_ops:
                 continue
             share = fixed_share(iterator, call)
@@ -72,14 +75,14 @@ class SplittableMap(Rule):
         line = call.function.random_site if call.function else None
         where = f" from line {line.line} on" if line else ""
         before = linear_chain(analysis, call)[1]
-        left = {each: 1 - part for each, part in saved_work(analysis, pipeline, before).items()}
+        left = {iterator_id: 1 - part for iterator_id, part in saved_work(analysis, pipeline, before).items()}
         left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
         return self.finding(
             f"Split {label(call)} in two and cache between them",
-            f"{label(call)} at {place(call)} draws random numbers{where}, so a cache behind it would freeze the augmentation of "
-            f"the first epoch. But {format_share(share)} of the time of its ops is in {ops}, which depend on none: as a map "
-            "of their own, with .cache() behind it, they run in the first epoch only. How large the elements there are "
-            "is not known.",
+            f"{label(call)} at {place(call)} draws random numbers{where}, so a cache after it would freeze the "
+            f"augmentation of the first epoch. However, {format_share(share)} of the time of its ops is spent in "
+            f"{ops}, which do not depend on them: in a separate map followed by .cache(), they run only in the first "
+            "epoch. The size of the elements at that point is unknown.",
             call=call,
             iterator=iterator,
             prediction=predict_speedup(analysis, pipeline, left, left),
@@ -92,17 +95,18 @@ class SplittableMap(Rule):
 
 
 def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a cache before the random part would be read again, with nothing random before it and no cache yet."""
+    """Whether a cache before the random part would be read again, with no random transformation before it and no
+    existing cache."""
     chain = linear_chain(analysis, call)
-    behind = calls_behind(analysis, pipeline, call)
-    if len(chain) < 2 or any(each.method in ("cache", "snapshot", "take") for each in (*chain, *behind)):
+    after = calls_behind(analysis, pipeline, call)
+    if len(chain) < 2 or any(other.method in ("cache", "snapshot", "take") for other in (*chain, *after)):
         return False
     is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
-    return is_again and all(each.kind == "order" for each in cache_obstacles(analysis, chain[1]))
+    return is_again and all(obstacle.kind == "order" for obstacle in cache_obstacles(analysis, chain[1]))
 
 
 def fixed_share(iterator: Iterator, call: Call) -> float:
-    """Share of the measured time of the function's ops that is in ops which depend on no random number."""
+    """Share of the measured time of the function's ops that is spent in ops that do not depend on random numbers."""
     total = sum(op.total_ns for op in iterator.ops)
     facts = call.function
     if facts is None or total <= 0:
@@ -114,7 +118,7 @@ def fixed_share(iterator: Iterator, call: Call) -> float:
 
 
 def costly_fixed_ops(iterator: Iterator, call: Call) -> str:
-    """`DecodeJpeg and ResizeBilinear`: the two costliest of them."""
+    """The two most expensive deterministic ops, for example `DecodeJpeg and ResizeBilinear`."""
     fixed = call.function.fixed_ops if call.function else {}
     return " and ".join([op.op for op in iterator.ops if op.op in fixed][:2])
 
@@ -159,7 +163,7 @@ EXAMPLES = (
             consumer_ms=5,
             epochs=3,
         ),
-        because="its cost is the random part",
+        because="the random part dominates the cost",
     ),
     silent(
         pipeline(
@@ -171,7 +175,7 @@ EXAMPLES = (
             consumer_ms=5,
             epochs=3,
         ),
-        because="there is a cache before it: its author has split the work already",
+        because="there is a cache before it: the work is already split",
     ),
     silent(
         pipeline(
@@ -181,6 +185,6 @@ EXAMPLES = (
             consumer_ms=5,
             epochs=3,
         ),
-        because="what comes before it may differ from epoch to epoch",
+        because="its input may differ from epoch to epoch",
     ),
 )

@@ -1,4 +1,4 @@
-"""step-outliers: single steps take far longer than the others, and together they cost."""
+"""step-outliers: individual steps take far longer than the others, with a significant total cost."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, 
 
 @dataclass(frozen=True)
 class StepOutliers(Rule):
-    """A few steps take many times as long as the others because of something that runs only in them.
+    """A few steps take many times as long as the others because of work that runs only in them.
 
     ## Why it is slow
-    Training waits while a checkpoint is written, a summary is made, a validation runs or a function is traced. The
-    mean step is what counts, and the median does not show it.
+    Training waits while a checkpoint is written, a summary is created, a validation runs or a function is traced. These
+    steps raise the mean step time, which determines the training time, but are not visible in the median.
 
     ## What the fix does
-    It depends on what ran then, which the finding names. Checkpoints: rarer, or asynchronous
-    (`tf.train.CheckpointOptions(enable_async=True)`, `BackupAndRestore`). Summaries and validation: every few hundred
-    steps. Tracing: see `retracing`. It is advice only.
+    The fix depends on the work that ran in these steps, which the finding names. Write checkpoints less often or
+    asynchronously (`tf.train.CheckpointOptions(enable_async=True)`, `BackupAndRestore`). Create summaries and run
+    validations only every few hundred steps. For tracing, see `retracing`. This is advice only.
 
     ## When not to
-    When such steps are rarer than the window makes believe: the share of time is that of the window. A single one is
-    not told.
+    When such steps are rarer in the full run than in the window: the share of time refers to the window. A single such
+    step is not reported.
 
     ## What tf.data already does
-    A shuffle buffer that fills at the beginning of an epoch also makes a long step; tf.data fills it in the
-    background where something is prefetched behind it.
+    Filling a shuffle buffer at the start of an epoch also causes a long step. tf.data fills it in the background if a
+    prefetch follows it.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_steps: int = 2
-    """Steps that something else ran in. A single one may be the only one of an epoch."""
+    """Steps with additional work. A single one may be the only one of an epoch."""
     min_time_share: float = 0.05
-    """Share of the window that the long steps take beyond ordinary ones. Below that, ordinary steps all along would
-    make training less than 1.05 times faster."""
+    """Share of the window that the long steps take in addition to ordinary ones. Below that, the gain is less than a
+    factor of 1.05."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where steps beyond three standard deviations cost, and what ran in them is known."""
+        """Yield a finding if steps beyond three standard deviations are costly and the work that ran in them is known."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
@@ -59,9 +59,9 @@ class StepOutliers(Rule):
         longest = max(step.duration_ns for step in explained)
         names_text = " and ".join(name for name, _ in names.most_common(2))
         yield self.finding(
-            "Do what only some steps do less often, or beside the training",
+            "Run the work of the slow steps less often or in the background",
             f"{len(explained)} of {facts.num_steps} steps take up to {format_ns(longest)} instead of "
-            f"{format_ns(round(usual_ns))}, {format_share(share)} of the window; {names_text} ran only then.",
+            f"{format_ns(round(usual_ns))}, {format_share(share)} of the window; {names_text} ran only in these steps.",
             site=step_site(analysis),
             evidence=(
                 Evidence("outlier_steps", len(explained), "steps"),
@@ -81,11 +81,11 @@ EXAMPLES = (
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=cpu(outliers=((8.0, ()),) * 2)),
-        because="nothing else ran then: the machine was busy with something",
+        because="no additional work ran in them: something else kept the machine busy",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=cpu(outliers=((1.5, ("SaveV2:SaveV2",)),) * 2)),
-        because="two steps that take half as long again are 4 % of the window",
+        because="two steps that take 1.5 times as long account for 4 % of the window",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=cpu(outliers=((8.0, ("SaveV2:SaveV2",)),))),

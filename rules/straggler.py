@@ -1,4 +1,4 @@
-"""straggler: one host's pipeline holds all the others up."""
+"""straggler: the pipeline of one host slows down all the others."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from advisor.testing import batch, fires, pipeline, prefetch, silent, source, wa
 
 @dataclass(frozen=True)
 class Straggler(Rule):
-    """Of several hosts, one waits far longer for its input than the others.
+    """One of several hosts waits far longer for its input than the others.
 
     ## Why it is slow
-    Where each step ends with an exchange between the hosts (gradients), all of them wait for the slowest one. One
-    slow disk, one busy machine or one host with larger files sets the pace of all.
+    If each step ends with an exchange between the hosts (gradients), all of them wait for the slowest. A single slow
+    disk, busy machine or host with larger files limits the speed of all.
 
     ## What the fix does
-    Look at that host: its pipeline's bottleneck is named, and the report says what is set otherwise there than on the
-    others (cores, parallelism, files). Where hosts read different files, give all of them equally much (shard by
-    file, then within files). A tf.data service shares the work among machines as they come. It is advice only.
+    Look at the named host: the finding contains the bottleneck of its pipeline, and the report lists the settings that
+    differ from the other hosts (cores, parallelism, files). If hosts read different files, give each the same amount of
+    data (shard by file, then within files). A tf.data service distributes the work dynamically. This is advice only.
 
     ## When not to
-    When hosts train by themselves and nobody waits for the slow one; the report says whether they step together.
+    When hosts train independently and none waits for the slow one; the report shows whether their steps are
+    synchronous.
 
     ## What tf.data already does
-    It tunes each host's pipeline by itself and knows nothing of the others.
+    It tunes the pipeline of each host separately, without information about the others.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_step_share: float = 0.05
-    """Share of the host's step that it waits beyond the median host. XProf's threshold of input-boundness. That a
-    host is far from the others at all is tested before (`advisor.hosts`: 3.5 robust deviations)."""
+    """Share of the host's step that it waits longer than the median host. XProf's threshold for input-bound programs.
+    Whether a host is an outlier at all is tested separately (`advisor.hosts`: 3.5 robust deviations)."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each host whose wait stands out."""
+        """Yield a finding for each host with an outlying wait."""
         if analysis.hosts is None:
             return
         for host in analysis.hosts.hosts:
@@ -46,15 +47,17 @@ class Straggler(Rule):
             share = min(1.0, host.excess_wait_ns / host.step_median_ns)
             if share < self.min_step_share:
                 continue
-            behind = f", behind {host.bottleneck}" if host.bottleneck else ""
+            bottleneck = f", mainly for {host.bottleneck}" if host.bottleneck else ""
             together = (
-                " All hosts' steps take equally long, so all lose that time." if analysis.hosts.do_step_together else ""
+                " The steps of all hosts take equally long, so all of them lose this time."
+                if analysis.hosts.do_step_together
+                else ""
             )
             yield self.finding(
                 f"Look at the input pipeline of {host.hostname}",
-                f"{host.hostname} waits {format_ns(host.wait_per_step_ns or 0)} of a step for its input{behind}: "
-                f"{format_ns(host.excess_wait_ns)} more than on the median of "
-                f"{len(analysis.hosts.hosts)} hosts.{together}",
+                f"{host.hostname} waits {format_ns(host.wait_per_step_ns or 0)} per step for its input{bottleneck}: "
+                f"{format_ns(host.excess_wait_ns)} more than the median of {len(analysis.hosts.hosts)} "
+                f"hosts.{together}",
                 evidence=(
                     Evidence("excess_wait", host.excess_wait_ns, "ns"),
                     Evidence("excess_step_share", share, "share"),
@@ -72,11 +75,11 @@ EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=100, hosts=waiting_hosts("worker1", worker0=0, worker1=20))),
     silent(
         pipeline(*_STAGES, consumer_ms=100, hosts=waiting_hosts(worker0=40, worker1=41, worker2=39)),
-        because="all hosts wait equally long: the pipeline is slow, no host is",
+        because="all hosts wait equally long: the pipeline is slow, not a single host",
     ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, hosts=waiting_hosts("worker1", worker0=0, worker1=2)),
-        because="2 % of a step are not worth a search",
+        because="the difference is only 2 % of a step",
     ),
-    silent(pipeline(*_STAGES, consumer_ms=100), because="there is one host"),
+    silent(pipeline(*_STAGES, consumer_ms=100), because="there is only one host"),
 )

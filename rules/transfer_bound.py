@@ -12,33 +12,34 @@ from advisor.testing import batch, cpu, fires, gpu, pipeline, prefetch, silent, 
 
 @dataclass(frozen=True)
 class TransferBound(Rule):
-    """Copies from the host to the device take a part of the step in which the device computes nothing.
+    """Copies from the host to the device take part of the step while the device computes nothing.
 
     ## Why it is slow
-    A batch is copied when the step asks for it, and the device has nothing to do until it is there. XProf's own pages
-    take such copies for computing.
+    A batch is copied when the step requests it, and the device is idle until the copy is complete. XProf's own pages
+    count such copies as computation.
 
     ## What the fix does
     `dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))` as the very last transformation copies the next
-    batch while this one is trained on. Send less: images as `uint8`, cast and scaled on the device, are a quarter of
-    the bytes of `float32`. With a `tf.distribute` strategy the strategy does the copying. It is advice only, with no
-    gain predicted.
+    batch while the current one is being processed. Transfer less data: images as `uint8`, cast and scaled on the
+    device, take a quarter of the bytes of `float32`. With a `tf.distribute` strategy, the strategy copies the data.
+    This is advice only, and no speedup is predicted.
 
     ## When not to
-    When the device's memory is full: prefetched batches lie there.
+    When the device memory is full, because prefetched batches are stored there.
 
     ## What tf.data already does
-    It never copies to a device by itself: its prefetch fills memory of the host. `tf.distribute` strategies and
-    `prefetch_to_device` do.
+    It never copies to a device automatically: its prefetch fills host memory. `tf.distribute` strategies and
+    `prefetch_to_device` copy to the device.
     """
 
     needs_input_bound: ClassVar[bool] = False
 
     min_exposed_share: float = 0.05
-    """Share of the step time in which a copy ran and nothing computed. XProf's line for input, which such a copy is."""
+    """Share of the step time in which a copy ran and the device computed nothing. XProf's threshold for input, which
+    includes such copies."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding where copies are exposed."""
+        """Yield a finding if copies are exposed."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis):
             return
@@ -47,9 +48,9 @@ class TransferBound(Rule):
             return
         takes = f" ({format_ns(facts.to_device_ns_per_step)} per step)" if facts.to_device_ns_per_step else ""
         yield self.finding(
-            "Copy batches to the device ahead, and as smaller types",
-            f"{format_share(share)} of the step time is copying from the host to the device{takes} while nothing "
-            f"computes there, {steps_seen(facts)}.",
+            "Copy batches to the device ahead of time, and as smaller types",
+            f"{format_share(share)} of the step time is spent copying from the host to the device{takes} while the "
+            f"device computes nothing, {steps_seen(facts)}.",
             site=step_site(analysis),
             evidence=(
                 Evidence("exposed_to_device_share", share, "share"),

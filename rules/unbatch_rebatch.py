@@ -1,4 +1,4 @@
-"""unbatch-rebatch: blocks are taken apart element by element and put together again."""
+"""unbatch-rebatch: blocks are split into single elements and batched again."""
 
 from __future__ import annotations
 
@@ -31,29 +31,31 @@ from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, sil
 
 @dataclass(frozen=True)
 class UnbatchRebatch(Rule):
-    """`unbatch` is followed by `batch`: every row passes alone between two blocks.
+    """`unbatch` is followed by `batch`, so every row is processed individually between two blocks.
 
     ## Why it is slow
-    Each row becomes a tensor of its own, goes through an iterator, and is copied into the next batch. For small rows this costs
-    far more than the bytes that move.
+    Each row becomes a separate tensor, passes through an iterator, and is copied into the next batch. For small rows
+    this costs far more than moving the bytes.
 
     ## What the fix does
-    `.rebatch(n)` in place of the two cuts and joins whole blocks. Elements and order stay the same. It is applied when asked for:
-    `rebatch` asks that all blocks have one structure, which is proved on real elements.
+    It replaces both calls with `.rebatch(n)`, which splits and concatenates whole blocks. Elements and order stay the
+    same. It is applied only on request: `rebatch` requires that all blocks have the same structure, which is verified
+    on real elements.
 
     ## When not to
-    When something between the two works on single rows (a `map`, a `filter`, a `shuffle`): the rule is silent then.
+    When a transformation between the two works on single rows (a `map`, a `filter`, a `shuffle`); nothing is reported
+    in this case.
 
     ## What tf.data already does
-    Nothing here.
+    Nothing.
     """
 
     left_share: float = 0.1
-    """What `rebatch`, which copies the same bytes in blocks, is taken to need of the time of the two. On the example, with rows
-    of 32 bytes, it was about a tenth."""
+    """Assumed cost of `rebatch`, which copies the same bytes in blocks, relative to the two calls. In the example, with
+    rows of 32 bytes, it was about a tenth."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each `unbatch`, or `flat_map` of slices, with a `batch` directly behind it."""
+        """Yield a finding for each `unbatch`, or `flat_map` of slices, directly followed by a `batch`."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -77,14 +79,13 @@ class UnbatchRebatch(Rule):
             if not rows or limit is None or likely is None:
                 continue
             yield self.finding(
-                f"Replace {apart.method} and batch by rebatch({size})",
-                f"{apart.method} at {place(apart)} takes blocks apart and batch at {place(batched)} puts the rows "
-                "together again, "
-                f"{format_ns(sum(it.busy_ns for it in costs) / rows)} for each row, which causes {format_share(share)} "
-                "of the wait for input.",
+                f"Replace {apart.method} and batch with rebatch({size})",
+                f"{apart.method} at {place(apart)} splits blocks into rows and batch at {place(batched)} combines "
+                f"them again. This takes {format_ns(sum(it.busy_ns for it in costs) / rows)} per row and causes "
+                f"{format_share(share)} of the wait for input.",
                 call=apart,
                 iterator=costs[-1],
-                # What rebatch costs instead is not known: it copies the same bytes, in blocks.
+                # The cost of rebatch is unknown: it copies the same bytes in blocks.
                 prediction=replace(limit, low=1.0),
                 fix=self._fix(chain[2], apart, batched),
                 evidence=(
@@ -94,7 +95,7 @@ class UnbatchRebatch(Rule):
             )
 
     def _fix(self, before: Call, apart: Call, batched: Call) -> Fix | None:
-        if not all(is_editable(each) for each in (before, apart, batched)) or batched.arguments.get(
+        if not all(is_editable(edited) for edited in (before, apart, batched)) or batched.arguments.get(
             "num_parallel_calls"
         ):
             return None
@@ -106,12 +107,12 @@ class UnbatchRebatch(Rule):
 
 
 def is_slices(analysis: Analysis, call: Call) -> bool:
-    """Whether a `flat_map` does nothing but cut its element into rows."""
+    """Whether a `flat_map` only splits its element into rows."""
     inner = nested_calls(analysis, call)
     ops = set(call.function.ops) if call.function else set()
     return (
         call.method == "flat_map"
-        and [each.method for each in inner] == ["from_tensor_slices"]
+        and [inner_call.method for inner_call in inner] == ["from_tensor_slices"]
         and ops <= {"TensorSliceDataset"}
     )
 
@@ -135,7 +136,7 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(), unbatch(500, ms=0.002), shuffle(), batch(1024, ms=2), prefetch(), consumer_ms=1, cores=2),
-        because="the rows are shuffled between",
+        because="the rows are shuffled in between",
     ),
     silent(
         pipeline(
@@ -147,7 +148,7 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        because="a map works on the rows between",
+        because="a map processes the rows in between",
     ),
     silent(
         pipeline(source(), unbatch(500, ms=0.0002), batch(1024, ms=0.1), prefetch(), consumer_ms=5, cores=2),
