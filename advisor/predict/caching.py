@@ -14,7 +14,14 @@ from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.shared_text import siblings_of, span_of
 from advisor.predict.cache_size import cache_bytes, element_bytes, steps_per_epoch
 from advisor.predict.call_index import index_of
-from advisor.predict.determinism import CONTENT, Obstacle, cache_assumptions, cache_obstacles, own_obstacles
+from advisor.predict.determinism import (
+    CONTENT,
+    MAX_SIBLINGS,
+    Obstacle,
+    cache_assumptions,
+    cache_obstacles,
+    own_obstacles,
+)
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
@@ -233,7 +240,10 @@ def _movable_everywhere(
     calls = index_of(analysis).by_id
     found = _movable(feeding, call, in_the_way)
     spans = {span_of(each.id, calls) for each in found}
-    for sibling in siblings_of(call, calls) if found else ():
+    siblings = siblings_of(call, calls) if found else ()
+    if len(siblings) > MAX_SIBLINGS:
+        return ()
+    for sibling in siblings:
         theirs = upstream_calls(analysis, sibling)
         ids = {each.call.id for each in own_obstacles(analysis, sibling)}
         ids |= {each.id for each in theirs if span_of(each.id, calls) in spans}

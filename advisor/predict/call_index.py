@@ -25,6 +25,8 @@ class CallIndex:
     """Id of a call -> the calls made inside its function or by the call itself, in order."""
     place: Mapping[str, int]
     """Id of a call -> its position among all calls."""
+    users: Mapping[str, tuple[Call, ...]]
+    """Id of a call -> the calls that consume its dataset, in order."""
 
 
 _indices: OrderedDict[int, CallIndex] = OrderedDict()
@@ -49,9 +51,14 @@ def _build(calls: tuple[Call, ...]) -> CallIndex:
         for owner in dict.fromkeys((call.nested_in, call.made_by)):
             if owner is not None and owner != call.id:
                 inside.setdefault(owner, []).append(call)
+    users: dict[str, list[Call]] = {}
+    for call in calls:
+        for call_id in dict.fromkeys(call.inputs):
+            users.setdefault(call_id, []).append(call)
     return CallIndex(
         calls,
         {call.id: call for call in calls},
         {owner: tuple(made) for owner, made in inside.items()},
         {call.id: place for place, call in enumerate(calls)},
+        {call_id: tuple(found) for call_id, found in users.items()},
     )

@@ -9,7 +9,7 @@ captured resources (`advisor/model/state.py`). Anything that is on no list count
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from advisor.model import op_effects, state
@@ -23,6 +23,8 @@ from advisor.predict.observed import Observations
 from advisor.predict.shared_datasets import dataset_name
 from advisor.predict.structure import upstream_calls
 
+MAX_SIBLINGS = 100
+"""Other datasets of one text that are looked at for assumptions and moves; a helper called more often makes them of one kind."""
 ORDER = "order"
 CONTENT = "content"
 
@@ -65,22 +67,22 @@ def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
 
     Empty: a cache behind the call is exact, as long as `cache_assumptions` hold.
     """
-    calls = index_of(analysis).by_id
-    judge = _Judge(analysis)
-    own = judge.obstacles(call)
-    found = {(span_of(each.call.id, calls), each.kind): each for each in own}
-    for sibling in siblings_of(call, calls):
-        for each in judge.obstacles(sibling):
-            key = (span_of(each.call.id, calls), each.kind)
-            if key not in found:
-                name = dataset_name(analysis, sibling)
-                found[key] = replace(each, reason=f"{each.reason}; the same text makes {name}")
+    by_id = index_of(analysis).by_id
+    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
+    own = upstream_calls(analysis, call)
+    found = {(span_of(o.call.id, by_id), o.kind): o for o in _obstacles(own, lineage, observed)}
+    for obstacle in _obstacles(_upstream_of_siblings(analysis, call, own), lineage, observed):
+        key = (span_of(obstacle.call.id, by_id), obstacle.kind)
+        if key not in found:
+            name = dataset_name(analysis, obstacle.call)
+            found[key] = replace(obstacle, reason=f"{obstacle.reason}; the same text makes {name}")
     return tuple(found.values())
 
 
 def own_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
     """Those of `cache_obstacles` that concern the dataset of this call alone."""
-    return _Judge(analysis).obstacles(call)
+    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
+    return tuple(_obstacles(upstream_calls(analysis, call), lineage, observed))
 
 
 def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
@@ -89,38 +91,45 @@ def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
     Those of other datasets that the same text makes are among them. A change with an assumption is made only where the user asks
     for it by name.
     """
-    judge = _Judge(analysis)
-    own = dict.fromkeys(judge.assumptions(call))
-    others: dict[str, str] = {}
-    for sibling in siblings_of(call, index_of(analysis).by_id):
-        for clause in judge.assumptions(sibling):
-            if clause not in own and clause not in others:
-                others[clause] = f"{clause}, on which {dataset_name(analysis, sibling)} depends"
-    return (*own, *others.values())
+    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
+    behind = lineage.behind(call.id)
+    clauses = {text: text for each in behind for text in observed.assumptions(each, behind)}
+    own = {each.id for each in behind}
+    siblings = siblings_of(call, index_of(analysis).by_id)
+    if len(siblings) > MAX_SIBLINGS:
+        text = f"all {len(siblings) + 1} datasets that this text makes read the same kind of state"
+        clauses[text] = text
+    for sibling in siblings[:MAX_SIBLINGS]:
+        others = lineage.behind(sibling.id)
+        for each in others:
+            for text in () if each.id in own else observed.assumptions(each, others):
+                if text not in clauses:
+                    clauses[text] = f"{text}, on which {dataset_name(analysis, each)} depends"
+        own |= {each.id for each in others}
+    return tuple(clauses.values())
 
 
-class _Judge:
-    """The relations and observations of one analysis, read once for all datasets that a text makes."""
+def _obstacles(calls: Iterable[Call], lineage: Lineage, observed: Observations) -> Iterator[Obstacle]:
+    """The first of each kind for each of the calls."""
+    for outer in calls:
+        kinds = set()
+        for inner in (outer, *lineage.inside(outer)):
+            obstacle = _obstacle(inner, outer, lineage, observed)
+            if obstacle is not None and obstacle.kind not in kinds:
+                kinds.add(obstacle.kind)
+                yield obstacle
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis = analysis
-        self._lineage, self._observed = Lineage(analysis.calls), Observations(analysis.recording)
 
-    def obstacles(self, call: Call) -> tuple[Obstacle, ...]:
-        """Of one dataset; the first of each kind for each call of the chain."""
-        found: dict[tuple[str, str], Obstacle] = {}
-        for outer in upstream_calls(self._analysis, call):
-            for inner in (outer, *self._lineage.inside(outer)):
-                obstacle = _obstacle(inner, outer, self._lineage, self._observed)
-                if obstacle is not None:
-                    found.setdefault((outer.id, obstacle.kind), obstacle)
-        return tuple(found.values())
-
-    def assumptions(self, call: Call) -> Iterator[str]:
-        """Of one dataset."""
-        behind = self._lineage.behind(call.id)
-        for each in behind:
-            yield from self._observed.assumptions(each, behind)
+def _upstream_of_siblings(analysis: Analysis, call: Call, own: Iterable[Call]) -> Iterator[Call]:
+    """What feeds the other calls of the same text, without what feeds `call`."""
+    by_id = index_of(analysis).by_id
+    seen = {each.id for each in own}
+    level = [each for each in siblings_of(call, by_id) if each.id not in seen]
+    while level:
+        seen |= {each.id for each in level}
+        yield from level
+        nearer = dict.fromkeys(i for each in level for i in each.inputs if i in by_id and i not in seen)
+        level = [by_id[i] for i in nearer]
 
 
 def parallel_safety(call: Call) -> Safety:
