@@ -74,14 +74,14 @@ def _with_arguments(call: Call, changed: dict[str, Value]) -> Call:
 
 def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
     """Change the inputs of calls inside functions. The replay does not build these, so the inputs follow from the edits."""
-    for anchor, found in work.laid.behind.items():
+    for anchor, followers in work.laid.behind.items():
         call = calls.get(anchor)
-        if call is None or call.nested_in is None or not found:
+        if call is None or call.nested_in is None or not followers:
             continue
-        ours = {link.id for link in found}
+        link_ids = {link.id for link in followers}
         for other in list(calls.values()):
-            if other.id not in ours and other.nested_in == call.nested_in and anchor in other.inputs:
-                inputs = tuple(found[-1].id if i == anchor else i for i in other.inputs)
+            if other.id not in link_ids and other.nested_in == call.nested_in and anchor in other.inputs:
+                inputs = tuple(followers[-1].id if i == anchor else i for i in other.inputs)
                 calls[other.id] = replace(other, inputs=inputs)
     for gone in work.laid.absent & calls.keys():
         call = calls[gone]

@@ -10,9 +10,9 @@ import sys
 def _bootstrap() -> None:
     own_folder = __file__.rpartition("/")[0]
     sys.path.insert(0, own_folder.rsplit("advisor", 1)[0])
-    from advisor.sandbox.guarding import stand_guard
+    from advisor.sandbox.guarding import run_guard
 
-    stand_guard(int(sys.argv[1]), sys.argv[2], sys.argv[3])
+    run_guard(int(sys.argv[1]), sys.argv[2], sys.argv[3])
 
 
 if __name__ == "__main__":

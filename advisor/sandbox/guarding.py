@@ -42,7 +42,7 @@ def marker_of_next_run() -> str:
         return f"{_marker}/{_runs}"
 
 
-def stand_guard(parent: int, marker: str, folder: str) -> None:
+def run_guard(parent: int, marker: str, folder: str) -> None:
     """Run the guard: wait until the parent has ended, then clean up.
 
     Args:

@@ -58,7 +58,7 @@ class TracerLevels:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ProfileRequest:
     """A request for a profile, the same for each worker."""
 
     duration_ms: int
@@ -66,11 +66,11 @@ class Wish:
     session: str
     """Name of the run's folder, e.g. `2026_01_31_12_00_00`."""
     repository: str
-    """Absolute path of the `plugins/profile` folder. Servers that cannot send the profile write to it (see `Answer.xspace`)."""
+    """Absolute path of the `plugins/profile` folder, for servers that cannot send the profile (see `ProfileResponse.xspace`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProfileResponse:
     """The response of a server."""
 
     is_empty: bool
@@ -102,30 +102,30 @@ class Worker:
             response_deserializer=_message("Response").FromString,
         )
 
-    def ask(self, wish: Wish, timeout_s: float) -> Any:  # noqa: ANN401  grpc has no types
+    def request_profile(self, wanted: ProfileRequest, timeout_s: float) -> Any:  # noqa: ANN401  grpc has no types
         """Start to collect a profile.
 
         Args:
-            wish: What to collect.
+            wanted: What to collect.
             timeout_s: Time limit for the whole call.
 
         Returns:
-            A `grpc.Future` of a response for `read_answer`. Cancelling it ends the profiler session in the job.
+            A `grpc.Future` of a response for `read_response`. Cancelling it ends the profiler session in the job.
         """
         options = _message("Options")(
             version=_OPTIONS_VERSION,
             include_dataset_ops=True,
             enable_hlo_proto=True,
-            host_tracer_level=wish.levels.host,
-            python_tracer_level=wish.levels.python,
-            device_tracer_level=wish.levels.device,
-            duration_ms=wish.duration_ms,
+            host_tracer_level=wanted.levels.host,
+            python_tracer_level=wanted.levels.python,
+            device_tracer_level=wanted.levels.device,
+            duration_ms=wanted.duration_ms,
         )
         request = _message("Request")(
-            duration_ms=wish.duration_ms,
+            duration_ms=wanted.duration_ms,
             opts=options,
-            repository_root=wish.repository,
-            session_id=wish.session,
+            repository_root=wanted.repository,
+            session_id=wanted.session,
             host_name=self.address,
             emit_xspace=True,
         )
@@ -136,9 +136,9 @@ class Worker:
         self._channel.close()
 
 
-def read_answer(response: Any) -> Answer:  # noqa: ANN401
+def read_response(response: Any) -> ProfileResponse:  # noqa: ANN401
     """Convert the response of a finished call."""
-    return Answer(bool(response.empty_trace), bytes(response.xspace))
+    return ProfileResponse(bool(response.empty_trace), bytes(response.xspace))
 
 
 @cache

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from advisor.capture.remote.client import Answer, TracerLevels, Wish, Worker, read_answer
+from advisor.capture.remote.client import ProfileRequest, ProfileResponse, TracerLevels, Worker, read_response
 from advisor.capture.remote.profiler_errors import (
     Refusal,
     explain_failure,
@@ -200,18 +200,18 @@ def _attempt(
     """Collect from each worker once; yield each worker with its profile or the reason why there is none."""
     import grpc
 
-    wish = Wish(round(request.duration_s * 1e3), request.levels, folder.name, str(folder.parent))
-    calls = [worker.ask(wish, request.duration_s + GRACE_S) for worker in workers]
+    wanted = ProfileRequest(round(request.duration_s * 1e3), request.levels, folder.name, str(folder.parent))
+    calls = [worker.request_profile(wanted, request.duration_s + GRACE_S) for worker in workers]
     try:
         _wait(calls, _describe(workers, attempt), on_progress)
         on_progress(Progress("saving"))
         for worker, call in zip(workers, calls, strict=True):
             try:
-                answer = read_answer(call.result())
+                response = read_response(call.result())
             except grpc.RpcError as error:
                 yield worker, explain_failure(worker.address, error, request.duration_s + GRACE_S)
                 continue
-            yield worker, _keep(answer, worker.address, folder, attempt + 1)
+            yield worker, _keep(response, worker.address, folder, attempt + 1)
     finally:
         for call in calls:
             call.cancel()
@@ -229,13 +229,13 @@ def _describe(workers: Sequence[Worker], attempt: int) -> str:
     return f"{text}, attempt {attempt + 1}" if attempt else text
 
 
-def _keep(answer: Answer, address: str, folder: Path, attempts: int) -> Path | Refusal:
+def _keep(response: ProfileResponse, address: str, folder: Path, attempts: int) -> Path | Refusal:
     """Write the profile and return its path. An old server has written it itself, possibly to another machine's disk."""
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', address)}.xplane.pb"
-    if answer.is_empty:
+    if response.is_empty:
         return explain_nothing_collected(address, attempts)
-    if answer.xspace:
-        path.write_bytes(answer.xspace)
+    if response.xspace:
+        path.write_bytes(response.xspace)
     return path if path.exists() else explain_unseen_file(address, folder)
 
 
