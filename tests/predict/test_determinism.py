@@ -147,8 +147,9 @@ SIDE_EFFECTS = {
     "AssignAddVariableOp": "assigns a variable in every call (AssignAddVariableOp), which a cache would suppress",
     "LookupTableInsertV2": "changes a lookup table in every call (LookupTableInsertV2), which a cache would suppress",
     "QueueDequeueV2": "uses a queue in every call (QueueDequeueV2), which a cache would suppress",
-    "IteratorGetNext": "takes elements from an iterator of the script in every call (IteratorGetNext), "
-    "which a cache would suppress",
+    "IteratorGetNext": (
+        "takes elements from an iterator of the script in every call (IteratorGetNext), which a cache would suppress"
+    ),
     "Stage": "uses a queue in every call (Stage), which a cache would suppress",
     "MutableHashTableV2": "contains the stateful op MutableHashTableV2, which is not known to return the same value every time",
     "MyCustomOp": "contains the stateful op MyCustomOp, which is not known to return the same value every time",
