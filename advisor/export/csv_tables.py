@@ -2,8 +2,8 @@
 
 In: (name of the run, dictionary of report.json) pairs.  Out: CSV text of a table; every row begins with its run.
 
-Spreadsheets run text that begins with `=`, `+`, `-` or `@` (also in their full-width forms, or behind a tab or line end) as a
-formula; such text gets an apostrophe in front, as they do.
+Spreadsheets evaluate text that begins with `=`, `+`, `-` or `@` (also in full-width forms, or after a tab or line break) as a
+formula; such text is prefixed with an apostrophe, as spreadsheets do.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ HEADERS = {
 
 
 def table_to_csv(name: str, runs: Runs) -> str:
-    """One table of all runs; empty where no run has a row. Columns are those of all rows, in the order first seen."""
+    """Return one table of all runs as CSV; empty if no run has a row. Columns are in order of first occurrence."""
     rows = [{"run": run, **row} for run, report in runs for row in TABLES[name](report)]
     if not rows:
         return ""

@@ -26,7 +26,7 @@ MAX_FINDINGS = 20
 
 
 def report_to_markdown(report: Json) -> str:
-    """The verdict, before and after, and what to change; details folded."""
+    """Return the verdict, before and after, and the proposed changes, with details folded."""
     safe = harmless(report)
     assert isinstance(safe, dict)
     return "\n".join(_lines(safe)).rstrip() + "\n"

@@ -22,10 +22,15 @@ _BATCH = 2_000
 
 
 def merge_runs(paths: Sequence[Path], align: str = "start") -> Iterator[bytes]:
-    """The JSON of one timeline of all `paths`, a piece at a time.
+    """Yield the JSON of one timeline of all `paths`, piece by piece.
 
-    `align`: `start`, every run begins at 0; `clock`, runs lie where they were in time, the first at 0 (those whose file does
-    not tell the time begin at 0). Raises AdvisorError for a path that holds nothing to draw.
+    Args:
+        paths: Run folders, logdirs, profiles or TF1 timelines.
+        align: `start`: every run begins at 0. `clock`: runs keep their distance in time, the first at 0; a run without a known
+            start time begins at 0.
+
+    Raises:
+        AdvisorError: A path contains nothing to draw.
     """
     labels = _labels(paths)
     earliest = _earliest_ns(paths) if align == "clock" else None

@@ -108,7 +108,7 @@ def open_profile(path: Path) -> OpenProfile:
         space = parse_xspace(data)
     except XSpaceDecodeError:
         raise AdvisorError(
-            f"{path} is no profile, or it is truncated or damaged (it must be copied as binary): profile again."
+            f"{path} is not a profile, or it is truncated or damaged (copy profiles in binary mode): profile again."
         ) from None
     except TooManyParts as error:
         raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None

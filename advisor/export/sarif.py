@@ -29,15 +29,19 @@ MAX_DESCRIPTION = 1_024
 
 
 def report_to_sarif(reports: Sequence[Json], pages: Mapping[str, Page]) -> Json:
-    """The log. `pages`: rule id -> page; a rule without one (of somebody's own) has its id alone.
+    """Convert reports to one SARIF log; what exceeds the limits of code scanning is omitted and mentioned in a notification.
 
-    What exceeds the limits of code scanning is left out, which a notification of the last run or of the run itself says.
+    Args:
+        reports: Dictionaries of report.json; each becomes a run of the log.
+        pages: Rule id -> page; a rule without a page, such as a user's own, has only its id.
     """
     runs: list[Json] = []
     for report in reports[:MAX_RUNS]:
         runs.append(_run(report, pages, {run["automationDetails"]["id"] for run in runs}))
     if len(reports) > MAX_RUNS:
-        text = f"{len(reports) - MAX_RUNS} of {len(reports)} runs were left out: code scanning takes {MAX_RUNS} in one file."
+        text = (
+            f"{len(reports) - MAX_RUNS} of {len(reports)} runs were omitted: code scanning accepts {MAX_RUNS} per file."
+        )
         runs[-1]["invocations"][0]["toolExecutionNotifications"].append({"level": "warning", "message": {"text": text}})
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
 

@@ -77,7 +77,7 @@ def open_timeline(path: Path) -> OpenTimeline:
                 start = min(start, event["ts"])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, EOFError, zlib.error, gzip.BadGzipFile):
         raise AdvisorError(
-            f"{path} is no Chrome trace: give a timeline*.json of TF1, a run folder or a logdir."
+            f"{path} is not a Chrome trace: name a timeline*.json of TF1, a run folder or a logdir."
         ) from None
     except OSError as error:
         raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None

@@ -55,7 +55,7 @@ def test_figures_and_nodes_of_two_runs(runs, capsys):
     assert methods["shuffle"]["after"] is None  # gone
     assert methods["prefetch"]["before"] is None  # new
     assert methods["range"]["before"]["name"] == methods["range"]["after"]["name"] == "Range"
-    assert "gone" in err
+    assert "removed" in err
     assert data["step_time"] is None  # batches of 8 and of 2
     assert "A step takes 8 elements before and 2 after" in err
 

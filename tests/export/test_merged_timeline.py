@@ -157,7 +157,7 @@ def test_iterator_ids_keep_all_their_digits():
 def test_what_is_no_timeline_is_one_sentence(tmp_path, text):
     path = tmp_path / "timeline.json"
     path.write_text(text)
-    with pytest.raises(AdvisorError, match="no Chrome trace"):
+    with pytest.raises(AdvisorError, match="not a Chrome trace"):
         list(merge_runs([path]))
 
 

@@ -197,7 +197,7 @@ def test_what_exceeds_the_limits_is_told():
     assert any("5001 findings, of which the first 5,000 are listed" in note for note in notes)
     runs = report_to_sarif([report] * 23, PAGES)["runs"]
     notes = [note["message"]["text"] for note in runs[-1]["invocations"][0]["toolExecutionNotifications"]]
-    assert len(runs) == 20 and any("3 of 23 runs were left out" in note for note in notes)
+    assert len(runs) == 20 and any("3 of 23 runs were omitted" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def printed(report, width=100):
 def test_everything_is_said(width):
     text = " ".join(printed(proved(), width).split())
     for part in ("2.9x (2.7x to 3.1x)", "23.6 ms", "8.1 ms", "800 elements/s", "69 %", "3 %", "+ds.cache()", "/tmp/checkpoint",
-                 "would reorder", "A note.", "run 14 times", "6 pairs of runs", "broken"):  # fmt: skip
+                 "would reorder", "A note.", "run 14 times", "6 alternating pairs of runs", "broken"):  # fmt: skip
         assert part in text, part
 
 

@@ -132,8 +132,8 @@ def test_advice_and_library_calls_cannot_be_written():
     )
     assert reason(InsertAfter("a", "cache")) == "keras makes further calls after map in the same line of the script."
     assert reason(InsertAfter("b", "cache")) is None
-    assert reason(InsertAfter("d", "cache")) == "flat_map is made inside from_generator, not by a line of the script."
-    assert reason(InsertAfter("e", "cache")) == "The call of map stands in no file."
+    assert reason(InsertAfter("d", "cache")) == "flat_map is called inside from_generator, not by a line of the script."
+    assert reason(InsertAfter("e", "cache")) == "The call of map is not in a file."
     assert reason(InsertAfter("f", "cache")) == "The call to change was not recorded."
 
 
