@@ -49,15 +49,22 @@ def _edited_calls(analysis: Analysis, edits: Iterable[Edit]) -> Iterator[Call]:
     named = [by_id[i] for i in ids if i in by_id]
     found = {each.id: each for call in named for each in (call, *siblings_of(call, by_id))}
     if any(isinstance(edit, SetOption) for edit in edits):
-        lineage = Lineage(analysis.calls)
-        found |= {each.id: each for each in analysis.calls if any(one.id in found for one in lineage.behind(each.id))}
-    yield from found.values()
+        users, todo = index_of(analysis).users, list(found.values())
+        while todo:
+            fresh = [user for user in users.get(todo.pop().id, ()) if user.id not in found]
+            found |= {user.id: user for user in fresh}
+            todo += fresh
+    yield from reversed(found.values())  # the last calls first: they have the others behind them
 
 
 def _of_state(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
     """State that was seen to change, or was not watched, upstream of these calls."""
     lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
-    for each in {one.id: one for call in calls for one in lineage.behind(call.id)}.values():
+    found: dict[str, Call] = {}
+    for call in calls:
+        if call.id not in found:
+            found |= {each.id: each for each in lineage.behind(call.id)}
+    for each in found.values():
         reason = observed.reason_against_reading_ahead(each)
         if reason is not None:
             yield f"`{_name(each)}` may run earlier or later than now, though it {reason}"
