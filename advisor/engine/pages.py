@@ -71,8 +71,10 @@ def _page(loaded: LoadedRule) -> Iterator[str]:
 
 
 def kinds_of(loaded: LoadedRule) -> list[str]:
-    """How the fixes of the examples are applied: `auto, exact`, `ask, reordered`, `tell`; `note only` for a rule
-    without findings."""
+    """How the fixes of the examples are applied.
+
+    Returns: Labels such as `auto, exact`, `ask, reordered` or `tell`; `note only` for a rule without findings.
+    """
     kinds: dict[str, None] = {}
     for example in loaded.examples:
         if example.is_finding and (finding := _finding(loaded, example)) is not None:

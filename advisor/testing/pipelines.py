@@ -83,8 +83,8 @@ def source(
         bytes: Size of an element in bytes.
         ms: Work per element in milliseconds.
         shuffle: The `shuffle=` argument of `ListFiles`.
-        files: Number of files passed to a record or text source. **arguments: Further arguments of the call
-            (`compression_type="GZIP"`).
+        files: Number of files passed to a record or text source.
+        **arguments: Further arguments of the call (`compression_type="GZIP"`).
     """
     method, text = {
         "TFRecord": ("TFRecordDataset", "files"),
@@ -157,8 +157,8 @@ def map_(
         flow: As in `FunctionFacts`.
         unchanged: As in `FunctionFacts`.
         idle_share: Share of its parallel calls that are idle because a slow element blocks the following ones.
-        waiting: Average number of finished elements that wait to be emitted. **arguments: Further arguments of the
-            call.
+        waiting: Average number of finished elements that wait to be emitted.
+        **arguments: Further arguments of the call.
     """
     ops = (*ops, *op_shares, *fixed)
     state_of = {"HashTableV2": ("static table", "LookupTableFindV2"), "VarHandleOp": ("variable", "ReadVariableOp")}
@@ -197,8 +197,14 @@ def map_(
 
 
 def filter_(name: str, ms: float, keep: float = 0.5, reads: Sequence[int] | None = None) -> Stage:
-    """`filter(name)`; `ms` per element that passes; `keep` is the share that passes; `reads` are the components it
-    reads."""
+    """`filter(name)`.
+
+    Args:
+        name: The name of the predicate.
+        ms: Work in milliseconds per element that passes.
+        keep: Share of the elements that pass.
+        reads: Indices of the components that the predicate reads; None if unknown.
+    """
     facts = FunctionFacts(name, None, False, stateful_ops=(), used_inputs=None if reads is None else tuple(reads))
     counts = (("passed", round(1000 * keep)), ("filtered", round(1000 * (1 - keep))))
     return Stage("filter", "Filter", ms, facts, positional=(name,), consumes=1 / keep, parameters=counts)
@@ -318,8 +324,8 @@ def pipeline(
         device: The device side (`gpu(...)`, `cpu(...)`).
         keras: The recorded properties of the Keras model.
         hosts: The comparison with the other hosts of the run.
-        has_bfloat16: Whether the CPU has bfloat16 units. **root: Parameters of the root iterator in the profile
-            (`cpu_budget=64`).
+        has_bfloat16: Whether the CPU has bfloat16 units.
+        **root: Parameters of the root iterator in the profile (`cpu_budget=64`).
     """
     machine = Machine(
         consumer_ms,
@@ -368,8 +374,8 @@ def waiting_hosts(straggler: str = "", **waits_ms: float) -> HostComparison:
     """Synchronous hosts with steps of 100 ms.
 
     Args:
-        straggler: Name of the host that slows down the others. **waits_ms: Host name -> milliseconds per step that it
-            waits for input.
+        straggler: Name of the host that slows down the others.
+        **waits_ms: Host name -> milliseconds per step that it waits for input.
     """
     least = min(waits_ms.values())
     hosts = tuple(

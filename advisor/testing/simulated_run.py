@@ -163,8 +163,7 @@ def _charge(node: _Node, stage: Stage, rate: float) -> None:
 
 
 def _assign_threads(nodes: list[_Node]) -> None:
-    """Assign each node to a thread group. Group 0 is the consumer's thread; each asynchronous boundary starts new
-    groups."""
+    """Assign thread groups: 0 is the consumer's thread, and each asynchronous boundary starts new ones."""
     count = 0
     below: dict[int, tuple[int, int]] = {id(nodes[0]): (0, 1)}
     for node in nodes[1:]:
