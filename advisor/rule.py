@@ -1,9 +1,9 @@
-"""All that a rule file imports: the `Rule` base class, the data it reads, the data it makes and the predictions it may ask for.
+"""The API for rule files: the `Rule` base class, the data model, and the available predictions.
 
-In: an `Analysis`.  Out: `Finding`s (advice) and `Note`s (why a tempting fix is not proposed).
+In: an `Analysis`. Out: `Finding`s (advice) and `Note`s (why a tempting fix is not proposed).
 
-A rule is a frozen dataclass; its fields are its thresholds, set in `[tool.advisor.rules.<id>]`; its docstring is its page.
-`docs/writing-rules.md` shows how to write one.
+A rule is a frozen dataclass. Its fields are its thresholds, set in `[tool.advisor.rules.<id>]`; its docstring is its
+page. `docs/writing-rules.md` describes how to write one.
 """
 
 from __future__ import annotations
@@ -87,21 +87,21 @@ AUTOTUNE = Code("tf.data.AUTOTUNE")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something worth saying that is no advice."""
+    """A remark in the report that is not advice."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Base of all rules. Subclasses are frozen dataclasses named in CamelCase; the id is the file's name with dashes."""
+    """Base class of all rules: frozen dataclasses with a CamelCase name. The id is the file name with dashes."""
 
     needs_input_bound: ClassVar[bool] = True
-    """The engine asks the rule only when the verdict is input-bound. Device-side rules set this to False."""
+    """If True, the engine evaluates the rule only when the verdict is input-bound. Device-side rules set this to False."""
 
     min_speedup: float = 1.05
-    """A finding that predicts less than this (step time before / after) is dropped: two runs of the same script differ by
-    as much, so nobody could prove it."""
+    """Findings with a smaller predicted speedup (step time before / after) are dropped: two runs of the same script
+    differ by as much, so it could not be proved."""
 
     @property
     def id(self) -> str:
@@ -109,7 +109,7 @@ class Rule:
         return type(self).__module__.rpartition(".")[2].replace("_", "-")
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """Yield what is wrong; yield nothing for a healthy pipeline."""
+        """Yield the problems found by the rule; yield nothing for a healthy pipeline."""
         raise NotImplementedError
 
     def finding(
@@ -125,7 +125,19 @@ class Rule:
         fix: Fix | None = None,
         evidence: Sequence[Evidence] = (),
     ) -> Finding:
-        """A `Finding` of this rule, standing where `call` stands in the user's file, else at `site`."""
+        """Create a `Finding` of this rule.
+
+        Args:
+            title: What to do, in the imperative.
+            because: What was measured, with figures.
+            call: The call that the finding refers to; its position in the source is used.
+            iterator: The executed iterator that causes the problem.
+            site: The position in the source, if there is no `call`.
+            prediction: The predicted speedup of the step; ranks the finding.
+            memory_bytes: Additional memory that the fix takes; None if unknown.
+            fix: The edits; None for advice only.
+            evidence: The measurements that support the finding.
+        """
         return Finding(
             rule=self.id,
             title=title,
@@ -141,53 +153,61 @@ class Rule:
 
 
 def is_editable(call: Call) -> bool:
-    """Whether the call stands in the user's own code, so that an edit can be written there."""
+    """Whether the call is in the user's own code, so that it can be edited."""
     return call.site is not None and call.library is None and call.made_by is None
 
 
 def takes_link(analysis: Analysis, call: Call) -> bool:
-    """Whether a transformation can be put behind the call: where it stands, or, for a call that a library made, behind the user's
-    own call of the library, if this is the last dataset made there.
+    """Whether a transformation can be inserted after the call.
+
+    If a library made the call, the transformation goes after the user's own call of the library, provided that this is
+    the last dataset made there.
     """
     if is_editable(call):
         return True
-    goes_on = any(each.library and each.site == call.site and call.id in each.inputs for each in analysis.calls)
+    goes_on = any(later.library and later.site == call.site and call.id in later.inputs for later in analysis.calls)
     return call.site is not None and call.made_by is None and call.nested_in is None and not goes_on
 
 
 def parallel_fix(calls: Sequence[Call], prediction: Prediction | None) -> Fix | None:
-    """`num_parallel_calls=tf.data.AUTOTUNE` in all of these maps; None where one of them stands in no code of the user's.
+    """The fix that sets `num_parallel_calls=tf.data.AUTOTUNE` in these maps.
 
-    It is tried unasked only where it gains something at the lower end of what is predicted: of a map of some 60 us an element
-    nobody can know whether a second thread gains anything [measured: 1.04x (0.97 to 1.23) where 1.25x (1.00 to 1.63) was
-    predicted].
+    It is applied automatically only if the lower bound of the prediction is a gain: for a map of about 60 us per
+    element it cannot be predicted whether a second thread helps [measured: 1.04x (0.97 to 1.23), predicted: 1.25x (1.00
+    to 1.63)].
+
+    Returns: The fix; None if one of the maps is not in the user's code.
     """
-    if not all(is_editable(each) for each in calls):
+    if not all(is_editable(call) for call in calls):
         return None
-    edits = tuple(SetArgument(each.id, "num_parallel_calls", AUTOTUNE) for each in calls)
-    safety = max((parallel_safety(each) for each in calls), key=list(Safety).index)
-    # Whether Python code may run twice at once, only its author knows.
-    has_python = any(each.function is not None and each.function.python_ops for each in calls)
+    edits = tuple(SetArgument(call.id, "num_parallel_calls", AUTOTUNE) for call in calls)
+    safety = max((parallel_safety(call) for call in calls), key=list(Safety).index)
+    # Only the author knows whether Python code is safe to run concurrently.
+    has_python = any(call.function is not None and call.function.python_ops for call in calls)
     return Fix(edits, safety, is_auto=not has_python and prediction is not None and prediction.low > 1)
 
 
 def label(call: Call) -> str:
-    """A call for people: `map(decode)` where the function has a name, else `map`."""
+    """A readable name of a call: `map(decode)` if the function has a name, otherwise `map`."""
     name = call.function.name if call.function else ""
     return f"{call.method}({name})" if name else call.method
 
 
 def last_editable_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
-    """The last call before the consumer behind which a transformation can be put; None where there is none."""
+    """The last call before the consumer after which a transformation can be inserted; None if there is none."""
     call = consumed_call(analysis, pipeline)
-    return next((each for each in upstream_calls(analysis, call) if takes_link(analysis, each)), None) if call else None
+    return (
+        next((upstream for upstream in upstream_calls(analysis, call) if takes_link(analysis, upstream)), None)
+        if call
+        else None
+    )
 
 
 UNKNOWN_PLACE = "an unknown line"
 
 
 def place(call: Call) -> str:
-    """`train.py:17`, or `an unknown line` where nothing says where the call stands."""
+    """The position of a call: `train.py:17`, or `an unknown line`."""
     return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else UNKNOWN_PLACE
 
 

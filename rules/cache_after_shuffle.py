@@ -66,9 +66,9 @@ class CacheAfterShuffle(Rule):
                 continue
             obstacles = cache_obstacles(analysis, call)
             shuffles = [obstacle.call for obstacle in obstacles if obstacle.call.method in ("shuffle", "list_files")]
-            behind = calls_behind(analysis, pipeline, call)
+            downstream = calls_behind(analysis, pipeline, call)
             is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
-            is_mixed = any(later.method in ("shuffle", "sample_from_datasets") for later in behind)
+            is_mixed = any(later.method in ("shuffle", "sample_from_datasets") for later in downstream)
             if not shuffles or len(shuffles) < len(obstacles) or not is_again or is_mixed:
                 continue
             edits = edits_of(analysis, call)

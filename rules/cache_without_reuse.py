@@ -44,7 +44,7 @@ class CacheWithoutReuse(Rule):
     element size and is not measurable for small elements, so no speedup is predicted.
 
     ## When not to
-    When the analyzed run is shorter than the real one (for example a trial with `--epochs 1`) and the real run does use
+    When the analysed run is shorter than the real one (for example a trial with `--epochs 1`) and the real run does use
     the cache. Caches in a script that the advisor stopped, and caches with a file name that the next run may use, are
     never reported.
 

@@ -17,7 +17,7 @@ class EpochPauses(Rule):
     """Each epoch creates its own iterator, and the script waits until TensorFlow has destroyed the previous one.
 
     ## Why it is slow
-    AUTOTUNE optimizes a pipeline in a background thread: 10 ms after the iterator is created, then after another 20 ms,
+    AUTOTUNE optimises a pipeline in a background thread: 10 ms after the iterator is created, then after another 20 ms,
     40 ms, 80 ms and so on. When the iterator is destroyed, it notifies this thread and waits for it to exit. TensorFlow
     wakes the thread before it sets the flag that the thread checks, so the thread may go back to sleep until its next
     period: the pause can be as long as the epoch. On two cores this happened about every second time with a parallel

@@ -30,8 +30,7 @@ from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, 
 
 @dataclass(frozen=True)
 class MapInsideInterleave(Rule):
-    """A `map` inside the function of an `interleave` or `flat_map` processes one element at a time while cores are
-    idle.
+    """A `map` inside the function of an `interleave` or `flat_map` runs one element at a time while cores are idle.
 
     ## Why it is slow
     tf.data parallelises stateless maps automatically, but not those inside another transformation's function. Such a

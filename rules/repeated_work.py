@@ -126,8 +126,7 @@ class RepeatedWork(Rule):
             )
 
     def _is_worth_it(self, analysis: Analysis, candidate: CachePlace) -> bool:
-        """Whether a cache saves enough. If there is already a cache upstream, the lower bound of the prediction must
-        suffice."""
+        """Whether a cache saves enough; after another cache, the lower bound of the prediction must suffice."""
         has_cache = any(each.method == "cache" for each in upstream_calls(analysis, candidate.call))
         gain = candidate.prediction.low if has_cache else candidate.prediction.value
         return gain >= self.min_speedup

@@ -28,7 +28,7 @@ class Retracing(Rule):
 
     ## Why it is slow
     A `tf.function` keeps one graph per signature. A different Python number or a tensor of a new shape is a new
-    signature: the function runs in Python again, its graph is optimized again, and XLA, if used, compiles it again. All
+    signature: the function runs in Python again, its graph is optimised again, and XLA, if used, compiles it again. All
     graphs are kept, so memory use grows as well.
 
     ## What the fix does

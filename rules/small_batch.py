@@ -27,8 +27,7 @@ from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch
 
 @dataclass(frozen=True)
 class SmallBatch(Rule):
-    """The step's kernels or ops are so short that starting them dominates the step; a larger batch would cost little
-    more.
+    """Starting the short kernels or ops dominates the step; a larger batch would cost little more.
 
     ## Why it is slow
     Launching a kernel or scheduling an op takes microseconds, regardless of the number of rows. As long as kernels and

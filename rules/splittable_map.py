@@ -95,8 +95,7 @@ class SplittableMap(Rule):
 
 
 def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a cache before the random part would be read again, with no random transformation before it and no
-    existing cache."""
+    """Whether a cache before the random part would be read again, and no cache or random call precedes it."""
     chain = linear_chain(analysis, call)
     after = calls_behind(analysis, pipeline, call)
     if len(chain) < 2 or any(other.method in ("cache", "snapshot", "take") for other in (*chain, *after)):

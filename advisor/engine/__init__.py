@@ -1,6 +1,6 @@
-"""The rules, found, asked and ranked.
+"""Load, evaluate and rank the rules.
 
-In: an `Analysis`, rules and settings.  Out: a `Report`.
+In: an `Analysis`, rules and settings. Out: a `Report`.
 """
 
 from advisor.engine.loader import LoadedRule, load_rules

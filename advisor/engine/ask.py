@@ -1,7 +1,7 @@
-"""One rule asked about one analysis, whatever its code does.
+"""Evaluate one rule on one analysis, whatever its code does.
 
-In: a `LoadedRule` and an `Analysis`.  Out: an `Answer`: findings, notes and what went wrong. What the rule prints goes to
-stderr: stdout belongs to the report.
+In: a `LoadedRule` and an `Analysis`. Out: an `Answer` with findings, notes and errors. Output printed by the rule goes
+to stderr, because stdout is reserved for the report.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from advisor.model.pipeline import Analysis
 from advisor.rule import Note
 
 MAX_ITEMS = 1_000
-"""Findings and notes of one rule; nobody reads more, and a rule that yields for ever must end."""
+"""Maximum number of findings and notes of one rule. It also ends a rule that never stops yielding."""
 MAX_MESSAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one rule had to say."""
+    """The result of one rule."""
 
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
-    """A sentence each; they become rows of the report."""
+    """One sentence per error; each becomes a row of the report."""
 
 
 def ask(loaded: LoadedRule, analysis: Analysis) -> Answer:
-    """The rule's answer, asked in this process. KeyboardInterrupt passes through; nothing else that the rule raises does."""
+    """Evaluate the rule in this process. Only KeyboardInterrupt propagates; other exceptions become errors."""
     items: list[object] = []
     with printing_to_stderr():
         try:
@@ -45,20 +45,20 @@ def ask(loaded: LoadedRule, analysis: Analysis) -> Answer:
                     return Answer(errors=(f"yielded more than {MAX_ITEMS:,} findings and notes",))
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # `sys.exit(0)` in a rule must not end the command, and a gate with it
+        except BaseException as error:  # `sys.exit(0)` in a rule must not end the command, for example in CI
             return Answer(errors=(_where_it_raised(error, loaded),))
-    wrong = [finding_error(item) for item in items]
-    sound = [item for item, error in zip(items, wrong, strict=True) if error is None]
+    item_errors = [finding_error(item) for item in items]
+    valid = [item for item, error in zip(items, item_errors, strict=True) if error is None]
     return Answer(
-        findings=tuple(item for item in sound if isinstance(item, Finding)),
-        notes=tuple(item.text for item in sound if isinstance(item, Note)),
-        errors=tuple(dict.fromkeys(error for error in wrong if error is not None)),
+        findings=tuple(item for item in valid if isinstance(item, Finding)),
+        notes=tuple(item.text for item in valid if isinstance(item, Note)),
+        errors=tuple(dict.fromkeys(error for error in item_errors if error is not None)),
     )
 
 
 @contextlib.contextmanager
 def printing_to_stderr() -> Iterator[None]:
-    """What the block prints goes to stderr."""
+    """Redirect the block's output from stdout to stderr."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 

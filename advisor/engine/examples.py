@@ -1,7 +1,6 @@
-"""A rule tried on the examples that its own file carries.
+"""Check a rule against the examples in its own file.
 
-In: a `LoadedRule`.  Out: one sentence for each example that does not come out as it says; used by the tests and by
-`advisor rules test`.
+In: a `LoadedRule`. Out: one sentence per deviation from an example; used by the tests and by `advisor rules test`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,14 @@ from advisor.testing import Example
 
 
 def failures(loaded: LoadedRule, rule_seconds: float = DEFAULT_RULE_SECONDS) -> list[str]:
-    """What is wrong with the examples; empty: the rule does what they say. Each may take `rule_seconds`."""
+    """Check all examples of a rule.
+
+    Args:
+        loaded: The rule.
+        rule_seconds: Time limit for each example.
+
+    Returns: One sentence per deviation; empty if all examples hold.
+    """
     return [
         f"{loaded.id}, example {number}: {sentence}"
         for number, example in enumerate(loaded.examples, start=1)
@@ -25,12 +31,12 @@ def failures(loaded: LoadedRule, rule_seconds: float = DEFAULT_RULE_SECONDS) -> 
 
 
 def check_example(loaded: LoadedRule, example: Example, rule_seconds: float = DEFAULT_RULE_SECONDS) -> Iterator[str]:
-    """Sentences on what differs from what the example says."""
+    """Yield one sentence per deviation from the example."""
     report = run_rules(example.pipeline.analysis, [loaded], Settings(rule_seconds=rule_seconds))
     for error in report.rule_errors:
         yield f"the rule failed: {error.message}"
     if example.note is not None and not any(example.note in note for note in report.notes):
-        yield f"no note says {example.note!r}; the notes are {list(report.notes)}"
+        yield f"no note contains {example.note!r}; the notes are {list(report.notes)}"
     if not example.is_finding:
         for finding in report.findings:
             yield f"it must be silent because {example.because}, but it says {finding.title!r}: {finding.because}"
@@ -46,8 +52,8 @@ def _check_fix(report: Report, example: Example) -> Iterator[str]:
     calls = {call.id: call for call in report.analysis.calls}
     fix = report.findings[0].fix
     if fix is None:
-        yield f"it must fix the script to {example.fixed!r}, but it has advice only"
+        yield f"it must fix the script to {example.fixed!r}, but it proposes no fix"
         return
     text = rewrite(example.pipeline.source, fix, calls)
     if text is None or example.fixed is None or example.fixed not in text:
-        yield f"the script must hold {example.fixed!r} after the fix, but it is\n{text}"
+        yield f"the script must contain {example.fixed!r} after the fix, but it is\n{text}"

@@ -1,6 +1,6 @@
-"""Whether a finding has the types that its class declares: rules are plug-ins, and Python checks nothing.
+"""Check the types of a finding at runtime. Rules are plug-ins, and Python does not enforce annotations.
 
-In: what a rule yielded.  Out: one sentence on what is wrong with it, or None.
+In: an object yielded by a rule. Out: one sentence on what is wrong with it, or None.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from advisor.rule import Note
 
 
 def finding_error(item: object) -> str | None:
-    """What is wrong with what a rule yielded; None: nothing."""
+    """One sentence on what is wrong with an object yielded by a rule; None if it is valid."""
     if isinstance(item, Note):
         return None if isinstance(item.text, str) else f"yielded a Note whose text is a {type(item.text).__name__}"
     if not isinstance(item, Finding):
@@ -23,17 +23,17 @@ def finding_error(item: object) -> str | None:
     wrong = _wrong_field(item, "")
     if wrong is not None:
         return f"yielded a finding whose {wrong}"
-    if item.prediction is not None and not _is_sound(item.prediction):
-        return "yielded a finding whose prediction is no speedup: its numbers must be finite and above 0"
+    if item.prediction is not None and not _is_speedup(item.prediction):
+        return "yielded a finding whose prediction is not a speedup: its numbers must be finite and above 0"
     return None
 
 
-def _is_sound(prediction: Prediction) -> bool:
+def _is_speedup(prediction: Prediction) -> bool:
     return all(math.isfinite(number) and number > 0 for number in (prediction.value, prediction.low, prediction.high))
 
 
 def _wrong_field(value: Any, path: str) -> str | None:  # noqa: ANN401
-    """The first field of a dataclass of the model, or of one inside it, that is of another type than declared."""
+    """The first field, including those of nested dataclasses, whose value does not match its declared type."""
     hints = get_type_hints(type(value))
     for field in fields(value):
         name = f"{path}{field.name}"

@@ -1,9 +1,10 @@
-"""Find rule files, load them, and lay the user's thresholds over theirs.
+"""Find and load rule files, and apply the user's thresholds.
 
-In: folders of rule files and settings.  Out: `LoadedRule`s, shipped ones first, then those of entry points, then of folders.
+In: folders of rule files and settings. Out: `LoadedRule`s: shipped ones first, then those of entry points, then those
+of folders.
 
-One file holds one rule; its id is the file's name with dashes. Whatever is wrong with a user's rule file or threshold is an
-`AdvisorError` of one sentence that names the file and the cause.
+Each file contains one rule; its id is the file name with dashes. Any error in a user's rule file or threshold raises an
+`AdvisorError` with one sentence that names the file and the cause.
 """
 
 from __future__ import annotations
@@ -33,28 +34,33 @@ ENTRY_POINT_GROUP = "advisor.rules"
 
 @dataclass(frozen=True, slots=True)
 class LoadedRule:
-    """A rule ready to be asked."""
+    """A rule that is ready to be evaluated."""
 
     id: str
     rule: Rule
-    """With the user's thresholds."""
+    """The rule with the user's thresholds."""
     path: Path
     examples: tuple[Example, ...] = ()
     is_shipped: bool = False
     is_apart: bool = False
-    """Asked in another process, within a time limit: a rule of the user's."""
+    """Whether the rule is evaluated in a separate process with a time limit, as all rules that are not shipped."""
 
     @property
     def page(self) -> Page:
-        """What a person reads of the rule; read from its file when asked for."""
+        """The rule's documentation, read from its file on access."""
         return read_page(type(self.rule), self.path)
 
 
 def load_rules(directories: Sequence[Path], settings: Settings) -> list[LoadedRule]:
-    """All rules: shipped, installed (entry points `advisor.rules`), and those of `directories` and the settings' folders.
+    """Load the shipped rules, the installed ones (entry points `advisor.rules`), and those in folders.
 
-    Raises AdvisorError for a folder that is not there, a broken rule file, two rules of one id, and for settings that name an
-    unknown rule or threshold or give it a value of another type.
+    Args:
+        directories: Folders of rule files, in addition to those in the settings.
+        settings: Thresholds, ignored rules and further folders.
+
+    Raises:
+        AdvisorError: A folder does not exist, a rule file is broken, two rules have the same id, or the settings name
+            an unknown rule or threshold or a value of the wrong type.
     """
     rules = [*_shipped(), *_installed(settings)]
     for folder in dict.fromkeys(path.resolve() for path in (*settings.rule_directories, *directories)):
@@ -66,23 +72,27 @@ def load_rules(directories: Sequence[Path], settings: Settings) -> list[LoadedRu
             raise AdvisorError(
                 f"Two rules are called {loaded.id}: {other.path} and {loaded.path}. Rename one of the files."
             )
-    if not settings.unloaded_directories:  # their rules may be the ones that are named
+    if not settings.unloaded_directories:  # the settings may name rules in them
         _check_names((*settings.rules, *settings.ignore), by_id)
     return [_with_thresholds(loaded, settings.rules.get(loaded.id, {})) for loaded in by_id.values()]
 
 
 def load_file(path: Path) -> LoadedRule:
-    """The rule of one file outside of any package. Raises AdvisorError."""
-    # A name of its own, so that two folders may hold files of the same name; its last part gives the rule's id.
+    """Load the rule in a single file outside any package.
+
+    Raises:
+        AdvisorError: The file cannot be loaded or does not contain exactly one rule.
+    """
+    # A unique name allows files of the same name in several folders; its last part is the rule's id.
     folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
     name = f"advisor_rules_{folder}.{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise AdvisorError(f"{path} cannot be loaded as Python.")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their annotations up there
+    sys.modules[name] = module  # dataclasses look up annotations here
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the report
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is reserved for the report
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -104,7 +114,7 @@ def _from_folder(folder: Path, settings: Settings) -> Iterator[LoadedRule]:
 
 
 def _load_own(path: Path, settings: Settings) -> LoadedRule:
-    """A rule of the user's: loaded in another process first, which ends where the file does not."""
+    """Load a user's rule, first in a separate process, which protects against code that does not end."""
     from advisor.engine.rule_process import try_loading
 
     try_loading(path, settings.rule_seconds)
@@ -112,7 +122,7 @@ def _load_own(path: Path, settings: Settings) -> LoadedRule:
 
 
 def _installed(settings: Settings) -> Iterator[LoadedRule]:
-    """Entry points name a module (one rule) or a package (a rule in each of its files)."""
+    """Load the rules of entry points, which name a module (one rule) or a package (one rule per file)."""
     for entry in metadata.entry_points(group=ENTRY_POINT_GROUP):
         try:
             with contextlib.redirect_stdout(sys.stderr):
@@ -143,8 +153,8 @@ def _loaded(module: ModuleType, path: Path) -> LoadedRule:
         if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
     ]
     if len(classes) != 1:
-        found = ", ".join(cls.__name__ for cls in classes) or "none"
-        raise AdvisorError(f"The rule file {path} must define exactly one subclass of Rule; found: {found}.")
+        names = ", ".join(cls.__name__ for cls in classes) or "none"
+        raise AdvisorError(f"The rule file {path} must define exactly one subclass of Rule; found: {names}.")
     cls = classes[0]
     parameters: Any = cls.__dict__.get("__dataclass_params__")
     if parameters is None or not parameters.frozen:
@@ -182,7 +192,7 @@ def _with_thresholds(loaded: LoadedRule, values: dict[str, object]) -> LoadedRul
 
 
 def _converted(value: object, default: object, name: str) -> object:
-    """`value` in the type of `default`: whole numbers may stand for others, lists for tuples."""
+    """`value` in the type of `default`. Integers are accepted for floats, and lists for tuples."""
     wanted = type(default)
     if wanted is float and isinstance(value, int | float) and not isinstance(value, bool):
         return _number(value, name)
@@ -197,7 +207,7 @@ def _converted(value: object, default: object, name: str) -> object:
 
 
 def _number(value: int | float, name: str) -> float:
-    """A number that can be compared: TOML also knows `nan`, and whole numbers beyond all floats."""
+    """A comparable number. TOML also allows `nan` and integers beyond the range of floats."""
     try:
         number = float(value)
     except OverflowError:

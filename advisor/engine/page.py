@@ -1,6 +1,6 @@
-"""A rule's page: what its class docstring and the docstrings under its thresholds say.
+"""The page of a rule, read from the docstrings of its class and its thresholds.
 
-In: a rule class and its file.  Out: `Page`, for `advisor explain RULE` and docs/rules.md.
+In: a rule class and its file. Out: `Page`, for `advisor explain RULE` and docs/rules.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from advisor.rule import Rule
 
 SECTIONS = ("Why it is slow", "What the fix does", "When not to", "What tf.data already does", "Thresholds")
-"""What every shipped rule's page has, in this order; the last is made from the rule's fields."""
+"""The sections of every shipped rule's page, in this order; the last is generated from the rule's fields."""
 
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 
@@ -27,22 +27,22 @@ class Threshold:
     name: str
     default: object
     reason: str
-    """Meaning, unit and why this value: the docstring under the field."""
+    """Meaning, unit and justification of the value: the docstring of the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a person reads of a rule."""
+    """The documentation of a rule."""
 
     summary: str
-    """The bad state in one sentence."""
+    """The problem in one sentence."""
     sections: dict[str, str]
-    """Heading -> text in Markdown."""
+    """Heading -> Markdown text."""
     thresholds: tuple[Threshold, ...]
 
 
 def read_page(cls: type[Rule], path: Path) -> Page:
-    """The page of a rule class that stands in the file `path`."""
+    """The page of the rule class in the file `path`."""
     pieces = _HEADING.split(inspect.cleandoc(cls.__doc__ or ""))
     sections = {heading.strip(): text.strip() for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)}
     reasons = _field_docstrings(Path(inspect.getfile(Rule)), Rule.__name__) | _field_docstrings(path, cls.__name__)
@@ -53,17 +53,17 @@ def read_page(cls: type[Rule], path: Path) -> Page:
 
 
 def _field_docstrings(path: Path, class_name: str) -> dict[str, str]:
-    """Field -> the string that stands under it."""
+    """Field name -> docstring."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     body = next((n.body for n in tree.body if isinstance(n, ast.ClassDef) and n.name == class_name), [])
-    found = {}
-    for statement, below in itertools.pairwise(body):
+    docstrings = {}
+    for statement, following in itertools.pairwise(body):
         if (
             isinstance(statement, ast.AnnAssign)
             and isinstance(statement.target, ast.Name)
-            and isinstance(below, ast.Expr)
+            and isinstance(following, ast.Expr)
         ):
-            value = below.value
+            value = following.value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found[statement.target.id] = " ".join(inspect.cleandoc(value.value).split())
-    return found
+                docstrings[statement.target.id] = " ".join(inspect.cleandoc(value.value).split())
+    return docstrings

@@ -1,6 +1,7 @@
-"""docs/rules.md: every rule's page, with what the rule makes of its own examples.
+"""docs/rules.md: the page of every rule, with the result of its first example.
 
-In: loaded rules.  Out: Markdown. `python -m advisor.engine.pages > docs/rules.md` writes the page that a test holds up to date.
+In: loaded rules. Out: Markdown. Generate it with `python -m advisor.engine.pages > docs/rules.md`; a test checks that
+it is up to date.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from advisor.testing import Example
 _INTRODUCTION = """\
 # Rules
 
-This page is made from the rule files: `python -m advisor.engine.pages > docs/rules.md`. `advisor rules` lists the rules,
-`advisor explain RULE` prints one page, [writing-rules.md](writing-rules.md) says how to write one.
+This page is generated from the rule files with `python -m advisor.engine.pages > docs/rules.md`. `advisor rules` lists the
+rules, and `advisor explain RULE` prints one page. See [writing-rules.md](writing-rules.md) for how to write one.
 
-A rule reads the executed graph with its measurements, never the source: what tf.data already did is not recommended again.
-Thresholds are set in `pyproject.toml`; a comment on a call silences a rule there, `ignore` everywhere:
+A rule reads the executed graph and its measurements, not the source, so it does not recommend what tf.data already does.
+Thresholds are set in `pyproject.toml`. A comment on a call silences a rule for this call; `ignore` silences it everywhere:
 
 ```toml
 [tool.advisor]
@@ -36,16 +37,16 @@ min_free_cores = 1.0
 ds = ds.map(decode, num_parallel_calls=2)  # advisor: ignore[capped-parallelism]
 ```
 
-Fixes are *auto* (applied and proved by `advisor fix`), *ask* (applied only when asked for) or *tell* (advice only). What a fix
-does to the data: *exact*, the same elements in the same order, bit for bit; *rerandomized*, random ops draw other numbers of the
-same distribution (applied unasked only where the script is unseeded); *reordered*, the same elements in another order
-(`--allow reordered`).
+A fix is *auto* (applied and proved by `advisor fix`), *ask* (applied only on request) or *tell* (advice only, never applied). Its
+safety level describes the effect on the data. *exact*: the same elements in the same order, bit for bit. *rerandomized*: random
+ops draw different numbers from the same distribution (applied automatically only if the script is unseeded). *reordered*: the
+same elements in a different order (`--allow reordered`).
 """
 
 
 def write_document(rules: Sequence[LoadedRule]) -> str:
-    """docs/rules.md for these rules."""
-    parts = [_INTRODUCTION, "| rule | says | its fix |\n|---|---|---|"]
+    """The text of docs/rules.md for these rules."""
+    parts = [_INTRODUCTION, "| Rule | Problem | Fix |\n|---|---|---|"]
     for loaded in rules:
         summary = " ".join(loaded.page.summary.split())
         parts.append(f"| [{loaded.id}](#{loaded.id}) | {summary} | {'; '.join(kinds_of(loaded))} |")
@@ -57,27 +58,30 @@ def _page(loaded: LoadedRule) -> Iterator[str]:
     yield f"## {loaded.id}\n\n{loaded.page.summary}\n"
     for heading, text in loaded.page.sections.items():
         yield f"### {heading}\n\n{text}\n"
-    example = next((each for each in loaded.examples if each.is_finding), None)
+    example = next((example for example in loaded.examples if example.is_finding), None)
     if example is not None:
         finding = _finding(loaded, example)
         yield f"### Example\n\n```python\n{example.pipeline.source.rstrip()}\n```\n"
-        yield f"(made up) {finding.because if finding else ''}\n"
+        yield f"(simulated) {finding.because if finding else ''}\n"
         if diff := _diff(example, finding):
             yield f"```diff\n{diff}\n```\n"
-    silent = [each.because for each in loaded.examples if not each.is_finding]
+    silent = [example.because for example in loaded.examples if not example.is_finding]
     if silent:
-        yield "### Silent when\n\n" + "\n".join(f"* {because}" for because in dict.fromkeys(silent)) + "\n"
+        yield "### Not reported when\n\n" + "\n".join(f"* {because}" for because in dict.fromkeys(silent)) + "\n"
 
 
 def kinds_of(loaded: LoadedRule) -> list[str]:
-    """How the findings of the examples are applied: `auto, exact`, `ask, reordered`, `tell`; `a verdict` for none."""
-    found: dict[str, None] = {}
+    """How the fixes of the examples are applied.
+
+    Returns: Labels such as `auto, exact`, `ask, reordered` or `tell`; `note only` for a rule without findings.
+    """
+    kinds: dict[str, None] = {}
     for example in loaded.examples:
         if example.is_finding and (finding := _finding(loaded, example)) is not None:
             fix = finding.fix
-            is_told = fix is None or not fix.is_provable
-            found["tell" if is_told or fix is None else f"{'auto' if fix.is_auto else 'ask'}, {fix.safety}"] = None
-    return sorted(found) or ["a verdict"]
+            is_advice = fix is None or not fix.is_provable
+            kinds["tell" if is_advice or fix is None else f"{'auto' if fix.is_auto else 'ask'}, {fix.safety}"] = None
+    return sorted(kinds) or ["note only"]
 
 
 def _finding(loaded: LoadedRule, example: Example) -> Finding | None:

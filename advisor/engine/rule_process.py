@@ -1,9 +1,10 @@
-"""A process that runs users' rules for another one, each within a time limit.
+"""A separate process that evaluates users' rules, each within a time limit.
 
-In: pickled jobs on stdin.  Out: for each a pickled `Answer`, or one sentence on a file that cannot be loaded, on stdout.
+In: pickled jobs on stdin. Out: for each job a pickled `Answer`, or one sentence on a file that cannot be loaded, on
+stdout.
 
-The kernel ends the process when a rule exceeds its limit: this also works for loops inside C code and whichever thread asks, and
-an `os._exit` or a crash of a rule costs the user one row of the report. The shipped rules run in the asking process.
+The kernel ends the process when a rule exceeds its limit. This also works for loops inside C code and from any thread,
+and an `os._exit` or a crash of a rule costs only one row of the report. Shipped rules run in the main process.
 """
 
 from __future__ import annotations
@@ -31,18 +32,22 @@ _NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A rule file to load and, with an analysis, to ask."""
+    """A rule file to load and, if there is an analysis, to evaluate."""
 
     path: Path
     seconds: float
     import_path: tuple[str, ...]
     thresholds: Mapping[str, Any]
     analysis: Analysis | None = None
-    """None: the file is only loaded."""
+    """None to load the file only."""
 
 
 def try_loading(path: Path, seconds: float) -> None:
-    """Load a rule file in the other process. Raises AdvisorError where that fails or exceeds the limit."""
+    """Load a rule file in the separate process.
+
+    Raises:
+        AdvisorError: Loading fails or exceeds the time limit.
+    """
     reply = _PROCESS.work(Job(path, seconds, tuple(sys.path), {}))
     if isinstance(reply, str):
         raise AdvisorError(reply)
@@ -51,14 +56,14 @@ def try_loading(path: Path, seconds: float) -> None:
 
 
 def ask_apart(loaded: LoadedRule, analysis: Analysis, seconds: float) -> Answer:
-    """The rule's answer, asked in the other process."""
+    """Evaluate the rule in the separate process."""
     thresholds = {field.name: getattr(loaded.rule, field.name) for field in fields(loaded.rule)}
     reply = _PROCESS.work(Job(loaded.path, seconds, tuple(sys.path), thresholds, analysis))
     return Answer(errors=(reply,)) if isinstance(reply, str) else reply
 
 
 class _RuleProcess:
-    """The other end; started when first needed, and again after a rule has ended it."""
+    """The separate process; started on first use, and again after a rule has ended it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -74,13 +79,13 @@ class _RuleProcess:
             code = process.wait()
             self.close()
             return Answer(errors=(_why_it_ended(code, job.seconds),))
-        except BaseException:  # Ctrl-C: its answer must not be taken for that of the next job
+        except BaseException:  # Ctrl-C: a late answer must not be read as that of the next job
             self.close()
             raise
         return reply if isinstance(reply, str | Answer) else Answer(errors=("broke the protocol of its process",))
 
     def close(self) -> None:
-        """End it, whatever it is doing."""
+        """Kill the process."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -120,13 +125,13 @@ def _why_it_ended(code: int, seconds: float) -> str:
 
 
 def serve() -> None:
-    """Answer jobs until stdin ends. What a rule prints goes to stderr: stdout belongs to the answers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asking process ends this one
+    """Answer jobs until stdin ends. Output printed by rules goes to stderr, because stdout carries the answers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     jobs = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, sys.stdin.fileno())  # a rule that reads stdin must not read the jobs
+    os.dup2(nothing, sys.stdin.fileno())  # a rule that reads stdin must not consume jobs
     loaded: dict[Path, LoadedRule] = {}
     while True:
         try:
@@ -156,7 +161,7 @@ def _work(job: Job, loaded: dict[Path, LoadedRule]) -> Answer | str:
 
 
 def _set_limit(seconds: float) -> None:
-    """The kernel ends this process after that time; 0: no limit. Not on Windows, which has no such timer."""
+    """Let the kernel end this process after `seconds`; 0 removes the limit. Windows has no such timer."""
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -1,7 +1,7 @@
-"""Ask every rule and rank what they say.
+"""Evaluate all rules and rank their findings.
 
-In: an `Analysis`, loaded rules, settings.  Out: `Report` with findings (largest predicted gain first), notes, a row for each
-rule that raised, and the number of findings that the user has silenced.
+In: an `Analysis`, loaded rules, settings. Out: a `Report` with findings (largest predicted gain first), notes, a row
+for each failed rule, and the number of findings silenced by the user.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from advisor.rewrite.fix_plan import is_seeded, make_plan
 DiffFor = Callable[[Fix, Mapping[str, Call], Path], str | None]
 
 _IGNORE = re.compile(r"#\s*advisor:\s*ignore(?:\[([^\]]*)\])?")
-"""`# advisor: ignore[serial-map, scalar-map]`, or without the list: every rule."""
+"""`# advisor: ignore[serial-map, scalar-map]`; without the list, all rules are ignored."""
 
 
 def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Settings) -> Report:
-    """The report on `analysis`. A rule that raises becomes a row of it; a user's mistake in settings was told at loading."""
+    """Evaluate the rules on `analysis`. A rule that raises becomes a row of the report."""
     findings: list[Finding] = []
     notes: list[str] = []
     errors: list[RuleError] = []
@@ -48,28 +48,28 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     worthwhile = [f for f in findings if f.prediction is None or f.prediction.value >= thresholds[f.rule]]
     ranked = _merge(sorted(worthwhile, key=_rank))
     lines = _SourceLines()
-    heard = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
-    found = tuple(_with_diff(f, analysis) for f in heard)
+    reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
+    with_diffs = tuple(_with_diff(f, analysis) for f in reported)
     return Report(
         analysis=analysis,
-        findings=found,
-        outlook=_outlook(analysis, found, settings),
+        findings=with_diffs,
+        outlook=_outlook(analysis, with_diffs, settings),
         notes=tuple(dict.fromkeys(notes)),
         rule_errors=tuple(errors),
-        silenced=len(ranked) - len(heard),
+        silenced=len(ranked) - len(reported),
         warnings=(*analysis.warnings, *_not_loaded(settings)),
         advisor_version=__version__,
     )
 
 
 def _not_loaded(settings: Settings) -> tuple[str, ...]:
-    """Which rules were left out because nothing of a folder that is only read may run."""
+    """A warning if rules were not loaded because code from a folder that is only read must not run."""
     sentence = not_loaded_sentence(settings)
     return (sentence,) if sentence else ()
 
 
 def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings) -> Outlook | None:
-    """What limits the main pipeline, and the best of the sets of fixes that `advisor fix` would try."""
+    """The bottleneck of the main pipeline, and the best of the sets of fixes that `advisor fix` would try."""
     if analysis.main is None:
         return None
     calls = {call.id: call for call in analysis.calls}
@@ -79,8 +79,9 @@ def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings
 
 
 def _rank(finding: Finding) -> tuple[float, bool, bool, str, int]:
-    """Largest predicted gain first; of equals, the pipeline before the training step, what can be applied before what is advice,
-    then by place.
+    """Sort key: largest predicted gain first.
+
+    Ties: the pipeline before the training step, fixes before advice, then by position in the source.
     """
     gain = finding.prediction.value if finding.prediction else 0.0
     site = finding.site
@@ -89,7 +90,7 @@ def _rank(finding: Finding) -> tuple[float, bool, bool, str, int]:
 
 
 def _merge(ranked: Iterable[Finding]) -> list[Finding]:
-    """Findings without repetitions: the same edits, or the same rule at the same place, are one finding (the first)."""
+    """Drop duplicates: findings with the same edits, or of the same rule at the same place."""
     kept: list[Finding] = []
     edits: set[tuple[Edit, ...]] = set()
     places: set[tuple[str, str, Site | str | None]] = set()
@@ -124,7 +125,7 @@ def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
 
 
 def _roots(analysis: Analysis) -> tuple[Path, ...]:
-    """Folders that hold the user's code: where the script ran, and where it stands."""
+    """Folders with the user's code: the working directory of the script and the folder of its file."""
     roots = [Path.cwd()]
     if analysis.recording is not None:
         if analysis.recording.cwd:
@@ -134,13 +135,13 @@ def _roots(analysis: Analysis) -> tuple[Path, ...]:
 
 
 class _SourceLines:
-    """The user's source lines, each file read once."""
+    """The user's source lines; each file is read once."""
 
     def __init__(self) -> None:
         self._files: dict[str, list[str]] = {}
 
     def is_silenced(self, finding: Finding) -> bool:
-        """Whether a line of the finding's call says `# advisor: ignore[its rule]`."""
+        """Whether a line of the finding's call contains `# advisor: ignore[<rule>]`."""
         if finding.site is None:
             return False
         for line in self._lines(finding.site.file)[finding.site.line - 1 : finding.site.end_line]:
@@ -153,6 +154,6 @@ class _SourceLines:
         if file not in self._files:
             try:
                 self._files[file] = read_regular(Path(file)).decode("utf-8", errors="replace").splitlines()
-            except OSError:  # analysed on another machine, or moved since
+            except OSError:  # analysed on another machine, or the file was moved
                 self._files[file] = []
         return self._files[file]

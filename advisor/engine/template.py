@@ -1,6 +1,6 @@
-"""A new rule to begin with: a rule file that works and whose examples hold, and a script that it speaks of.
+"""A starting point for a new rule: a working rule file whose examples hold, and a script that it applies to.
 
-In: a rule's id and a folder.  Out: the two files. Used by `advisor rules new`.
+In: a rule id and a folder. Out: the two files. Used by `advisor rules new`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from advisor.model.run_folder import write_whole
 
 _ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
-_RULE = '''"""{id}: what is bad, in a few words."""
+_RULE = '''"""{id}: the problem in a few words."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from advisor.model.units import format_share
 
 @dataclass(frozen=True)
 class {cls}(Rule):
-    """What is bad, in one sentence.
+    """The problem in one sentence.
 
     ## Why it is slow
-    What happens in tf.data, and why it costs time.
+    What tf.data does, and why it takes time.
 
     ## What the fix does
-    What changes, and what it does to the elements.
+    What changes, and the effect on the elements.
 
     ## When not to
-    When it does not help, or does harm.
+    When it does not help, or has disadvantages.
 
     ## What tf.data already does
-    What is no longer needed because tf.data does it by itself.
+    What tf.data does automatically.
     """
 
     min_blame_share: float = 0.5
-    """Share of the consumer's wait that must be blamed on the call. Say here why this value."""
+    """Share of the consumer's wait that the call causes. Explain this value here."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """A finding for each map that most of the wait is blamed on."""
+        """Yield a finding for each map that causes most of the wait."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -72,12 +72,12 @@ EXAMPLES = (
     ),
     silent(
         pipeline(source(ms=5), map_("decode", ms=0.1), batch(32), consumer_ms=5, cores=4),
-        because="the records are what it waits for",
+        because="the consumer waits for the records",
     ),
 )
 '''
 
-_SCRIPT = '''"""{id}: a script that is slow for this reason. The guilty call is marked."""
+_SCRIPT = '''"""{id}: a script that is slow for this reason. The responsible call is marked."""
 
 import tensorflow as tf
 
@@ -98,9 +98,17 @@ print(total.numpy())
 
 
 def write_rule(rule_id: str, folder: Path, taken: Collection[str]) -> tuple[Path, Path]:
-    """Write `<folder>/<rule_id>.py` and `<folder>/examples/<rule_id>.py`; returns both paths.
+    """Write `<folder>/<rule_id>.py` and `<folder>/examples/<rule_id>.py`.
 
-    Raises AdvisorError for an id that is no lower-case words joined by dashes or is `taken`, and for a file that is there.
+    Args:
+        rule_id: Lower-case words joined by dashes.
+        folder: The folder to write to.
+        taken: Ids that are already in use.
+
+    Returns: The paths of the rule file and of the script.
+
+    Raises:
+        AdvisorError: The id is invalid or taken, or a file already exists.
     """
     name = rule_id.replace("_", "-")
     if not _ID.fullmatch(name):
@@ -113,12 +121,12 @@ def write_rule(rule_id: str, folder: Path, taken: Collection[str]) -> tuple[Path
     script = folder / "examples" / rule.name
     for path in (rule, script):
         if path.exists():
-            raise AdvisorError(f"{path} is there already; nothing was written.")
+            raise AdvisorError(f"{path} already exists; nothing was written.")
     words = {"id": name, "cls": "".join(word.capitalize() for word in name.split("-"))}
     try:
         script.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise AdvisorError(f"Cannot make the folder {script.parent}: {error.strerror or error}.") from None
+        raise AdvisorError(f"Cannot create the folder {script.parent}: {error.strerror or error}.") from None
     write_whole(rule, _RULE.format(**words).encode())
     write_whole(script, _SCRIPT.format(**words).encode())
     return rule, script

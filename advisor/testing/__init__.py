@@ -1,4 +1,4 @@
-"""Simulated pipelines for the examples that every rule file carries: the names a rule file imports."""
+"""Simulated pipelines for the examples in rule files: the names that a rule file imports."""
 
 from advisor.testing.pipelines import (
     AUTOTUNE,

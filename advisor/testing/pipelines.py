@@ -1,13 +1,14 @@
-"""Made-up measured pipelines for the examples that every rule file carries.
+"""Simulated pipelines with measurements, for the examples in rule files.
 
-In: stages in the order of a script, with what they cost (ms per element they produce).  Out: `SimulatedPipeline`: an `Analysis`
-as a real run would give it, and the script's source text, so that the diff of a fix can be tried on it too.
+In: stages in the order of a script with their costs (milliseconds per element produced). Out: `SimulatedPipeline`: an
+`Analysis` as a real run would produce it, and the source text of the script, so that the diff of a fix can be tested as
+well.
 
     pipeline(source("TFRecord", elements=10_000, bytes=100_000), map_("decode", ms=5), batch(32), consumer_ms=20, cores=8)
 
-reads: a script whose step takes 20 ms once it has its batch. tf.data's own rewrites (parallel maps, fusion, injected
-prefetch) are applied as TensorFlow applies them, and step time, wait and blame follow from the costs, so an example cannot
-contradict itself. `fires` and `silent` say what a rule must make of it.
+describes a script whose consumer takes 20 ms per batch. tf.data's own rewrites (parallel maps, fusion, injected
+prefetch) are applied as in TensorFlow, and step time, wait and blame are derived from the costs, so that an example is
+always consistent. `fires` and `silent` state what a rule must report for it.
 """
 
 from __future__ import annotations
@@ -30,25 +31,37 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A pipeline and what one rule must say of it."""
+    """A pipeline and the expected result of one rule."""
 
     pipeline: SimulatedPipeline
     is_finding: bool
     fixed: str | None = None
-    """Text that must stand in the script after the fix; None: the rule has advice only (or it is not looked at)."""
+    """Text that the script must contain after the fix; None if the rule gives advice only or the fix is not checked."""
     because: str = ""
-    """Silent examples: why nothing is wrong here."""
+    """Silent examples: why there is nothing to report."""
     note: str | None = None
-    """Text that one of the rule's notes must hold."""
+    """Text that one of the rule's notes must contain."""
 
 
 def fires(made: SimulatedPipeline, fixed: str | None = None, note: str | None = None) -> Example:
-    """The rule must find something; `fixed` must stand in the script after its fix is applied."""
+    """An example for which the rule must report a finding.
+
+    Args:
+        made: The simulated run.
+        fixed: Text that the script must contain after the fix is applied.
+        note: Text that one of the rule's notes must contain.
+    """
     return Example(made, is_finding=True, fixed=fixed, note=note)
 
 
 def silent(made: SimulatedPipeline, because: str, note: str | None = None) -> Example:
-    """The rule must find nothing, `because` ...; a near miss of the ones that fire. `note`: what it says instead."""
+    """An example for which the rule must not report a finding: a near miss of one that fires.
+
+    Args:
+        made: The simulated run.
+        because: Why there is nothing to report; shown on the rule's page.
+        note: Text that one of the rule's notes must contain.
+    """
     return Example(made, is_finding=False, because=because, note=note)
 
 
@@ -62,9 +75,16 @@ def source(
     files: int | None = None,
     **arguments: Scalar,
 ) -> Stage:
-    """`TFRecord`, `TextLine`, `TensorSlice`, `Range`, `Generator`, `Random` or `ListFiles` (with its `shuffle=`).
+    """A source: `TFRecord`, `TextLine`, `TensorSlice`, `Range`, `Generator`, `Random` or `ListFiles`.
 
-    `files`: how many files a record or text source is given. `arguments`: others of its call (`compression_type="GZIP"`).
+    Args:
+        kind: The type of the source.
+        elements: Elements per epoch.
+        bytes: Size of an element in bytes.
+        ms: Work per element in milliseconds.
+        shuffle: The `shuffle=` argument of `ListFiles`.
+        files: Number of files passed to a record or text source.
+        **arguments: Further arguments of the call (`compression_type="GZIP"`).
     """
     method, text = {
         "TFRecord": ("TFRecordDataset", "files"),
@@ -115,18 +135,34 @@ def map_(
     waiting: float | None = None,
     **arguments: Scalar,
 ) -> Stage:
-    """`map(name)`. `random`, `python`: its function draws random numbers or is a `py_function`; both are stateful.
+    """`map(name)`.
 
-    `captured`: types of the resources that it reads (`HashTableV2`: a static table, `VarHandleOp`, `MutableHashTableV2`), each
-    named `state`. `effects`: types of other stateful ops in it. `sleeps`: it waits for something outside (a server) and uses no
-    core. `op_share`: share of its time inside its ops; `op_shares`: of which ops. `elementwise`, `fixed` (ops that depend on no
-    random number), `flow`, `unchanged`: what the graph of the function shows, as `FunctionFacts` has it. `idle_share`: share of
-    its parallel calls that stand idle because a slow element holds up those behind it, of which `waiting` are finished on
-    average.
+    Args:
+        name: The name of the function.
+        ms: Work per element in milliseconds.
+        calls: The `num_parallel_calls=` argument.
+        random: The function draws random numbers, which makes it stateful.
+        stateful: The function contains another stateful op.
+        python: The function is a `py_function`, which makes it stateful.
+        sleeps: The function waits for an external resource such as a server and does not use a core.
+        captured: Types of the resources that it reads (`HashTableV2` for a static table, `VarHandleOp`,
+            `MutableHashTableV2`), each named `state`.
+        effects: Types of further stateful ops in the function.
+        ops: Types of its ops.
+        op_share: Share of its time inside its ops.
+        op_shares: Op type -> share of the function's time.
+        bytes: Size of an output element in bytes; None if it equals that of the input.
+        elementwise: As in `FunctionFacts`.
+        fixed: Types of ops that do not depend on random numbers.
+        flow: As in `FunctionFacts`.
+        unchanged: As in `FunctionFacts`.
+        idle_share: Share of its parallel calls that are idle because a slow element blocks the following ones.
+        waiting: Average number of finished elements that wait to be emitted.
+        **arguments: Further arguments of the call.
     """
     ops = (*ops, *op_shares, *fixed)
     state_of = {"HashTableV2": ("static table", "LookupTableFindV2"), "VarHandleOp": ("variable", "ReadVariableOp")}
-    resources = [state_of.get(each, ("mutable table", "LookupTableFindV2")) for each in captured]
+    resources = [state_of.get(resource_type, ("mutable table", "LookupTableFindV2")) for resource_type in captured]
     stateful_ops = [op for _, op in resources] + ["UnknownStatefulOp"] * stateful + list(effects)
     facts = FunctionFacts(
         name=name,
@@ -161,7 +197,14 @@ def map_(
 
 
 def filter_(name: str, ms: float, keep: float = 0.5, reads: Sequence[int] | None = None) -> Stage:
-    """`filter(name)`; `ms` per element that passes, of which there are `keep` of 1. `reads`: the components it looks at."""
+    """`filter(name)`.
+
+    Args:
+        name: The name of the predicate.
+        ms: Work in milliseconds per element that passes.
+        keep: Share of the elements that pass.
+        reads: Indices of the components that the predicate reads; None if unknown.
+    """
     facts = FunctionFacts(name, None, False, stateful_ops=(), used_inputs=None if reads is None else tuple(reads))
     counts = (("passed", round(1000 * keep)), ("filtered", round(1000 * (1 - keep))))
     return Stage("filter", "Filter", ms, facts, positional=(name,), consumes=1 / keep, parameters=counts)
@@ -173,22 +216,22 @@ def shard(num_shards: int) -> Stage:
 
 
 def autoshard(num_shards: int) -> Stage:
-    """The shard that `tf.distribute` puts into a worker's pipeline by itself, where it does not shard by file."""
+    """The shard that `tf.distribute` inserts into a worker's pipeline if it does not shard by file."""
     return Stage("", "Shard", consumes=num_shards, parameters=(("num_shards", num_shards), ("index", 0)))
 
 
 def unbatch(rows: int, ms: float = 0.0) -> Stage:
-    """`unbatch()` of elements with so many rows; `ms` per row."""
+    """`unbatch()` of elements with `rows` rows; `ms` per row."""
     return Stage("unbatch", "Unbatch", ms, consumes=1 / rows)
 
 
 def padded_batch(size: int, bytes: int, ms: float = 0.0) -> Stage:
-    """`padded_batch(size)` that gives batches of so many bytes, padding included; `ms` per batch."""
+    """`padded_batch(size)` with batches of `bytes` bytes, including padding; `ms` per batch."""
     return Stage("padded_batch", "PaddedBatchV2", ms, positional=(str(size),), consumes=size, bytes=bytes)
 
 
 def flat_map(*inner: Stage, per_input: float = 1_000) -> Stage:
-    """`flat_map(lambda file: ...)` over an input of which each element opens `inner` (source first)."""
+    """`flat_map(lambda file: ...)`; each input element opens `inner` (source first) and yields `per_input` elements."""
     return Stage("flat_map", "FlatMap", inner=inner, consumes=1 / per_input)
 
 
@@ -199,7 +242,7 @@ def interleave(
     deterministic: bool | None = None,
     per_input: float = 1_000,
 ) -> Stage:
-    """`interleave(lambda file: ...)` over an input of which each element opens `inner` (source first)."""
+    """`interleave(lambda file: ...)`; each input element opens `inner` (source first) and yields `per_input` elements."""
     arguments = (*((("cycle_length", cycle_length),) if cycle_length else ()), *_parallel(calls))
     if deterministic is not None:
         arguments += (("deterministic", deterministic),)
@@ -225,7 +268,7 @@ def repeat(count: int | None = None) -> Stage:
 
 
 def cache(filename: str | None = None) -> Stage:
-    """`cache()`, in its first epoch: what is upstream of it still runs."""
+    """`cache()` in its first epoch, in which the upstream transformations still run."""
     return Stage("cache", "MemoryCache", positional=() if filename is None else (f'"{filename}"',))
 
 
@@ -240,7 +283,7 @@ def prefetch(size: int = AUTOTUNE) -> Stage:
 
 
 def options(**values: Scalar) -> Stage:
-    """`with_options(options)`; dots are written as two underscores: `options(autotune__enabled=False)`."""
+    """`with_options(options)`; dots are written as double underscores: `options(autotune__enabled=False)`."""
     return Stage(
         "with_options",
         "Options",
@@ -266,14 +309,23 @@ def pipeline(
     has_bfloat16: bool | None = None,
     **root: Scalar,
 ) -> SimulatedPipeline:
-    """The run of a script made of `stages`, source first.
+    """The simulated run of a script with these stages.
 
-    `consumer_ms`: what the consumer does with one element of the last stage. `busy_cores`: cores that others than the
-    pipeline and its consumer take. `epochs`: how often the script reads the data. `is_finished`: it was seen to its end.
-    `pauses_ms`: how long the script waited until TensorFlow let go of the iterator, at the end of each epoch of `epoch_ms`.
-    `device`: its device side (`gpu(...)`, `cpu(...)`). `keras`: what the recorder saw of the model. `hosts`: the other hosts
-    of the run. `has_bfloat16`: whether the processor multiplies such numbers itself. `root`: what the profile says of the
-    root iterator (`cpu_budget=64`).
+    Args: *stages: The transformations, source first.
+        consumer_ms: Time that the consumer takes per element of the last stage, in milliseconds.
+        cores: Usable cores.
+        busy_cores: Cores used by other processes.
+        memory_gib: Free memory.
+        disk_gib: Free disk space; None if unknown.
+        epochs: How often the script reads the data.
+        is_finished: Whether the script was observed to the end.
+        pauses_ms: Time until TensorFlow destroyed the iterator, at the end of each epoch.
+        epoch_ms: Duration of an epoch without the pause.
+        device: The device side (`gpu(...)`, `cpu(...)`).
+        keras: The recorded properties of the Keras model.
+        hosts: The comparison with the other hosts of the run.
+        has_bfloat16: Whether the CPU has bfloat16 units.
+        **root: Parameters of the root iterator in the profile (`cpu_budget=64`).
     """
     machine = Machine(
         consumer_ms,
@@ -297,29 +349,34 @@ def pipeline(
 
 
 def _releases(pauses_ms: Sequence[float], epoch_ms: float) -> tuple[tuple[int, int], ...]:
-    """One epoch after the other, each with its pause: (its end, the pause), ns."""
-    ends = itertools.accumulate(round((epoch_ms + each) * MS) for each in pauses_ms)
-    return tuple((end, round(each * MS)) for end, each in zip(ends, pauses_ms, strict=True))
+    """Consecutive epochs with their pauses: (end of the epoch, pause), both in nanoseconds."""
+    ends = itertools.accumulate(round((epoch_ms + pause_ms) * MS) for pause_ms in pauses_ms)
+    return tuple((end, round(pause_ms * MS)) for end, pause_ms in zip(ends, pauses_ms, strict=True))
 
 
 def gpu(compute_capability: float = 7.5, half: float = 0.8, **shares: Any) -> SimulatedDevice:  # noqa: ANN401
-    """A busy GPU with tensor cores; `shares` as in `SimulatedDevice`."""
+    """A busy GPU with tensor cores; `shares` are fields of `SimulatedDevice`."""
     busy = {"kernels": 200, "kernel_us": 60, "launch": 0.01, "idle": 0.05, "memory": 0.8, "copied": 0.01}
     return SimulatedDevice("GPU", compute_capability, half, **(busy | shares))
 
 
 def cpu(*ops: SimulatedOp, **shares: Any) -> SimulatedDevice:  # noqa: ANN401
-    """Training on the host itself, its steps made of `ops`."""
+    """Training on the CPU with steps that consist of `ops`; `shares` are fields of `SimulatedDevice`."""
     return SimulatedDevice("CPU", ops=ops, **shares)
 
 
 def op(type: str, per_step: float, us: float) -> SimulatedOp:
-    """Ops of one type on the host, each of so many microseconds of its own."""
+    """Ops of one type on the host, with `us` microseconds of self time each."""
     return SimulatedOp(type, per_step, us)
 
 
 def waiting_hosts(straggler: str = "", **waits_ms: float) -> HostComparison:
-    """Hosts that step together every 100 ms, each waiting so many ms of a step; `straggler`: which one holds the others up."""
+    """Synchronous hosts with steps of 100 ms.
+
+    Args:
+        straggler: Name of the host that slows down the others.
+        **waits_ms: Host name -> milliseconds per step that it waits for input.
+    """
     least = min(waits_ms.values())
     hosts = tuple(
         HostSummary(
@@ -343,9 +400,11 @@ def waiting_hosts(straggler: str = "", **waits_ms: float) -> HostComparison:
 
 
 def unknown_size(stage: Stage, file_bytes: int | None = None) -> Stage:
-    """The same source, its number of elements unknown to TensorFlow (as with record files).
+    """The same source with a number of elements that TensorFlow does not know, as for record files.
 
-    `file_bytes`: the size of its files together, where it is known.
+    Args:
+        stage: The source.
+        file_bytes: Total size of its files in bytes, if known.
     """
     return replace(stage, elements=UNKNOWN_CARDINALITY, file_bytes=file_bytes)
 

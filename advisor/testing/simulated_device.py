@@ -1,6 +1,6 @@
-"""The device side of a made-up run: what `advisor.statistics` would have said of it.
+"""The device side of a simulated run: the facts that `advisor.statistics` would compute.
 
-In: shares of the step and counts.  Out: `DeviceFacts` and the tables that rules read. Used by `advisor.testing`.
+In: shares of the step and counts. Out: `DeviceFacts` and the tables that rules read. Used by `advisor.testing`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow, OutlierStep, Statistics
 
 STEPS = 25
-"""Steps of a made-up profile."""
+"""Steps of a simulated profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,48 +20,48 @@ class SimulatedOp:
     type: str
     per_step: float
     us: float
-    """Self time of one."""
+    """Self time of one op, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDevice:
-    """The defaults are those of a healthy step; every share is of the step time unless it says otherwise."""
+    """A device with the figures of a healthy step as defaults. Shares are of the step time unless noted otherwise."""
 
     kind: str
     compute_capability: float | None = None
     half: float | None = None
-    """16-bit share of what devices compute."""
+    """Share of the device's computation in 16 bit."""
     eligible: float = 0.0
-    """In kernels of ops that tensor cores can run."""
+    """Share in kernels of ops that can use tensor cores."""
     off_tensor_cores: float = 0.0
-    """The part of it that ran elsewhere."""
+    """Share in such kernels that do not use tensor cores."""
     transposed: float = 0.0
-    """In kernels that only change the layout of images."""
+    """Share in kernels that only change the layout of images."""
     kernels: float | None = None
-    """Per step."""
+    """Kernels per step."""
     kernel_us: float = 0.0
-    """Median."""
+    """Median kernel duration in microseconds."""
     launch: float | None = None
     idle: float | None = None
     other: float = 0.02
-    """Nothing that was traced."""
+    """Share in which nothing was traced."""
     memory: float | None = None
-    """Of the device's memory."""
+    """Peak share of the device memory in use."""
     copied: float | None = None
-    """Copies to the device while nothing computes."""
+    """Share of copies to the device while it computes nothing."""
     eager_ops: float = 1.0
-    """Per step."""
+    """Eager ops per step."""
     eager: float = 0.01
     tracings: int = 0
     compiling: float = 0.0
     compiled: tuple[str, ...] = ()
     is_xla: bool = False
     outliers: tuple[tuple[float, tuple[str, ...]], ...] = ()
-    """(steps as long as so many ordinary ones, what ran in them)."""
+    """(duration relative to an ordinary step, ops that ran in it) per outlier."""
     ops: tuple[SimulatedOp, ...] = ()
 
     def facts(self, step_ns: int) -> DeviceFacts:
-        """`step_ns`: mean step time."""
+        """The facts for steps with a mean duration of `step_ns`."""
         whole = STEPS * step_ns
         return DeviceFacts(
             device_type=self.kind,
@@ -95,7 +95,7 @@ class SimulatedDevice:
         )
 
     def statistics(self, step_ns: int) -> Statistics:
-        """The facts with the tables of kernels and op types."""
+        """The facts with the tables of kernels and op types, for steps with a mean duration of `step_ns`."""
         whole = STEPS * step_ns
         kernels = (
             _kernel("gemm", "dense/MatMul", round(self.off_tensor_cores * whole), is_eligible=True),

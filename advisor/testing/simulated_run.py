@@ -1,10 +1,10 @@
-"""The run that a made-up script would have: its executed graph and its measurements.
+"""The run of a simulated script: its executed graph and its measurements.
 
-In: stages and a machine.  Out: `SimulatedPipeline`. Used by `advisor.testing`, which is what rule files import.
+In: stages and a machine. Out: `SimulatedPipeline`. Used by `advisor.testing`, which rule files import.
 
-The timing is that of a production line: iterators between two asynchronous boundaries share a thread and add up, an
-asynchronous iterator's function has as many threads as its parallelism, the slowest of these sets the pace, and neither all
-cores nor Python's one lock can be exceeded. What the consumer waits for is blamed on the slowest.
+The timing follows a production line: iterators between two asynchronous boundaries share a thread, and their times add
+up; the function of an asynchronous iterator has as many threads as its parallelism; the slowest group determines the
+throughput. The cores and the interpreter lock are upper limits. The consumer's wait is attributed to the slowest group.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Recording, S
 from advisor.testing.simulated_script import FILE, Machine, Script, Stage
 
 MS = 1_000_000
-"""Nanoseconds."""
+"""Nanoseconds per millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPipeline:
-    """What `pipeline` makes."""
+    """The result of `pipeline`."""
 
     analysis: Analysis
     source: str
-    """The script that it would be the run of."""
+    """Source text of the simulated script."""
 
 
 _VERSIONED = {"Batch": "BatchV2", "ParallelMap": "ParallelMapV2", "ParallelInterleave": "ParallelInterleaveV4"}
@@ -35,13 +35,13 @@ _VERSIONED = {"Batch": "BatchV2", "ParallelMap": "ParallelMapV2", "ParallelInter
 
 @dataclass
 class _Node:
-    """An executed iterator, while it is being made."""
+    """An executed iterator under construction."""
 
     type: str
     parent: _Node | None
     calls: tuple[Call, ...] = ()
     ms: float = 0.0
-    """Work per step, with what order makes it wait."""
+    """Work per step, including time blocked by ordering."""
     own_ms: float = 0.0
     """Work per step."""
     cpu_ms: float = 0.0
@@ -49,7 +49,7 @@ class _Node:
     function_ms: float = 0.0
     op_ms: dict[str, float] = field(default_factory=dict)
     elements: float = 1.0
-    """Produced per step."""
+    """Elements produced per step."""
     bytes: int | None = None
     parallelism: int | None = None
     is_autotuned: bool = False
@@ -62,7 +62,7 @@ class _Node:
 
 
 def measure(stages: Sequence[Stage], machine: Machine) -> SimulatedPipeline:
-    """What a capture and the graph phase would have said of a script with these stages, source first."""
+    """Simulate capture and graph analysis of a script with these stages, source first."""
     script = Script(stages, machine)
     nodes = _execute(stages, script, machine)
     step_ms, top_ms, slowest = _pace(nodes, machine)
@@ -93,16 +93,16 @@ def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[
             nodes.append(node)
         _parallelise(node, stage, machine, is_tuned and is_optimized)
         _charge(node, stage, rate)
-        for each in reversed(stage.inner):
-            inner = _Node(each.type, nodes[-1], calls=(script.of_stage[id(each)],), elements=rate)
+        for inner_stage in reversed(stage.inner):
+            inner = _Node(inner_stage.type, nodes[-1], calls=(script.of_stage[id(inner_stage)],), elements=rate)
             inner.bytes = inner.calls[0].element_bytes
             inner.instances = max(1, round(rate * stage.consumes * machine.steps))
-            _parallelise(inner, each, machine, is_rewritten=False)
-            _charge(inner, each, rate)
+            _parallelise(inner, inner_stage, machine, is_rewritten=False)
+            _charge(inner, inner_stage, rate)
             nodes.append(inner)
         rate *= stage.consumes
         if stage.inner:
-            # What stands above the interleave comes next, as its other input.
+            # The stages upstream of the interleave follow as its other input.
             outer = [s for s in written if s < i]
             nodes += _outer(stages, outer, script, node, rate)
             break
@@ -111,7 +111,7 @@ def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[
 
 
 def _outer(stages: Sequence[Stage], outer: list[int], script: Script, parent: _Node, rate: float) -> list[_Node]:
-    """The input of an interleave: file names; no rewrite is worth a thought there."""
+    """The input of an interleave, usually file names; no rewrites apply to it."""
     nodes: list[_Node] = []
     for i in reversed(outer):
         stage = stages[i]
@@ -163,7 +163,7 @@ def _charge(node: _Node, stage: Stage, rate: float) -> None:
 
 
 def _assign_threads(nodes: list[_Node]) -> None:
-    """Group 0 is the consumer's own thread; each asynchronous boundary begins others."""
+    """Assign thread groups: 0 is the consumer's thread, and each asynchronous boundary starts new ones."""
     count = 0
     below: dict[int, tuple[int, int]] = {id(nodes[0]): (0, 1)}
     for node in nodes[1:]:
@@ -187,7 +187,7 @@ def _assign_threads(nodes: list[_Node]) -> None:
 
 
 def _pace(nodes: list[_Node], machine: Machine) -> tuple[float, float, list[_Node]]:
-    """(ms per step, of these ms of pipeline work in the consumer's own thread, the nodes that keep it waiting)."""
+    """Return (ms per step, ms of pipeline work in the consumer's thread, nodes of the slowest group)."""
     groups: dict[int, float] = {}
     for node in nodes:
         groups[node.group] = groups.get(node.group, 0.0) + node.ms / node.width
@@ -204,12 +204,12 @@ def _analysis(
     nodes: list[_Node], script: Script, machine: Machine, step_ms: float, top_ms: float, slowest: list[_Node]
 ) -> Analysis:
     wait_ms = step_ms - machine.consumer_ms
-    behind_ms = max(0.0, wait_ms - top_ms)
+    buffered_ms = max(0.0, wait_ms - top_ms)
     slow_ms = sum(node.ms for node in slowest)
     blame = {}
     for node in nodes:
         own = node.ms if node.group == 0 else 0.0
-        shared = behind_ms * node.ms / slow_ms if node in slowest and node.group != 0 and slow_ms else 0.0
+        shared = buffered_ms * node.ms / slow_ms if node in slowest and node.group != 0 and slow_ms else 0.0
         blame[id(node)] = own + shared
     ids = {id(node): f"p0.{i}" for i, node in enumerate(nodes)}
     long_names: dict[int, str] = {}
@@ -246,7 +246,7 @@ def _analysis(
                 parameters={name: value for name, value in node.parameters.items() if value is not None},
                 is_async=is_async(node.type),
                 injected_by_tensorflow=node.injected,
-                has_saturated_calls=any(node.group == each.group for each in slowest)
+                has_saturated_calls=any(node.group == slow.group for slow in slowest)
                 if node.parallelism is not None
                 else None,
             )
@@ -262,9 +262,9 @@ def _analysis(
         releases=machine.releases,
     )
     worst = max(iterators, key=lambda it: it.blame_share)
-    made = Pipeline(
+    simulated = Pipeline(
         "p0",
-        "made-up",
+        "simulated",
         tuple(iterators),
         consumer,
         is_main=True,
@@ -274,7 +274,7 @@ def _analysis(
         num_elements=machine.steps,
         bottleneck=Bottleneck(worst.id, "node", worst.blame_share) if worst.blame_share > 0 else None,
     )
-    share = made.wait_share
+    share = simulated.wait_share
     level = "high" if share >= 0.2 else "moderate" if share >= 0.05 else "none"
     verdict = Verdict(
         level != "none",
@@ -289,7 +289,7 @@ def _analysis(
     work = machine.consumer_ms + sum(node.cpu_ms for node in nodes)
     busy_cores = min(machine.cores, work / step_ms + machine.busy_cores)
     host = Host(
-        "made-up",
+        "simulated",
         machine.cores,
         int(machine.cores),
         machine.memory_bytes,
@@ -300,7 +300,7 @@ def _analysis(
     calls = tuple(script.calls)
     end = ScriptExit("finished")
     recording = Recording(FILE, host, end, calls=calls, consumers=(consumer,)) if machine.is_finished else None
-    return Analysis(FILE, verdict, (made,), calls, host, usage, recording=recording)
+    return Analysis(FILE, verdict, (simulated,), calls, host, usage, recording=recording)
 
 
 def _steps(machine: Machine, step_ms: float, wait_ms: float) -> StepStats:

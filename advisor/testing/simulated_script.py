@@ -1,6 +1,6 @@
-"""The script that a made-up pipeline would be the run of: its source text and the calls that a recorder would see.
+"""The script of a simulated pipeline: its source text and the calls that a recorder would see.
 
-In: stages and a machine.  Out: `Script`. Used by `advisor.testing.simulated_run`.
+In: stages and a machine. Out: `Script`. Used by `advisor.testing.simulated_run`.
 """
 
 from __future__ import annotations
@@ -26,62 +26,62 @@ class Stage:
     """One call of the script."""
 
     method: str
-    """Empty: TensorFlow's own doing, of which the script says nothing."""
+    """Empty for an iterator that TensorFlow inserts and that is not in the script."""
     type: str
     """Iterator type before any rewrite, without a version."""
     ms: float = 0.0
-    """Work per element it produces."""
+    """Work in milliseconds per element produced."""
     function: FunctionFacts | None = None
     arguments: tuple[tuple[str, Scalar], ...] = ()
-    """As written in the call, in order."""
+    """Keyword arguments of the call, in order."""
     positional: tuple[str, ...] = ()
-    """Source text of the arguments before those."""
+    """Source text of the positional arguments."""
     consumes: float = 1.0
-    """Elements it takes from its input for each that it produces; 0: a source."""
+    """Input elements consumed per element produced; 0 for a source."""
     bytes: int | None = None
-    """Bytes of an element it produces; None: as its input's."""
+    """Size of an output element in bytes; None if it equals that of the input."""
     elements: int | None = None
-    """Sources: elements of an epoch (UNKNOWN_CARDINALITY: TensorFlow cannot know)."""
+    """Sources only: elements per epoch; UNKNOWN_CARDINALITY if TensorFlow does not know it."""
     file_bytes: int | None = None
-    """Sources: bytes of the files that they read."""
+    """Sources only: total size of their files in bytes."""
     inner: tuple[Stage, ...] = ()
-    """Stages in its function (interleave)."""
+    """Stages inside its function (interleave)."""
     options: tuple[tuple[str, Scalar], ...] = ()
     python_share: float = 0.0
-    """Share of its work that is in Python."""
+    """Share of its work in Python."""
     sleeps: bool = False
-    """Its work is waiting for something: it uses no core and does not hold Python's lock."""
+    """Its work consists of waiting: it uses no core and does not hold the interpreter lock."""
     op_share: float = 1.0
-    """Share of its function's time inside ops; the rest is the cost of calling it."""
+    """Share of its function's time inside ops; the rest is call overhead."""
     op_shares: tuple[tuple[str, float], ...] = ()
-    """Of which ops that is made, if it matters: (op type, share of the function's time)."""
+    """(op type, share of the function's time), if the op types matter."""
     described: tuple[tuple[str, Scalar], ...] = ()
-    """Arguments as a recorder describes them, where that does not follow from the text."""
+    """Arguments as a recorder describes them, if they do not follow from the text."""
     parameters: tuple[tuple[str, Scalar], ...] = ()
-    """What the profile says of its iterator."""
+    """Parameters of its iterator in the profile."""
     idle_share: float = 0.0
-    """Share of its parallel calls that stand idle on average, because a slow element holds up those behind it."""
+    """Average share of its parallel calls that are idle because a slow element blocks the following ones."""
     waiting: float | None = None
-    """Finished elements that wait in it for their turn, on average."""
+    """Average number of finished elements that wait to be emitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the pipeline runs on and who consumes it."""
+    """The machine that runs the pipeline, and the consumer."""
 
     consumer_ms: float
     cores: float = 8
     busy_cores: float = 0.0
-    """Cores that others than the pipeline keep busy all the time, beside the consumer's one while it works."""
+    """Cores constantly used by other processes."""
     memory_bytes: int = 16 << 30
     epochs: int = 1
     steps: int = 100
     disk_bytes: int | None = None
-    """Free space where the script runs."""
+    """Free space of the script's disk in bytes."""
     root: tuple[tuple[str, Scalar], ...] = ()
-    """What the profile says of the root iterator (`cpu_budget`, ...)."""
+    """Parameters of the root iterator in the profile (`cpu_budget`, ...)."""
     is_finished: bool = False
-    """The script came to its end, so that all its epochs were seen."""
+    """Whether the script was observed to the end, including all epochs."""
     releases: tuple[tuple[int, int], ...] = ()
     """As in `Consumer`."""
 
@@ -137,7 +137,7 @@ class Script:
             self.lines.append(f"options.{name} = {value}")
         prefix = "ds = " if stage.consumes == 0 else "ds = ds"
         inputs = (self.calls[-1].id,) if stage.consumes else ()
-        # The call's place in the list is taken before those that its function makes.
+        # The id is assigned before those of the calls inside its function.
         call_id = f"c{len(self.calls)}"
         nested: list[Call] = []
         inner = ""
@@ -145,14 +145,14 @@ class Script:
             inner = "lambda file: "
             size_inside = 0
             start = len(prefix) + len(f".{stage.method}(")
-            for i, each in enumerate(stage.inner):
-                _, size_inside = _flow(each, UNKNOWN_CARDINALITY, size_inside)
+            for i, inner_stage in enumerate(stage.inner):
+                _, size_inside = _flow(inner_stage, UNKNOWN_CARDINALITY, size_inside)
                 previous = (nested[-1].id,) if i else ()
-                text = _text(each)
+                text = _text(inner_stage)
                 nested.append(
                     self._call(
                         f"{call_id}_{i}",
-                        each,
+                        inner_stage,
                         start + len(inner),
                         text,
                         previous,
@@ -205,7 +205,7 @@ class Script:
 
 
 def _flow(stage: Stage, elements: int, size: int) -> tuple[int, int]:
-    """(elements of an epoch, bytes of one) behind a stage, from those before it."""
+    """(elements per epoch, bytes per element) after a stage, given those before it."""
     if stage.consumes == 0:
         return (UNKNOWN_CARDINALITY if stage.elements is None else stage.elements), stage.bytes or 0
     if stage.type == "ForeverRepeat":

@@ -59,9 +59,9 @@ def test_what_other_peoples_profiles_get(folder, rules):
 def test_figures_of_a_v100_in_32_bit():
     """TensorFlow's own overview page says 0 % of 16 bit of it; the copy is `IteratorGetNext/_4`, 28.7 of 406 ms."""
     report = report_of("gpu-tf24-many-kernels")
-    assert because(report, "full-precision").startswith("0 % of the device's computing is 16 bit in the only step")
+    assert because(report, "full-precision").startswith("0 % of the device's computation is 16 bit, in the only step")
     assert "capability 7)" in because(report, "full-precision")
-    assert "7.1 % of the step time is copying" in because(report, "transfer-bound")
+    assert "7.1 % of the step time is spent copying" in because(report, "transfer-bound")
     assert "28.7 ms per step" in because(report, "transfer-bound")
 
 
@@ -127,7 +127,7 @@ def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
     report = analyze_run(OWN / "short_steps", RULES, Settings())
     (finding,) = report.findings
     assert (finding.rule, finding.site.line) == ("short-steps", 11)
-    assert "of that nothing was traced but Python, in 24 steps" in finding.because
+    assert "of it nothing but Python ran, in 24 steps" in finding.because
     analysis = replace(report.analysis, keras=report.analysis.keras | {"steps_per_execution": 32})
     assert not run_rules(analysis, RULES, Settings()).findings
 
