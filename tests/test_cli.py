@@ -183,7 +183,7 @@ def test_reader_that_leaves_ends_the_command_as_sigpipe_does(options, run):
 
 
 def test_ascii_terminal(run):
-    done = command("analyze", run, env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    done = command("analyze", run, env={**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
     assert done.returncode == 0
     assert done.stdout.isascii()
     assert "#" in done.stdout

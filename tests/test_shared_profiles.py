@@ -116,7 +116,7 @@ def test_waiting_on_a_buffer_whose_producer_is_missing():
 def test_truncated_upstream_is_said_and_not_called_the_source():
     assert chains_of("gpu-tf24-truncated") == [["Model", "ParallelMapV2"]]
     text = text_of("gpu-tf24-truncated")
-    assert "ParallelMapV2 is the last iterator that was seen, not the source." in text
+    assert "ParallelMapV2 is the last recorded iterator, not the source." in text
     assert "parallelism 1 (chosen by AUTOTUNE)" in text
 
 
@@ -146,7 +146,7 @@ def test_no_input_pipeline(folder):
 @pytest.mark.parametrize("folder", ["tpu-inference-no-tfdata", "gpu-jax-no-tfdata"])
 def test_jax_is_said_to_be_the_reason(folder):
     text = text_of(folder)
-    assert "JAX's profiler, which does not see tf.data" in text
+    assert "JAX's profiler, which does not record tf.data" in text
     assert "only device events" not in text
 
 

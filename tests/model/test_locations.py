@@ -81,7 +81,7 @@ def test_the_newest_run_behind_a_url(memory):
 def test_the_command_reads_a_web_server(server, tmp_path, capsys):
     write_hosts(tmp_path / "logs", {"a": 100, "b": 400})
     assert main(["analyze", f"{server}/logs/"]) == 0
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert "Input is the problem: 40 %" in out
     assert "Host: b, the most input-bound of 2." in out
 

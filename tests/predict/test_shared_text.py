@@ -48,7 +48,7 @@ def reasons(made) -> list[str]:
 def test_what_forbids_a_cache_in_another_dataset_of_the_text_names_it():
     made = analysed(*helper(call("a", "range", 1), call("b", "from_generator", 2)))
     assert reasons(made) == [
-        "runs a Python generator, which may yield other elements in every epoch; "
+        "runs a Python generator, which may yield different elements in every epoch; "
         "the same text makes the dataset that train.py:50 reads"
     ]
 

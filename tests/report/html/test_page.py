@@ -104,7 +104,7 @@ def test_size_of_very_many_and_very_long_pipelines():
     others = [{**pipeline, "id": f"q{number}", "is_main": False} for number in range(500)]
     text = report_to_html({**report, "pipelines": [long, *others]})
     assert len(text) < 3_000_000
-    assert b"less important are not drawn" in text
+    assert b"of lesser importance are not drawn" in text
     assert b"more are not drawn" in text
 
 
@@ -192,7 +192,7 @@ def test_stragglers_stand_on_the_page_of_hosts(tmp_path):
     text = section(report_to_html(hosts_report(tmp_path)).decode(), "hosts")
     assert "b is a straggler" in text
     assert "b (straggler)" in text
-    assert "What a step is here: from one request for an element to the next." in text
+    assert "Definition of a step: from one request for an element to the next." in text
 
 
 def test_limits_and_the_plan_stand_below_the_findings():

@@ -1,0 +1,5 @@
+"""The fixture that starts jobs with a profiler server."""
+
+from tests.collecting import job
+
+__all__ = ["job"]
