@@ -68,7 +68,7 @@ def test_tracer_levels_reach_the_job(training, tmp_path, capsys):
         profiles.append(path.read_bytes())
     little, ordinary, python = profiles
     assert b"Iterator::Root" in ordinary and b"Iterator::Root" not in little
-    assert "records no tf.data iterators" in capsys.readouterr().err
+    assert "does not record tf.data iterators" in capsys.readouterr().err
     assert b"polymorphic_function.py" in python and b"polymorphic_function.py" not in ordinary
 
 
@@ -99,7 +99,7 @@ def test_a_job_that_does_nothing(job, tmp_path, capsys):
     command = ["capture", f"grpc://{address}", "--out", str(tmp_path / "logs"), "--duration", "200ms", "--retries", "1"]
     assert main(command) == 2
     error = capsys.readouterr().err
-    assert "2 attempts" in error and "while it trains" in error and error.count("\n") == 1
+    assert "2 attempts" in error and "while the job trains" in error and error.count("\n") == 1
 
 
 def test_a_job_that_profiles_itself(job, tmp_path, capsys):
