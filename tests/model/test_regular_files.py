@@ -23,6 +23,7 @@ def pipe(tmp_path):
 @pytest.fixture
 def run_with_pipe(tmp_path):
     shutil.copytree(RUN, tmp_path / "run")
+    (tmp_path / "run" / "report.json").unlink(missing_ok=True)
     os.mkfifo(tmp_path / "run" / "report.json")
     return tmp_path / "run"
 
