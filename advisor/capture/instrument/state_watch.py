@@ -156,6 +156,8 @@ class StateWatch:
         for path in paths:
             self._by_path.setdefault(path, []).append(item)
             current = file_fingerprint(path)
+            if _is_prepared_dataset(path):
+                continue
             if path in self._written or (current is not None and current[0] >= self._began_ns):
                 item.is_written_before, item.name = True, path
         self._belongs(item, call_id)
@@ -215,7 +217,7 @@ class StateWatch:
         for item in self._by_path.get(real, ()):
             if item.epochs:
                 item.changed("was opened for writing", place(), real)
-            else:
+            elif not _is_prepared_dataset(real):
                 item.is_written_before, item.name = True, real
 
     # -- the result
@@ -280,3 +282,12 @@ def _reader(reference: weakref.ref[Any], name: str) -> Callable[[], object | Non
 
 def _named(objects: Iterator[tuple[str, Any]], wanted: str) -> object:
     return next((value for name, value in objects if name == wanted), object())
+
+
+def _is_prepared_dataset(path: str) -> bool:
+    """Return whether the file belongs to a dataset that tensorflow-datasets has prepared.
+
+    It writes such a folder once, and `dataset_info.json` last. That the script's first run prepares it says nothing about later
+    writes; they are observed like those to any other file.
+    """
+    return os.path.isfile(os.path.join(os.path.dirname(path), "dataset_info.json"))  # noqa: PTH113, PTH118, PTH120

@@ -76,6 +76,17 @@ def test_a_file_that_the_run_made_may_be_written_again(state, file):
     assert state.observed()[0].is_written_before
 
 
+def test_a_dataset_that_tfds_prepares_is_written_once(state, file):
+    (file.parent / "dataset_info.json").write_text("{}")
+    os.utime(file)
+    state.note_call(FILES, None, [str(file)])
+    state.opened_for_writing(str(file), lambda: ("train.py", 7))
+    assert not state.observed()[0].is_written_before
+    state.epoch("c1")
+    state.opened_for_writing(str(file), lambda: ("train.py", 9))
+    assert state.observed()[0].change is not None, "a later write counts like any other"
+
+
 def test_of_many_files_the_changed_one_is_named(state, file, tmp_path):
     names = [str(file)]
     for number in range(20):
