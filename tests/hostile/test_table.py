@@ -13,6 +13,8 @@ import pytest
 from tests.hostile.cases import CASES
 
 ROOT = Path(__file__).parents[2]
+IS_OPEN = all(folder.stat().st_mode & 0o001 for folder in (ROOT, *ROOT.parents))
+"""Whether another user may enter the project's folder and read its rules."""
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +47,8 @@ def test_the_table_is_long_enough_and_was_run_to_its_end(results):
 @pytest.mark.parametrize("name", CASES)
 def test_bad_input(results, name):
     case, row = CASES[name], results[name]
+    if case.is_strangers and not IS_OPEN:
+        pytest.skip("the case runs as another user, who may not enter the folder of the project")
     out, err = row["out"], row["err"]
     assert row["code"] in ((0, 2) if case.code is None else (case.code,)), f"{row['code']}: {err[-800:]}{out[-300:]}"
     assert "Traceback" not in out + err

@@ -151,17 +151,22 @@ def test_a_cache_over_unknown_noise_in_python_is_broken(script: Callable[[str], 
     ],
     ids=["keras", "tf.function", "distributed", "from_function", "reduce", "next"],
 )
-def test_every_kind_of_consumer_is_held_before_its_first_element(script: Callable[[str], Path], loop: str) -> None:
+def test_every_kind_of_consumer_is_held_before_its_first_element(
+    script: Callable[[str], Path], loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "datasets"  # what a run writes there is not thrown away
+    kept.mkdir()
+    monkeypatch.setenv("TFDS_DATA_DIR", str(kept))
     path = script(
-        "import tensorflow as tf\n"
+        f"import tensorflow as tf\nopen('{kept}/begun', 'w')\n"
         "def row(x):\n"
         "    return tf.cast([x], tf.float32), tf.cast([x], tf.float32)\n"
-        "dataset = tf.data.Dataset.range(64).map(row).batch(4)\n" + loop + "\nopen('finished', 'w')\n"
+        "dataset = tf.data.Dataset.range(64).map(row).batch(4)\n" + loop + f"\nopen('{kept}/finished', 'w')\n"
     )
     with session(path, consumed(path, "batch", "tfadv_3")) as proof:
         broken = proof.try_fix((), (InsertAfter(MAP, "take", (("", 60),)),), Safety.EXACT)
         assert (broken.verdict, broken.safety_seen) == (BROKEN, Safety.CHANGES)
-    assert not (path.parent / "finished").exists()
+    assert [file.name for file in kept.iterdir()] == ["begun"]
 
 
 def test_calls_numbered_otherwise_are_told_apart_by_their_place(script: Callable[[str], Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import runpy
+import time
 
 import pytest
 
@@ -75,7 +76,7 @@ WRONG = {
     ),
     "a call too many": (lambda text: text.replace(".cache()", ".cache().prefetch(1)"), "is called instead of"),
     "another dataset": (lambda text: text.replace("batch(2)", "batch(2, drop_remainder=True)"), "drop_remainder=True"),
-    "a dataset more": (lambda text: text + "\nother = tf.data.Dataset.range(3)\n", "makes 3 datasets instead of 2"),
+    "a dataset more": (lambda text: text + "\nother = tf.data.Dataset.range(3)\n", "creates 3 datasets instead of 2"),
 }
 
 
@@ -134,19 +135,21 @@ def test_a_function_that_reads_another_value_where_it_was_moved_to_is_seen(recor
 
 
 @pytest.mark.tensorflow
-def test_the_patched_script_is_held_at_its_first_element(tmp_path):
+def test_the_patched_script_is_held_at_its_first_element(tmp_path, monkeypatch):
     """A session on the script as it is, the right patch, and one that does something else; random values are no difference."""
+    (tmp_path / "datasets").mkdir()
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "datasets"))  # what a run writes there is not thrown away
     path = tmp_path / "train.py"
-    text = "import random\n" + SCRIPT.replace("seed=1", "seed=random.randint(0, 10**9)") + (
-        "for x in val_ds.take(1): pass\nfor x in ds: pass\nopen('trained', 'w')\n"
-    )  # fmt: skip
+    text = "import os, random\nkept = os.environ['TFDS_DATA_DIR']\nopen(kept + '/begun', 'w')\n" + SCRIPT.replace(
+        "seed=1", "seed=random.randint(0, 10**9)"
+    ) + "for x in val_ds.take(1): pass\nfor x in ds: pass\nopen(kept + '/trained', 'w')\n"  # fmt: skip
     path.write_text(text)
     request = CaptureRequest(tmp_path / "run", path)
     lines = []
     with ProofSession(request, None, 120.0, lambda progress: lines.append(progress.text)) as session:
         graph = session.call_graph()
     assert graph.consumption == 2
-    check = TextCheck(request, (), graph, 0.0, lambda progress: lines.append(progress.text))
+    check = TextCheck(request, (), graph, time.monotonic() + 120, lambda progress: lines.append(progress.text))
     batch = [call.id for call in graph.calls if call.method == "batch"][-1]
     edits = (InsertAfter(batch, "prefetch", (("", 1),)),)
     right = text.replace("ds = ds.batch(4)", "ds = ds.batch(4).prefetch(1)")
@@ -159,5 +162,5 @@ def test_the_patched_script_is_held_at_its_first_element(tmp_path):
     assert verdict.is_broken
     assert "take at line" in verdict.note
     assert check.runs == 3
-    assert not (tmp_path / "trained").exists()
+    assert [file.name for file in (tmp_path / "datasets").iterdir()] == ["begun"]
     assert path.read_text() == text

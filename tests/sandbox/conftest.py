@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,24 @@ def tree_of(folder: Path) -> Tree:
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         found[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns, content)
     return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> bool:
+    """Whether the condition holds before the time is over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return bool(condition())
 
 
 @pytest.fixture

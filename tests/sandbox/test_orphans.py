@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 from advisor.sandbox.processes import MARKER, end_processes, processes_of
 from advisor.sandbox.temporary import temporary_folder
+from tests.sandbox.conftest import is_alive, wait_until
 
 LAUNCHER = Path(__file__).parents[2] / "advisor" / "sandbox" / "launcher.py"
 SLEEPS = """
@@ -25,26 +25,13 @@ time.sleep(600)
 """
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] not in "ZX"
-    except OSError:
-        return False
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return bool(condition())
-
-
 def started(folder: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
     """The tool with a script that sleeps; ids of the script and of its helper."""
     command = [sys.executable, "-m", "advisor.capture.launch", "--out", "../run", "train.py"]
-    tool = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True)
+    tool = subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGQUIT, signal.SIG_DFL),  # a shell ignores it for what it runs in the background
+    )  # fmt: skip
     out = folder.parent / "run" / "script.out"
     assert wait_until(lambda: out.exists() and out.read_text().endswith("\n"))
     return tool, [int(word) for word in out.read_text().split()]

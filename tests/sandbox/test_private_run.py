@@ -15,7 +15,7 @@ from advisor.model.codec import decode
 from advisor.model.errors import ScriptFailed
 from advisor.model.recording import Recording
 from advisor.sandbox.namespace import REFUSE
-from tests.sandbox.conftest import tree_of
+from tests.sandbox.conftest import is_alive, tree_of, wait_until
 
 WRITES = """
 import os, pickle, shutil, sqlite3, tempfile
@@ -228,5 +228,4 @@ def test_processes_that_the_script_left_are_ended(project: Callable[[str], Path]
     )
     run(folder)
     pid = int((folder.parent / "run" / "script.out").read_text())
-    stat = Path(f"/proc/{pid}/stat")
-    assert not stat.exists() or stat.read_text().split(") ")[1][0] in "ZX"  # ended; nobody may have waited for it
+    assert wait_until(lambda: not is_alive(pid))
