@@ -72,7 +72,7 @@ def test_watched_from_inside_as_by_analyze(name, tmp_path):
     done = run_script(EXAMPLES / f"{name}.py", "--logdir", logdir)
     assert done.returncode == 0, done.stderr
     (folder,) = logdir.glob("advisor-*")
-    assert f"run folder: {folder}" in done.stdout and "Input is the problem" in done.stdout
+    assert f"Run folder: {folder}" in done.stdout and "Input is the problem" in done.stdout
     assert {"recording.json", "host.json", "report.json", "plugins"} <= {path.name for path in folder.iterdir()}
     report = json.loads((folder / "report.json").read_text())
     source = (EXAMPLES / f"{name}.py").read_text().splitlines()
