@@ -55,18 +55,19 @@ test-versions:
 lower-bounds:
 	$(PYTHON) -m venv --clear $(LOWER_VENV)
 	$(LOWER_VENV)/bin/python -m pip install --quiet uv
-	$(LOWER_VENV)/bin/uv pip install --quiet --python $(LOWER_VENV)/bin/python --resolution lowest-direct -e '.[examples,dev]'
+	$(LOWER_VENV)/bin/uv pip install --quiet --compile-bytecode --python $(LOWER_VENV)/bin/python --resolution lowest-direct -e '.[examples,dev]'
 	$(LOWER_VENV)/bin/pytest -m "not tensorflow and not slow"
 	$(LOWER_VENV)/bin/pytest tests/test_cli.py -m tensorflow
 	$(LOWER_VENV)/bin/advisor analyze examples/flowers_like.py
 
-# The stamp says that the environment holds what pyproject.toml asks for.
+# The stamp says that the environment holds what pyproject.toml asks for. Bytecode is compiled at once: where
+# PYTHONDONTWRITEBYTECODE is set, every start of TensorFlow would otherwise compile all of its files again.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "$(PYTHON) is older than 3.11; name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@if command -v uv >/dev/null; then \
 	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) $(VENV); \
-	  uv pip install --quiet --python $(BIN)/python -e '.[examples,dev]'; \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[examples,dev]'; \
 	else \
 	  test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples,dev]'; \

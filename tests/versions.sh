@@ -38,7 +38,7 @@ find_python() { # 3.12 -> an interpreter, from PATH, pyenv or uv
 install() { # interpreter, venv, requirement
   "$1" -m venv --clear "$2" || return
   if command -v uv >/dev/null; then
-    uv pip install --quiet --python "$2/bin/python" -e '.[examples,dev]' "$3"
+    uv pip install --compile-bytecode --quiet --python "$2/bin/python" -e '.[examples,dev]' "$3"
   else
     "$2/bin/python" -m pip install --quiet -e '.[examples,dev]' "$3"
   fi
