@@ -71,7 +71,10 @@ def watch_tensorflow(
             _wrap(table, _TABLE_METHODS, "was changed", watch, finder)
         _wrap_writer(file_io.FileIO, "__init__", watch, finder, lambda mode: any(letter in mode for letter in "wa+"))
         _wrap_writer(tf_record.TFRecordWriter, "__init__", watch, finder)
-        _wrap_function(tensorflow.io, "write_file", watch, finder)
+        _wrap_function(tensorflow.io, "write_file", watch, finder, ((0, "filename"),))
+        _wrap_function(tensorflow.io.gfile, "copy", watch, finder, ((1, "dst"),))
+        _wrap_function(tensorflow.io.gfile, "rename", watch, finder, ((0, "src"), (1, "dst")))
+        _wrap_function(tensorflow.io.gfile, "remove", watch, finder, ((0, "path"),))
     except (ImportError, AttributeError) as error:
         warn(
             f"Assignments to variables and tables cannot be recorded ({error}); they are compared from epoch to epoch."
@@ -117,12 +120,21 @@ def _wrap_writer(
     setattr(cls, name, opened)
 
 
-def _wrap_function(module: Any, name: str, watch: StateWatch, finder: SiteFinder) -> None:  # noqa: ANN401
+def _wrap_function(
+    module: Any,  # noqa: ANN401
+    name: str,
+    watch: StateWatch,
+    finder: SiteFinder,
+    paths: tuple[tuple[int, str], ...],
+) -> None:
+    """Wrap a function that writes to the files named by `paths`: position and name of the parameters."""
     original = getattr(module, name)
 
     @functools.wraps(original)
     def written(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        _notify(watch, finder, kwargs.get("filename", args[0] if args else None), sys._getframe(1))
+        frame = sys._getframe(1)
+        for position, parameter in paths:
+            _notify(watch, finder, kwargs.get(parameter, args[position] if len(args) > position else None), frame)
         return original(*args, **kwargs)
 
     setattr(module, name, written)

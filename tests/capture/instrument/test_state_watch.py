@@ -194,6 +194,7 @@ SCRIPT = """\
     constant = numbers.map(lambda x: fixed.lookup(x) * kept)
     rewritten = tf.data.TFRecordDataset("rewritten")
     lines = tf.data.TextLineDataset("lines.txt")
+    replaced = tf.data.TextLineDataset("replaced.txt")
     generated = tf.data.Dataset.from_generator(generate, output_signature=tf.TensorSpec([], tf.int32))
 
     @tf.function
@@ -201,7 +202,7 @@ SCRIPT = """\
         step.assign_add(1)
 
     for epoch in range(3):
-        for dataset in (looked_up, scaled, steps, constant, rewritten, lines, generated):
+        for dataset in (looked_up, scaled, steps, constant, rewritten, lines, replaced, generated):
             for element in dataset:
                 pass
         table.insert(tf.constant([1], tf.int64), tf.constant([epoch], tf.int64))
@@ -209,6 +210,8 @@ SCRIPT = """\
         count()
         write(3 + epoch)
         samples.append(epoch)
+        tf.io.gfile.copy("lines.txt", "next.txt", overwrite=True)
+        tf.io.gfile.rename("next.txt", dst="replaced.txt", overwrite=True)
     for element in numbers.map(lambda x: x + 1):  # the training loop
         time.sleep(0.02)
     """
@@ -216,8 +219,9 @@ SCRIPT = """\
 
 @pytest.mark.tensorflow
 def test_what_the_training_loop_changes_between_epochs(watch, tmp_path):
-    (tmp_path / "lines.txt").write_text("a\nb\n")
-    os.utime(tmp_path / "lines.txt", (1, 1))
+    for name in ("lines.txt", "replaced.txt"):
+        (tmp_path / name).write_text("a\nb\n")
+        os.utime(tmp_path / name, (1, 1))
     run = watch(SCRIPT)
     lines = SCRIPT.splitlines()
 
@@ -225,7 +229,9 @@ def test_what_the_training_loop_changes_between_epochs(watch, tmp_path):
         return next(number for number, found in enumerate(lines, 1) if text in found)
 
     changed = {each.name: each.change for each in run.recording.state if each.change is not None}
-    assert set(changed) == {"table", "level", "step", str(tmp_path / "rewritten"), "samples"}
+    files = {str(tmp_path / name) for name in ("rewritten", "replaced.txt")}
+    assert set(changed) == {"table", "level", "step", "samples"} | files
+    assert changed[str(tmp_path / "replaced.txt")].line == line("tf.io.gfile.rename")
     assert changed["table"].line == line("table.insert(tf.constant")
     assert changed["level"].line == line("level.assign_add")
     assert (changed["step"].line, changed["step"].epoch) == (line("step.assign_add"), 1)  # inside a tf.function
