@@ -38,7 +38,7 @@ def test_the_other_dataset_of_the_same_text_is_compared_too(recorded: Recorded, 
     trial = bench.try_fix((), (InsertAfter(recorded.call("map", 0).id, "cache"),), Safety.EXACT, None, 10.0)
     assert trial.verdict == BROKEN
     assert trial.safety_seen is Safety.CHANGES
-    assert "The same text makes the dataset of batch at line" in trial.note
+    assert "The same text creates the dataset of batch at line" in trial.note
     assert "freeze" in trial.note
 
 
