@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from advisor.graph.nodes import Node
+from advisor.graph.nodes import Forest, Node
 from advisor.model.catalog import base_type
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Call
@@ -28,37 +28,38 @@ def index_calls(calls: Sequence[Call]) -> dict[str, Call]:
     return index
 
 
-def is_injected(node: Node, is_recorded: bool = True) -> bool:
+def is_injected(forest: Forest, node: Node, is_recorded: bool = True) -> bool:
     """Return whether TensorFlow injected the node. The root represents no dataset and counts as injected.
 
     Args:
-        node: The executed node.
+        forest: The executed graph.
+        node: One of its nodes.
         is_recorded: Whether the run was recorded. In a recorded run the user's calls carry names that the recorder assigned;
             otherwise `PrefetchDataset:4` is TensorFlow's default name for a prefetch in the user's code.
     """
     if not is_recorded and node.base == "Prefetch":
-        return bool(_INJECTED.match(node.dataset_name)) or _is_of_strategy(node)
+        return bool(_INJECTED.match(node.dataset_name)) or _is_of_strategy(forest, node)
     return bool(_INJECTED.match(node.dataset_name)) or (
-        node.parent is not None
+        forest.consumer(node) is not None
         and node.base in ("Prefetch", "Rebatch", "Options", "Generator", "MaxIntraOpParallelism", "PrivateThreadPool")
         and re.fullmatch(r"\w+Dataset\w*:\d+", node.dataset_name) is not None
     )
 
 
-def _is_of_strategy(prefetch: Node) -> bool:
+def _is_of_strategy(forest: Forest, prefetch: Node) -> bool:
     """Whether a distribution strategy added the buffer: on a device, or after the per-replica batches."""
-    below = prefetch.children[:1]
+    below = forest.inputs(prefetch)[:1]
     while below and below[0].base == "Shard":
-        below = below[0].children[:1]
+        below = forest.inputs(below[0])[:1]
     return bool(below) and below[0].base in ("Rebatch", "Generator")  # `from_generator` has a FlatMap in between
 
 
-def calls_of(node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:
+def calls_of(forest: Forest, node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:
     """Return the recorded calls of one node, source first.
 
     Roots carry the name of their input and represent no call.
     """
-    if node.base in ("Root", "Model") or is_injected(node):
+    if node.base in ("Root", "Model") or is_injected(forest, node):
         return ()
     calls = {index[name].id: index[name] for name in _NAME.findall(node.dataset_name) if name in index}
     return tuple(calls.values())

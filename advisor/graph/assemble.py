@@ -5,14 +5,14 @@ In: a `HostTrace`, its forest and timeline, and the recording.  Out: the host's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from advisor.graph.align import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, Walk, collect_states
-from advisor.graph.critical_path import find_bottleneck, mark_paths
+from advisor.graph.critical_path import critical_path, find_bottleneck
 from advisor.graph.models import Models, executed_call
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
@@ -51,8 +51,8 @@ class Context:
 
 def join_devices(forest: Forest, timeline: Timeline) -> None:
     """Attach each host pipeline of a distributed dataset to the device pipeline whose calls overlap with it most."""
-    fed = [root for root in forest.roots if root.index in timeline.fed_roots and not is_device_pipeline(root)]
-    devices = [root for root in forest.roots if is_device_pipeline(root) and root.index in timeline.root_calls]
+    fed = [root for root in forest.roots if root.index in timeline.fed_roots and not is_device_pipeline(forest, root)]
+    devices = [root for root in forest.roots if is_device_pipeline(forest, root) and root.index in timeline.root_calls]
     for host_root in fed:
         begin, finish = _lifetime(host_root, timeline)
 
@@ -77,6 +77,7 @@ def assemble(context: Context) -> list[Pipeline]:
 
 
 def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
+    forest, nodes = context.forest, context.forest.upstream(root)
     calls = context.timeline.root_calls.get(root.index)
     steps: Steps | None = None
     notes: tuple[str, ...] = ()
@@ -84,24 +85,27 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         steps = find_steps(calls)
         if context.marks:
             steps = use_markers(steps, context.marks, calls)
-        steps, notes = _with_producers(context, root, steps)
+        steps, notes = _with_producers(context, nodes, steps)
     blame: Blame | None = None
-    parallelism = {node.index: _integer(node, "parallelism") or 1 for node in root.walk()}
+    parallelism = {node.index: _integer(node, "parallelism") or 1 for node in nodes}
     if steps is not None and calls is not None:
         # without a complete step (old single-step captures), attribute the calls themselves
         intervals = (steps.start_ns, steps.end_ns) if len(steps.start_ns) else union(calls)
         states = collect_states(context.timeline, frozenset({root.index}), intervals)
-        blame = Walk(context.forest, parallelism).attribute(states)
-    graph = context.forest.graph(root)
-    ids = {index: f"p{number}.{place}" for place, index in enumerate(node.index for node in root.walk())}
-    models = Models(root, context.recording, context.calls)
-    iterators = [_iterator(context, graph.nodes[index]["node"], ids, blame, models) for index in ids]
+        blame = Walk(forest, parallelism).attribute(states)
+    ids = {node.index: f"p{number}.{place}" for place, node in enumerate(nodes)}
+    models = Models(forest, root, context.recording, context.calls)
+    iterators = [_iterator(context, node, ids, blame, models) for node in nodes]
     classic = {
         ids[index]: value
         for index, value in context.timeline.slowest_call(root.index).items()
         if index in ids and index != root.index
     }
-    iterators = mark_paths(iterators, classic)
+    path = critical_path(forest, nodes, {node.index: it.blame_ns for node, it in zip(nodes, iterators, strict=True)})
+    iterators = [
+        replace(it, is_on_critical_path=node.index in path, is_on_classic_path=it.id in classic)
+        for node, it in zip(nodes, iterators, strict=True)
+    ]
     host = context.recording.host if context.recording else None
     usage = context.recording.usage if context.recording else None
     bottleneck = find_bottleneck(iterators, classic, usage, host) if blame and blame.total_ns else None
@@ -113,7 +117,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         host=context.host.hostname,
         iterators=tuple(iterators),
         consumer=_consumer_of(context, iterators),
-        is_device=is_device_pipeline(root) or root.index in context.timeline.fed_roots,
+        is_device=is_device_pipeline(forest, root) or root.index in context.timeline.fed_roots,
         serves_elements=calls is not None and _is_called_by_service(context.host, calls),
         steps=describe(steps) if steps is not None else None,
         wait_ns=_wait_ns(steps, blame),
@@ -123,7 +127,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         mean_call_ns=int(duration.mean()) if len(duration) else 0,
         max_call_ns=int(duration.max()) if len(duration) else 0,
         slow_calls=int((duration > SLOW_CALL_NS).sum()),
-        slowest_calls=slowest_calls(context.timeline, context.forest, root, list(root.walk()), parallelism),
+        slowest_calls=slowest_calls(context.timeline, forest, nodes, parallelism),
         bottleneck=bottleneck,
         already_done=already_done(iterators),
         model=models.window,
@@ -136,7 +140,7 @@ def _is_called_by_service(host: HostTrace, calls: RootCalls) -> bool:
     return all(host.threads[number].name.startswith(SERVICE_THREAD) for number in np.unique(calls.thread).tolist())
 
 
-def _with_producers(context: Context, root: Node, steps: Steps) -> tuple[Steps, tuple[str, ...]]:
+def _with_producers(context: Context, nodes: Sequence[Node], steps: Steps) -> tuple[Steps, tuple[str, ...]]:
     """Drop the steps that waited although no producer was recorded during them.
 
     Older profilers lose the events of threads that end before the profile does: TensorFlow 2.16 keeps only the last epoch.
@@ -145,7 +149,7 @@ def _with_producers(context: Context, root: Node, steps: Steps) -> tuple[Steps, 
     Returns:
         The remaining steps, and a note about the dropped ones (empty if none were dropped).
     """
-    sums = (context.timeline.sums[node.index] for node in root.walk())
+    sums = (context.timeline.sums[node.index] for node in nodes)
     spans = ((t.produced_from_ns, t.produced_to_ns) for t in sums if t.produced_from_ns is not None)
     nearest = next(spans, None)
     if nearest is None or not len(steps.start_ns):
@@ -168,8 +172,8 @@ def _wait_ns(steps: Steps | None, blame: Blame | None) -> int:
 
 
 def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame | None, models: Models) -> Iterator:
-    sums = context.timeline.sums[node.index]
-    calls = calls_of(node, context.calls)
+    forest, sums = context.forest, context.timeline.sums[node.index]
+    consumer, calls = forest.consumer(node), calls_of(forest, node, context.calls)
     parameters = dict(node.facts[-1].parameters)
     fills = [f.buffered_elements_mean for f in node.facts if f.buffered_elements_mean is not None]
     blame_ns = round(blame.blame_ns.get(node.index, 0.0)) if blame else 0
@@ -178,7 +182,7 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
     own_ns = 0 if asynchronous else max(0, sums.self_ns - sums.waiting_ns)
     return Iterator(
         id=ids[node.index],
-        parent_id=ids[node.parent.index] if node.parent else None,
+        parent_id=ids[consumer.index] if consumer is not None else None,
         name=node.type,
         long_name=node.long_name,
         dataset_name=node.dataset_name,
@@ -203,8 +207,8 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
         elements=sums.num_calls or sums.produced or None,
         parameters=parameters,
         is_async=asynchronous,
-        injected_by_tensorflow=is_injected(node, context.recording is not None),
-        is_upstream_unseen=not node.children and not _may_be_source(node),
+        injected_by_tensorflow=is_injected(forest, node, context.recording is not None),
+        is_upstream_unseen=not forest.inputs(node) and not _may_be_source(node),
         has_saturated_calls=blame.is_saturated(node.index) if blame else None,
     )
 

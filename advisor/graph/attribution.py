@@ -153,7 +153,7 @@ class Walk:
     """Attributes states to nodes; see the module's docstring."""
 
     def __init__(self, forest: Forest, parallelism: dict[int, int]) -> None:
-        self._nodes = forest.nodes
+        self._forest, self._nodes = forest, forest.nodes
         self._parallelism = parallelism
         self._waited: Counter[int] = Counter()
         self._idle: Counter[int] = Counter()
@@ -191,7 +191,7 @@ class Walk:
             busy = state.workers.get(index, ())
         elif node.base == "Generator" and state.feeding:
             # a device's generator waits for the host pipeline that the multi-device threads are pulling on
-            busy = tuple(work for root in node.children for work in state.feeding.get(root.index, ()))
+            busy = tuple(work for root in self._forest.inputs(node) for work in state.feeding.get(root.index, ()))
         if node.base in FUNCTION_PARALLEL:
             self._waited[index] += state.duration_ns
             self._idle[index] += 0 if busy else state.duration_ns

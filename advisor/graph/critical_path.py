@@ -1,17 +1,18 @@
 """Finds the critical path, the bottleneck on it, and the limiting resource.
 
-In: the iterators of one pipeline with their blame, the classic self times, and the resource usage of the process.  Out: the
-iterators on the attributed path and on the classic path, and the `Bottleneck`.
+In: the executed graph and the blame of its nodes; the iterators of one pipeline, the classic self times, and the resource usage of
+the process.  Out: the nodes on the critical path, and the `Bottleneck`.
 
 The classic path follows the profiler guide: self time inside the slowest call of the root, on the caller's thread only.
 The attributed path starts at the root and follows the input with the largest share of the wait, across asynchronous boundaries.
+docs/attribution.md explains why this is not the longest path of the graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+from advisor.graph.nodes import Forest, Node
 from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
 from advisor.model.pipeline import Bottleneck, Iterator
 from advisor.model.recording import Host, Usage
@@ -36,27 +37,26 @@ DISK_IDLE_CPU_SHARE = 0.5
 """The disk is the limit only if the cores are less busy than this; a pipeline that waits for the disk leaves them idle."""
 
 
-def mark_paths(iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int]) -> list[Iterator]:
-    """Set `is_on_critical_path` and `is_on_classic_path`.
+def critical_path(forest: Forest, nodes: Sequence[Node], blame_ns: Mapping[int, int]) -> list[int]:
+    """Return the path from the root along the input with the largest share of the wait, up to where none has a share.
 
     Args:
-        iterators: The iterators of one pipeline, root first.
-        classic_self_ns: Iterator id -> self time in nanoseconds inside the slowest call of the root.
+        forest: The executed graph.
+        nodes: The nodes of one pipeline, consumers before their inputs.
+        blame_ns: `Node.index` -> the part of the wait that is attributed to the node itself.
+
+    Returns:
+        The `Node.index` of each node on the path, root first.
     """
-    below = {it.id: it.blame_ns for it in iterators}
-    for it in reversed(iterators):  # children come after their parents
-        if it.parent_id is not None:
-            below[it.parent_id] += below[it.id]
-    critical: set[str] = set()
-    current: Iterator | None = iterators[0]
-    while current is not None:
-        critical.add(current.id)
-        inputs = [it for it in iterators if it.parent_id == current.id and below[it.id] > 0]
-        current = max(inputs, key=lambda it: below[it.id], default=None)
-    return [
-        replace(it, is_on_critical_path=it.id in critical, is_on_classic_path=it.id in classic_self_ns)
-        for it in iterators
-    ]
+    behind = {node.index: blame_ns.get(node.index, 0) for node in nodes}
+    """The wait that is attributed to a node and everything upstream of it."""
+    for index in reversed(list(behind)):
+        for consumer in forest.graph.successors(index):
+            behind[consumer] += behind[index]
+    path = [nodes[0].index]
+    while inputs := [index for index in forest.graph.predecessors(path[-1]) if behind[index] > 0]:
+        path.append(max(inputs, key=lambda index: behind[index]))
+    return path
 
 
 def find_bottleneck(

@@ -59,7 +59,9 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
     """Nest every thread, and assign iterators and the Produce events around their inputs to nodes."""
     ids = np.array(sorted(forest.node_of_iterator), np.uint64)
     node_of = np.array([forest.node_of_iterator[int(i)] for i in ids], np.int32)
-    parent_node = np.array([NOBODY if n.parent is None else n.parent.index for n in forest.nodes], np.int32)
+    parent_node = np.full(len(forest.nodes), NOBODY, np.int32)
+    for index, consumer in forest.graph.edges:
+        parent_node[index] = consumer
     nested = []
     for thread in host.threads:
         part = NestedThread(

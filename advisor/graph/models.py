@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor.graph.align import calls_of
-from advisor.graph.nodes import Node
+from advisor.graph.nodes import Forest, Node
 from advisor.model.recording import Call, IteratorModel, ModelNode, Recording
 
 MOST_CALLS_BEHIND = 20
@@ -20,16 +20,16 @@ _FEW = 16
 class Models:
     """The models of one pipeline, where recorded: one of the profiled window and one of the unprofiled stretch."""
 
-    def __init__(self, root: Node, recording: Recording | None, calls: Mapping[str, Call]) -> None:
+    def __init__(self, forest: Forest, root: Node, recording: Recording | None, calls: Mapping[str, Call]) -> None:
         """Align the models with the nodes under `root`. `calls`: dataset name -> recorded call."""
         self.window = self._plain = None
         if recording is not None:
-            ids = {call.id for node in root.walk() for call in calls_of(node, calls)}
+            ids = {call.id for node in forest.upstream(root) for call in calls_of(forest, node, calls)}
             consumers = {c.id: executed_call(calls, c.call_id, ids) is not None for c in recording.consumers}
             self.window = _of_consumers(recording.models, consumers)
             self._plain = _of_consumers(recording.plain_models, consumers)
-        self._nodes = _aligned(root, self.window)
-        self._plain_nodes = _aligned(root, self._plain)
+        self._nodes = _aligned(forest, root, self.window)
+        self._plain_nodes = _aligned(forest, root, self._plain)
 
     def element_bytes(self, node: Node, calls: Sequence[Call]) -> int | None:
         """Return the mean size in bytes of a node's elements: measured, or else from the static shapes of its calls."""
@@ -67,7 +67,7 @@ def _of_consumers(models: Sequence[IteratorModel], consumers: Mapping[str, bool]
     return next((model for model in models if consumers.get(model.consumer_id)), None)
 
 
-def _aligned(root: Node, model: IteratorModel | None) -> dict[int, ModelNode]:
+def _aligned(forest: Forest, root: Node, model: IteratorModel | None) -> dict[int, ModelNode]:
     """Walk both trees together and pair inputs of the same type in order; nodes without a counterpart are left out."""
     if model is None:
         return {}
@@ -80,7 +80,7 @@ def _aligned(root: Node, model: IteratorModel | None) -> dict[int, ModelNode]:
             continue
         aligned[node.index] = partner
         rest = [nodes[i] for i in partner.inputs if i in nodes]
-        for child in node.children:
+        for child in forest.inputs(node):
             match = next((m for m in rest if m.name == child.type), None)
             if match is not None:
                 rest.remove(match)

@@ -1,6 +1,6 @@
 """Folds the iterators of a profile into pipeline nodes: one node per dataset, regardless of epochs and interleave slots.
 
-In: a `HostTrace`.  Out: `Forest`: for each pipeline a networkx DiGraph (edges run from an input to its consumer), and for every
+In: a `HostTrace`.  Out: `Forest`: all pipelines as one networkx DiGraph (edges run from an input to its consumer), and for every
 iterator id the node it belongs to.
 
 TensorFlow creates a new iterator for each epoch and for each slot of an interleave. These iterators share the dataset name and
@@ -11,7 +11,6 @@ zip or concatenate are different datasets and stay separate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import networkx as nx
@@ -49,31 +48,13 @@ class Node:
     type: str
     dataset_name: str
     long_name: str
-    parent: Node | None
     facts: list[IteratorFacts] = field(default_factory=list)
-    children: list[Node] = field(default_factory=list)
     pipeline: int = -1
-
-    @property
-    def root(self) -> Node:
-        """The iterator that the consumer calls."""
-        node = self
-        while node.parent is not None:
-            node = node.parent
-        return node
 
     @property
     def base(self) -> str:
         """The type without its version, as in the catalog."""
         return base_type(self.type)
-
-    def walk(self) -> Iterable[Node]:
-        """Yield this node and everything upstream of it, consumers before their inputs."""
-        waiting = [self]
-        while waiting:  # no recursion: a damaged file may contain chains of any depth
-            node = waiting.pop()
-            yield node
-            waiting.extend(reversed(node.children))
 
 
 @dataclass(eq=False)
@@ -81,19 +62,30 @@ class Forest:
     """All pipelines of one host."""
 
     nodes: list[Node]
-    roots: list[Node]
+    """In the order of `Node.index`."""
+    graph: nx.DiGraph[int]
+    """The executed graph of `Node.index`: edges run from an input to its consumer, and every node has at most one consumer."""
     node_of_iterator: dict[int, int]
     """Iterator id -> `Node.index`."""
     warnings: list[str] = field(default_factory=list)
 
-    def graph(self, root: Node) -> nx.DiGraph[int]:
-        """Return the graph of a pipeline. Nodes are `Node.index` with attribute `node`; edges run from input to consumer."""
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        for node in root.walk():
-            graph.add_node(node.index, node=node)
-            if node.parent is not None:
-                graph.add_edge(node.index, node.parent.index)
-        return graph
+    @property
+    def roots(self) -> list[Node]:
+        """The iterators that consumers call: one per pipeline."""
+        return [node for node in self.nodes if not self.graph.out_degree(node.index)]
+
+    def consumer(self, node: Node) -> Node | None:
+        """Return the node that consumes `node`; None for a root."""
+        return next((self.nodes[index] for index in self.graph.successors(node.index)), None)
+
+    def inputs(self, node: Node) -> list[Node]:
+        """Return the direct inputs of a node; those of a branching type in the order of its branches."""
+        return [self.nodes[index] for index in self.graph.predecessors(node.index)]
+
+    def upstream(self, node: Node) -> list[Node]:
+        """Return a node and everything upstream of it, consumers before their inputs, one branch after the other."""
+        requests = self.graph.reverse(copy=False)
+        return [self.nodes[index] for index in nx.dfs_preorder_nodes(requests, node.index)]
 
 
 def _parsed(long_name: str) -> LongName:
@@ -243,20 +235,20 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
     keys = {i: _local_key(facts) for i, facts in iterators.items()}
     signatures = _root_signatures(inputs, keys)
 
-    forest = Forest(nodes=[], roots=[], node_of_iterator={}, warnings=warnings)
+    forest = Forest(nodes=[], graph=nx.DiGraph(), node_of_iterator={}, warnings=warnings)
     by_path: dict[tuple[object, ...], Node] = {}
+    inputs_of: dict[int, list[Node]] = {}
     depth: dict[int, int] = {}
     left_out: set[int] = set()
     for iterator_id in order:
         facts = iterators[iterator_id]
         parent_id = parent_of[iterator_id]
-        known = forest.node_of_iterator.get(parent_id)
-        parent = None if known is None else forest.nodes[known]
-        level = 0 if parent is None else depth[parent.index] + 1
+        consumer = forest.node_of_iterator.get(parent_id)
+        level = 0 if consumer is None else depth[consumer] + 1
         path: tuple[object, ...] = (
             ("root", *signatures.get(iterator_id, (str(iterator_id),)))
-            if parent is None
-            else (parent.index, *keys[iterator_id])
+            if consumer is None
+            else (consumer, *keys[iterator_id])
         )
         node = by_path.get(path)
         is_too_much = node is None and (len(forest.nodes) >= MAX_NODES or level > MAX_DEPTH)
@@ -270,23 +262,26 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
                 type=parsed.type,
                 dataset_name=facts.dataset_name,
                 long_name=str(parsed.without_indices()),
-                parent=parent,
             )
             by_path[path] = node
             depth[node.index] = level
             forest.nodes.append(node)
-            (forest.roots if parent is None else parent.children).append(node)
+            if consumer is not None:
+                inputs_of.setdefault(consumer, []).append(node)
         node.facts.append(facts)
         forest.node_of_iterator[iterator_id] = node.index
     if left_out:
         warnings.append(
             f"{len(left_out)} iterators are left out: more than {MAX_NODES:,} datasets, or a chain of more than {MAX_DEPTH}"
         )
+    forest.graph.add_nodes_from(range(len(forest.nodes)))
+    for consumer, nodes in inputs_of.items():
+        is_branching = forest.nodes[consumer].base in BRANCHING
+        for node in sorted(nodes, key=_branch) if is_branching else nodes:  # a graph keeps the order of its edges
+            forest.graph.add_edge(node.index, consumer)
     for number, root in enumerate(forest.roots):
-        for node in root.walk():
+        for node in forest.upstream(root):
             node.pipeline = number
-            if node.base in BRANCHING:
-                node.children.sort(key=_branch)
     return forest
 
 
@@ -297,23 +292,21 @@ def _branch(node: Node) -> int:
     return -1 if index is None else index
 
 
-def is_device_pipeline(root: Node) -> bool:
+def is_device_pipeline(forest: Forest, root: Node) -> bool:
     """Return whether `root` is a device buffer of a distributed dataset: (Root ->) Prefetch -> Generator (-> host pipeline).
 
     `from_generator` has a FlatMap between them, so it does not match.
     """
-    chain = [node for node in root.walk() if node.base not in ("Root", "Model")]
+    chain = [node for node in forest.upstream(root) if node.base not in ("Root", "Model")]
     bases = [node.base for node in chain[:2]]
     return bases == ["Prefetch", "Generator"] or bases[:1] == ["Generator"]
 
 
 def attach(host_root: Node, device_root: Node, forest: Forest) -> None:
     """Attach a host pipeline to the generator of the device pipeline that it feeds, so that both form one graph."""
-    generator = next(node for node in device_root.walk() if node.base == "Generator")
-    host_root.parent = generator
-    generator.children.append(host_root)
-    forest.roots.remove(host_root)
-    for node in host_root.walk():
+    generator = next(node for node in forest.upstream(device_root) if node.base == "Generator")
+    forest.graph.add_edge(host_root.index, generator.index)
+    for node in forest.upstream(host_root):
         node.pipeline = device_root.pipeline
 
 

@@ -14,28 +14,27 @@ from dataclasses import replace
 import numpy as np
 
 from advisor.graph.attribution import Walk, collect_states
-from advisor.graph.critical_path import PASSIVE
+from advisor.graph.critical_path import PASSIVE, critical_path
 from advisor.graph.nodes import Forest, Node
 from advisor.graph.thread_states import Timeline
 from advisor.model.pipeline import RootCall
 
 
 def slowest_calls(
-    timeline: Timeline, forest: Forest, root: Node, nodes: Sequence[Node], parallelism: Mapping[int, int]
+    timeline: Timeline, forest: Forest, nodes: Sequence[Node], parallelism: Mapping[int, int]
 ) -> tuple[RootCall, ...]:
     """Describe the slowest calls of a root by its consumer.
 
     Args:
         timeline: The activities of all threads.
         forest: All pipelines of the host.
-        root: The root of the pipeline.
         nodes: The nodes of the pipeline, root first; the columns of the result are in this order.
         parallelism: `Node.index` -> number of parallel calls.
 
     Returns:
         The calls, slowest first.
     """
-    root_calls = []
+    root, root_calls = nodes[0], []
     for call in timeline.slow_calls.get(root.index, ()):
         blame: Mapping[int, float] = {}
         if root.index not in timeline.fed_roots and call.end_ns > call.start_ns:
@@ -44,7 +43,7 @@ def slowest_calls(
             blame = Walk(forest, dict(parallelism)).attribute(states).blame_ns
         inside = [call.inside.get(node.index, (0, 0, 0)) for node in nodes]
         blamed = [round(blame.get(node.index, 0.0)) for node in nodes]
-        path = _path(nodes, blamed)
+        path = critical_path(forest, nodes, {node.index: ns for node, ns in zip(nodes, blamed, strict=True)})
         root_calls.append(
             RootCall(
                 start_ns=call.start_ns,
@@ -53,7 +52,7 @@ def slowest_calls(
                 total_ns=tuple(total for _, total, _ in inside),
                 self_ns=tuple(max(0, own) for _, _, own in inside),
                 blame_ns=tuple(blamed),
-                is_on_path=tuple(index in path for index in range(len(nodes))),
+                is_on_path=tuple(node.index in path for node in nodes),
                 bottleneck=_most_blamed(nodes, blamed),
             )
         )
@@ -69,20 +68,6 @@ def _cut(timeline: Timeline, start_ns: int, end_ns: int) -> Timeline:
         times.append(instants[first:last])
         codes.append(activity[first:last])
     return replace(timeline, times=times, codes=codes)
-
-
-def _path(nodes: Sequence[Node], blamed: Sequence[int]) -> set[int]:
-    """Positions of the nodes on the path from the root along the input with the largest share of the call's wait."""
-    place = {node.index: index for index, node in enumerate(nodes)}
-    below = list(blamed)
-    for index, node in reversed(list(enumerate(nodes))):  # inputs come after their consumers
-        if node.parent is not None and node.parent.index in place:
-            below[place[node.parent.index]] += below[index]
-    path, current = {0}, nodes[0]
-    while inputs := [node for node in current.children if node.index in place and below[place[node.index]] > 0]:
-        current = max(inputs, key=lambda node: below[place[node.index]])
-        path.add(place[current.index])
-    return path
 
 
 def _most_blamed(nodes: Sequence[Node], blamed: Sequence[int]) -> int | None:

@@ -102,7 +102,7 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
     columns: dict[int, list[tuple[int, int, int, int]]] = {}
     fed: dict[int, bool] = {}
     slowest: dict[int, list[tuple[int, int, int]]] = {}
-    is_root = np.array([node.parent is None for node in forest.nodes] + [False])
+    is_root = np.array([not forest.graph.out_degree(node.index) for node in forest.nodes] + [False])
     for number, part in enumerate(nested):
         thread = part.thread
         rows = rows_of(thread, EventKind.ITERATOR)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.graph.nodes import fold
+from advisor.graph.nodes import Forest, fold
 from tests.graph.simulated import Profile
 
 
 def types(profile: Profile) -> list[list[str]]:
-    return [[node.type for node in root.walk()] for root in fold(profile.host()).roots]
+    return types_of(fold(profile.host()))
+
+
+def types_of(forest: Forest) -> list[list[str]]:
+    return [[node.type for node in forest.upstream(root)] for root in forest.roots]
 
 
 def chain(profile: Profile, first_id: int, *nodes: tuple[str, str]) -> None:
@@ -29,9 +33,7 @@ def test_slots_of_an_interleave_are_one_node() -> None:
         profile.iterator(20 + slot, name + "::TFRecord", 10 + slot, "c0")
     profile.iterator(30, "Iterator::Root::ParallelInterleaveV4::TensorSlice", 2, "files")
     forest = fold(profile.host())
-    assert [node.type for node in forest.roots[0].walk()] == [
-        "Root", "ParallelInterleaveV4", "Map", "TFRecord", "TensorSlice",
-    ]  # fmt: skip
+    assert types_of(forest) == [["Root", "ParallelInterleaveV4", "Map", "TFRecord", "TensorSlice"]]
     folded = {node.type: node for node in forest.nodes}
     assert len(folded["Map"].facts) == 3
     assert folded["Map"].long_name == "Iterator::Root::ParallelInterleaveV4::Map"
@@ -72,8 +74,8 @@ def test_a_loop_over_a_dataset_in_a_tf_function_ends_at_its_scan() -> None:
     ):  # fmt: skip
         name += f"::{type_}"
         parent = profile.iterator(1 + offset, name, parent, dataset_name)
-    assert [n.type for n in fold(profile.host(), frozenset({"loop"})).roots[0].walk()] == ["BatchV2", "Range"]
-    assert [n.type for n in fold(profile.host()).roots[0].walk()][:3] == ["Root", "Prefetch", "Scan"]
+    assert types_of(fold(profile.host(), frozenset({"loop"}))) == [["BatchV2", "Range"]]
+    assert types(profile)[0][:3] == ["Root", "Prefetch", "Scan"]
 
 
 def test_an_iterator_whose_parent_made_no_call_joins_the_parents_twin() -> None:
@@ -100,5 +102,5 @@ def test_any_parent_links_give_a_forest_that_holds_every_iterator_once(parents: 
         profile.iterator(iterator_id, "Iterator" + "::T" * (depth + 1), parent)
     forest = fold(profile.host())
     assert set(forest.node_of_iterator) == set(parents)
-    walked = [node.index for root in forest.roots for node in root.walk()]
+    walked = [node.index for root in forest.roots for node in forest.upstream(root)]
     assert sorted(walked) == sorted(node.index for node in forest.nodes)
