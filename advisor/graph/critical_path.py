@@ -1,7 +1,7 @@
 """Finds the critical path, the bottleneck on it, and the limiting resource.
 
-In: the executed graph and the blame of its nodes; the iterators of one pipeline, the classic self times, and the resource usage of
-the process.  Out: the nodes on the critical path, and the `Bottleneck`.
+In: the executed graph with the blame of its nodes; the iterators of one pipeline, the classic self times, and the resource usage
+of the process.  Out: the nodes on the critical path, and the `Bottleneck`.
 
 The classic path follows the profiler guide: self time inside the slowest call of the root, on the caller's thread only.
 The attributed path starts at the root and follows the input with the largest share of the wait, across asynchronous boundaries.

@@ -5,7 +5,7 @@ In: an `Analysis` and a pipeline.  Out: `CachePlace`s. Rules decide which of the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from advisor.model.finding import Prediction
@@ -13,7 +13,7 @@ from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.shared_text import siblings_of, span_of
 from advisor.predict.cache_size import cache_bytes, element_bytes, steps_per_epoch
-from advisor.predict.call_index import index_of
+from advisor.predict.call_index import graph_of
 from advisor.predict.determinism import (
     CONTENT,
     MAX_SIBLINGS,
@@ -72,13 +72,14 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     consumed = consumed_call(analysis, pipeline)
     if consumed is None or _leaves_early(analysis, pipeline, consumed):
         return []
-    chain = upstream_calls(analysis, consumed)
-    feeds = {call.id: {other.id for other in upstream_calls(analysis, call)} for call in chain}
+    graph, chain = graph_of(analysis), upstream_calls(analysis, consumed)
     places = []
     for call in chain:
-        below = [other for other in chain if other.id != call.id and call.id in feeds[other.id]]
+        downstream = graph.downstream(call)
+        below = [other for other in chain if other.id in downstream]
         is_stored = any(other.method in _STORES for other in below)
-        feeding = [other for other in chain if other.id in feeds[call.id]]
+        feeding_ids = {other.id for other in upstream_calls(analysis, call)}
+        feeding = [other for other in chain if other.id in feeding_ids]
         obstacles = cache_obstacles(analysis, call)
         repeats = [each for each in feeding if each.method == "repeat"]
         movable = _movable_everywhere(
@@ -87,7 +88,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_endless = (repeats and not movable) or any(
             other.cardinality == INFINITE_CARDINALITY for other in feeding if not other.inputs
         )
-        if call.method in _POINTLESS or is_stored or is_endless or _is_cut(call, below, feeds):
+        if call.method in _POINTLESS or is_stored or is_endless or _is_cut(call, below):
             continue
         saved = _saved(analysis, pipeline, [other for other in feeding if other not in movable])
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
@@ -155,11 +156,8 @@ def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Ca
     """Return the calls between `call` (exclusive) and the consumer, nearest to the consumer first."""
     consumed = consumed_call(analysis, pipeline)
     chain = upstream_calls(analysis, consumed) if consumed else ()
-    return tuple(
-        other
-        for other in chain
-        if other.id != call.id and any(feeding.id == call.id for feeding in upstream_calls(analysis, other))
-    )
+    downstream = graph_of(analysis).downstream(call)
+    return tuple(other for other in chain if other.id in downstream)
 
 
 def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
@@ -196,17 +194,16 @@ def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> boo
     return steps is not None and whole > 0 and steps < 0.9 * whole
 
 
-def _is_cut(call: Call, below: Sequence[Call], feeds: Mapping[str, set[str]]) -> bool:
+def _is_cut(call: Call, below: Sequence[Call]) -> bool:
     """Whether a downstream call takes only a part of the elements of `call`, so that a cache is never completed."""
+    fed = {call.id, *(other.id for other in below)}
     for other in below:
         if other.method in ("take", "take_while") and other.arguments.get("count") != -1:
             return True
         if len(other.inputs) > 1 and other.method != "concatenate":
             is_whole = other.method == "zip" and other.cardinality is not None and other.cardinality == call.cardinality
             if not (
-                is_whole
-                and (other.cardinality or 0) > 0
-                and sum(call.id in feeds.get(i, ()) for i in other.inputs) == 1
+                is_whole and (other.cardinality or 0) > 0 and sum(input_id in fed for input_id in other.inputs) == 1
             ):
                 return True
     return False
@@ -237,7 +234,7 @@ def _movable_everywhere(
     analysis: Analysis, feeding: Sequence[Call], call: Call, in_the_way: Collection[str]
 ) -> tuple[Call, ...]:
     """As `_movable`, if in every other dataset of the same text nothing but these calls is in the way, and can move as well."""
-    calls = index_of(analysis).by_id
+    calls = graph_of(analysis).by_id
     found = _movable(feeding, call, in_the_way)
     spans = {span_of(each.id, calls) for each in found}
     siblings = siblings_of(call, calls) if found else ()

@@ -1,64 +1,32 @@
-"""Indexes recorded calls by id and by owner, once per analysis.
+"""Finds the graph of the recorded calls of an analysis; it is built once.
 
-In: an `Analysis`.  Out: `CallIndex`.
+In: an `Analysis`.  Out: its `RecordedGraph`.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
+
+if TYPE_CHECKING:
+    from advisor.predict.recorded_graph import RecordedGraph
 
 _MOST_KEPT = 4
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CallIndex:
-    """The calls of one analysis, indexed."""
-
-    calls: tuple[Call, ...]
-    by_id: Mapping[str, Call]
-    inside: Mapping[str, tuple[Call, ...]]
-    """Id of a call -> the calls made inside its function or by the call itself, in order."""
-    place: Mapping[str, int]
-    """Id of a call -> its position among all calls."""
-    users: Mapping[str, tuple[Call, ...]]
-    """Id of a call -> the calls that consume its dataset, in order."""
+_graphs: OrderedDict[int, RecordedGraph] = OrderedDict()
+"""By identity of the tuple of calls. The graph references the tuple, so that its identity is not reused."""
 
 
-_indices: OrderedDict[int, CallIndex] = OrderedDict()
-"""By identity of the tuple of calls. The index references the tuple, so that its identity is not reused."""
-
-
-def index_of(analysis: Analysis) -> CallIndex:
-    """Return the index of the calls of an analysis. The most recent indices are cached."""
+def graph_of(analysis: Analysis) -> RecordedGraph:
+    """Return the graph of the calls of an analysis. The most recent graphs are cached."""
     key = id(analysis.calls)
-    index = _indices.get(key)
-    if index is None or index.calls is not analysis.calls:
-        index = _build(analysis.calls)
-        _indices[key] = index
-        while len(_indices) > _MOST_KEPT:
-            _indices.popitem(last=False)
-    return index
+    graph = _graphs.get(key)
+    if graph is None or graph.calls is not analysis.calls:
+        from advisor.predict.recorded_graph import RecordedGraph  # `advisor rules` needs no networkx
 
-
-def _build(calls: tuple[Call, ...]) -> CallIndex:
-    inside: dict[str, list[Call]] = {}
-    for call in calls:
-        for owner in dict.fromkeys((call.nested_in, call.made_by)):
-            if owner is not None and owner != call.id:
-                inside.setdefault(owner, []).append(call)
-    users: dict[str, list[Call]] = {}
-    for call in calls:
-        for call_id in dict.fromkeys(call.inputs):
-            users.setdefault(call_id, []).append(call)
-    return CallIndex(
-        calls,
-        {call.id: call for call in calls},
-        {owner: tuple(made) for owner, made in inside.items()},
-        {call.id: place for place, call in enumerate(calls)},
-        {call_id: tuple(found) for call_id, found in users.items()},
-    )
+        graph = _graphs[key] = RecordedGraph(analysis.calls)
+        while len(_graphs) > _MOST_KEPT:
+            _graphs.popitem(last=False)
+    return graph

@@ -18,10 +18,9 @@ from advisor.model.lineage import Lineage
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
 from advisor.model.shared_text import siblings_of, span_of
-from advisor.predict.call_index import index_of
+from advisor.predict.call_index import graph_of
 from advisor.predict.observed import Observations
 from advisor.predict.shared_datasets import dataset_name
-from advisor.predict.structure import upstream_calls
 
 MAX_SIBLINGS = 100
 """Other datasets of one text that are looked at for assumptions and moves; a helper called more often makes them of one kind."""
@@ -67,9 +66,8 @@ def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
 
     Empty: a cache behind the call is exact, as long as `cache_assumptions` hold.
     """
-    by_id = index_of(analysis).by_id
-    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
-    own = upstream_calls(analysis, call)
+    graph, observed = graph_of(analysis), Observations(analysis.recording)
+    by_id, lineage, own = graph.by_id, graph.lineage, graph.upstream(call)
     found = {(span_of(o.call.id, by_id), o.kind): o for o in _obstacles(own, lineage, observed)}
     for obstacle in _obstacles(_upstream_of_siblings(analysis, call, own), lineage, observed):
         key = (span_of(obstacle.call.id, by_id), obstacle.kind)
@@ -81,8 +79,8 @@ def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
 
 def own_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
     """Those of `cache_obstacles` that concern the dataset of this call alone."""
-    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
-    return tuple(_obstacles(upstream_calls(analysis, call), lineage, observed))
+    graph = graph_of(analysis)
+    return tuple(_obstacles(graph.upstream(call), graph.lineage, Observations(analysis.recording)))
 
 
 def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
@@ -91,11 +89,12 @@ def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
     Those of other datasets that the same text makes are among them. A change with an assumption is made only where the user asks
     for it by name.
     """
-    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
+    graph, observed = graph_of(analysis), Observations(analysis.recording)
+    lineage = graph.lineage
     behind = lineage.behind(call.id)
     clauses = {text: text for each in behind for text in observed.assumptions(each, behind)}
     own = {each.id for each in behind}
-    siblings = siblings_of(call, index_of(analysis).by_id)
+    siblings = siblings_of(call, graph.by_id)
     if len(siblings) > MAX_SIBLINGS:
         text = f"all {len(siblings) + 1} datasets that this text makes read the same kind of state"
         clauses[text] = text
@@ -122,14 +121,8 @@ def _obstacles(calls: Iterable[Call], lineage: Lineage, observed: Observations) 
 
 def _upstream_of_siblings(analysis: Analysis, call: Call, own: Iterable[Call]) -> Iterator[Call]:
     """What feeds the other calls of the same text, without what feeds `call`."""
-    by_id = index_of(analysis).by_id
-    seen = {each.id for each in own}
-    level = [each for each in siblings_of(call, by_id) if each.id not in seen]
-    while level:
-        seen |= {each.id for each in level}
-        yield from level
-        nearer = dict.fromkeys(i for each in level for i in each.inputs if i in by_id and i not in seen)
-        level = [by_id[i] for i in nearer]
+    graph, fed = graph_of(analysis), {each.id for each in own}
+    return (each for each in graph.upstream_of_all(siblings_of(call, graph.by_id)) if each.id not in fed)
 
 
 def parallel_safety(call: Call) -> Safety:

@@ -9,20 +9,17 @@ from pathlib import PurePath
 
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, Site
-from advisor.predict.call_index import index_of
+from advisor.predict.call_index import graph_of
 
 
 def dataset_name(analysis: Analysis, call: Call) -> str:
     """The dataset that the call belongs to: `the dataset that train.py:40 reads`, else by the last call that makes it."""
-    users = index_of(analysis).users
-    fed, last, todo = {call.id}, call, [call]
-    while todo:
-        last = todo.pop()
-        todo += [user for user in users.get(last.id, ()) if user.id not in fed]
-        fed |= {user.id for user in todo}
+    graph = graph_of(analysis)
+    fed = {call.id, *graph.downstream(call)}
     for consumer in analysis.recording.consumers if analysis.recording is not None else ():
         if consumer.site is not None and consumer.call_id in fed:
             return f"the dataset that {_place(consumer.site)} reads"
+    last = graph.end_of(call)
     where = f" at {_place(last.site)}" if last.site is not None else ""
     return f"another dataset, which ends with {last.method}{where}"
 

@@ -9,7 +9,7 @@ import re
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
-from advisor.predict.call_index import index_of
+from advisor.predict.call_index import graph_of
 
 _BLIND = frozenset({"shuffle", "repeat", "prefetch", "take", "skip", "shard", "with_options"})
 """Transformations that do not inspect their elements, so that a map before them is equivalent to a map after them."""
@@ -25,33 +25,26 @@ def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
         if call.id == call_id:
             return call
     executed = {call.id for it in pipeline.iterators for call in it.calls}
-    built_on = {call_id for call in analysis.calls for call_id in call.inputs}
+    graph = graph_of(analysis)
     ends = [
         call
         for call in analysis.calls
-        if call.id not in built_on
+        if not graph.is_consumed(call)
         and call.nested_in is None
         and call.made_by is None
-        and any(other.id in executed for other in upstream_calls(analysis, call))
+        and any(other.id in executed for other in graph.upstream(call))
     ]
     return ends[0] if len(ends) == 1 else None
 
 
 def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return `call` and its upstream calls, sources last, without calls nested in functions."""
-    by_id = index_of(analysis).by_id
-    chain: dict[str, Call] = {}
-    level = [call]
-    while level:
-        chain |= {other.id: other for other in level}
-        wanted = dict.fromkeys(i for other in level for i in other.inputs if i in by_id and i not in chain)
-        level = [by_id[i] for i in wanted]
-    return tuple(chain.values())
+    return graph_of(analysis).upstream(call)
 
 
 def linear_chain(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return `call` and its upstream calls, nearest first, up to a call that has no input or several."""
-    by_id = index_of(analysis).by_id
+    by_id = graph_of(analysis).by_id
     chain = [call]
     while len(chain[-1].inputs) == 1 and chain[-1].inputs[0] in by_id and len(chain) <= len(by_id):
         chain.append(by_id[chain[-1].inputs[0]])
@@ -97,15 +90,7 @@ def batch_behind(pipeline: Pipeline, iterator: Iterator) -> Call | None:
 
 def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return the calls made inside the function of `call`, at any depth, and those made by the call itself."""
-    index = index_of(analysis)
-    chain: dict[str, Call] = {}
-    level = [call]
-    while level:
-        made = {other.id: other for owner in level for other in index.inside.get(owner.id, ())}
-        level = [other for other in made.values() if other.id not in chain and other.id != call.id]
-        level.sort(key=lambda other: index.place[other.id])
-        chain |= {other.id: other for other in level}
-    return tuple(chain.values())
+    return graph_of(analysis).nested(call)
 
 
 def iterators_inside(analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> list[Iterator]:

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from advisor.model.finding import Edit, Fix, MoveAfter, Safety, SetArgument, SetOption
-from advisor.model.lineage import Lineage
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.model.shared_text import siblings_of
-from advisor.predict.call_index import index_of
+from advisor.predict.call_index import graph_of
 from advisor.predict.determinism import parallel_safety
 from advisor.predict.observed import Observations
 
@@ -41,25 +40,25 @@ def with_timing(analysis: Analysis, fix: Fix) -> Fix:
 
 
 def _edited_calls(analysis: Analysis, edits: Iterable[Edit]) -> Iterator[Call]:
-    """The calls that the edits name, with all other calls of the same text; for an option every call of its datasets."""
-    by_id = index_of(analysis).by_id
+    """The calls that the edits name, with all other calls of the same text; for an option every call of its datasets.
+
+    The last calls come first: they have the others behind them.
+    """
+    graph = graph_of(analysis)
+    by_id = graph.by_id
     ids = [
         i for edit in edits for i in ((edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,))
     ]
     named = [by_id[i] for i in ids if i in by_id]
     found = {each.id: each for call in named for each in (call, *siblings_of(call, by_id))}
     if any(isinstance(edit, SetOption) for edit in edits):
-        users, todo = index_of(analysis).users, list(found.values())
-        while todo:
-            fresh = [user for user in users.get(todo.pop().id, ()) if user.id not in found]
-            found |= {user.id: user for user in fresh}
-            todo += fresh
-    yield from reversed(found.values())  # the last calls first: they have the others behind them
+        return iter({user.id: user for call in found.values() for user in graph.downstream_first(call)}.values())
+    return reversed(found.values())
 
 
 def _of_state(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
     """State that was seen to change, or was not watched, upstream of these calls."""
-    lineage, observed = Lineage(analysis.calls), Observations(analysis.recording)
+    lineage, observed = graph_of(analysis).lineage, Observations(analysis.recording)
     found: dict[str, Call] = {}
     for call in calls:
         if call.id not in found:
@@ -72,7 +71,7 @@ def _of_state(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
 
 def _of_python(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
     """Python code that would run in several threads and did not before."""
-    lineage = Lineage(analysis.calls)
+    lineage = graph_of(analysis).lineage
     for call in calls:
         if call.arguments.get("num_parallel_calls") is not None:
             continue
@@ -84,7 +83,7 @@ def _of_python(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
 
 def _safeties_of_siblings(analysis: Analysis, edits: Iterable[Edit], calls: Iterable[Call]) -> Iterator[Safety]:
     """What parallel calls do in the other datasets that the text makes; rules judge the dataset that training reads."""
-    lineage, judged = Lineage(analysis.calls), {edit.call_id for edit in edits}
+    lineage, judged = graph_of(analysis).lineage, {edit.call_id for edit in edits}
     for call in calls:
         if call.id not in judged:
             yield from map(parallel_safety, lineage.inside(call) if call.method == "interleave" else (call,))

@@ -12,7 +12,8 @@ from advisor.model.finding import Edit, InsertAfter
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Call
 from advisor.predict.cache_size import elements_per_epoch, iterator_of
-from advisor.predict.structure import consumed_call, upstream_calls
+from advisor.predict.call_index import graph_of
+from advisor.predict.structure import consumed_call
 
 _FILLED_BY_AN_EPOCH = frozenset({"cache", "snapshot"})
 _BATCHES = {
@@ -59,7 +60,7 @@ def _steps_of_epoch(analysis: Analysis, pipeline: Pipeline, consumed: Call, cach
     elements = elements_per_epoch(analysis, pipeline, cached)
     if elements is None:
         raise UnknownEpoch
-    path = _path(analysis, consumed, cached)
+    path = graph_of(analysis).path(cached, consumed)
     if path is not None and all(call.method in _ONE_FOR_ONE or call.method in _BATCHES for call in path):
         for call in path:
             size = call.arguments.get(_BATCHES.get(call.method, ""), 1)
@@ -71,20 +72,3 @@ def _steps_of_epoch(analysis: Analysis, pipeline: Pipeline, consumed: Call, cach
     if iterator is None or not iterator.elements or not pipeline.num_elements:
         raise UnknownEpoch
     return math.ceil(elements * pipeline.num_elements / iterator.elements)
-
-
-def _path(analysis: Analysis, consumed: Call, cached: Call) -> list[Call] | None:
-    """The calls after `cached` down to the consumed one, in that order; None if they are not connected."""
-    by_id = {call.id: call for call in analysis.calls}
-    feeds = {call.id for call in upstream_calls(analysis, consumed)}
-    if cached.id not in feeds:
-        return None
-    path, current = [], consumed
-    while current.id != cached.id:
-        path.append(current)
-        ahead = [by_id[i] for i in current.inputs if i in by_id]
-        following = [call for call in ahead if cached.id in {up.id for up in upstream_calls(analysis, call)}]
-        if not following:
-            return None
-        current = following[0]
-    return path[::-1]
