@@ -17,9 +17,14 @@ from advisor.model.errors import AdvisorError
 from advisor.model.outputs import check_output, output_file
 from advisor.model.own_files import MARKDOWN_MARK, FileKind, read_head
 
-FORMATS = ("perfetto", "csv", "sarif", "markdown")
+FORMATS = ("perfetto", "csv", "sarif", "markdown", "graph")
 Replaceable = FileKind | Callable[[Path], bool]
-_KINDS = {"perfetto": FileKind.TRACE, "sarif": FileKind.SARIF, "markdown": FileKind.MARKDOWN}
+_KINDS = {
+    "perfetto": FileKind.TRACE,
+    "sarif": FileKind.SARIF,
+    "markdown": FileKind.MARKDOWN,
+    "graph": FileKind.GRAPH,
+}
 
 
 @click.command("export", short_help="Convert runs to the formats of other programs.")
@@ -40,6 +45,7 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
     csv       tables with full precision: all into the folder --out, or one (--table) to stdout
     sarif     findings as code-scanning results at their lines (SARIF 2.1.0)
     markdown  a summary for a pull request or an issue
+    graph     iterators, calls and what consumes what, in networkx' node-link format (JSON)
     """
     if table is not None and kind != "csv":
         raise click.UsageError("--table applies only to --to csv.")
@@ -58,6 +64,13 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
         with _telling_damage(runs):
             data = _sarif([report for _, report in reports])
         _write([data], out, runs, FileKind.SARIF)
+    elif kind == "graph":
+        from advisor.export.node_link import reports_to_node_link
+
+        reports = _reports(runs)
+        with _telling_damage(runs):
+            text = reports_to_node_link(reports)
+        _write([text.encode("utf-8", "backslashreplace")], out, runs, FileKind.GRAPH)
     else:
         from advisor.export.markdown import report_to_markdown
 

@@ -1,4 +1,4 @@
-"""Converts runs to the formats of other programs: a merged timeline, tables, code-scanning results, Markdown.
+"""Converts runs to the formats of other programs: a merged timeline, tables, code-scanning results, Markdown, a graph.
 
 In: profiles, TF1 timelines, or dictionaries of report.json.  Out: text, generated incrementally.
 
@@ -10,4 +10,5 @@ In: profiles, TF1 timelines, or dictionaries of report.json.  Out: text, generat
     source_tree.py       the repository that contains the findings, for sarif.py
     line_hashes.py       hashes of its lines, for sarif.py
     markdown.py          report.json -> Markdown
+    node_link.py         report.json -> the executed graph and its calls as node-link JSON
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 HEAD_BYTES = 16_384
 """Number of bytes within which every format identifies its generator."""
-TRACE_GENERATOR = "tfdata-advisor"
+TRACE_GENERATOR = GRAPH_GENERATOR = "tfdata-advisor"
 MARKDOWN_MARK = "<!-- tfdata-advisor report -->"
 _GZIP = b"\x1f\x8b"
 _GZIP_WBITS = 31
@@ -26,6 +26,7 @@ class FileKind(Enum):
     HTML = rb'\s*<!doctype html>[\s\S]*?<meta name="generator" content="tfdata-advisor[ "]'
     SARIF = rb'\s*\{\s*"\$schema":\s*"[^"]*sarif[^"]*",[\s\S]*?"driver":\s*\{\s*"name":\s*"tfdata-advisor"'
     TRACE = rb'\{"displayTimeUnit":"ns","otherData":\{"generator":"tfdata-advisor"'
+    GRAPH = rb'\{"directed": true, "multigraph": false, "graph": \{"generator": "tfdata-advisor"'
     MARKDOWN = rb"<!-- tfdata-advisor report -->"
     RECORDING = rb'\{"target":"(?:[^"\\]|\\.)*","host":\{"hostname":'
 
