@@ -7,11 +7,13 @@ that form a cycle.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
+import networkx as nx
+
 from advisor.model.errors import AdvisorError
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 
 MAX_ANALYSED_CALLS = 500
 """Maximum number of calls that are analysed. Rules compare the calls of a pipeline pairwise; real scripts record a few dozen."""
@@ -28,11 +30,10 @@ def check_calls(recording: Recording, where: str) -> None:
         AdvisorError: The calls form a cycle.
     """
     by_id = {call.id: call for call in recording.calls}
-    for links, what in (
-        (lambda call: call.inputs, "its own input"),
-        (lambda call: [owner for owner in (call.nested_in, call.made_by) if owner], "made inside itself"),
-    ):
-        cyclic = _find_cycle(by_id, links)
+    consumed = [(i, call.id) for call in by_id.values() for i in call.inputs if i in by_id]
+    inside = [(call.id, i) for call in by_id.values() for i in (call.nested_in, call.made_by) if i in by_id]
+    for edges, what in ((consumed, "its own input"), (inside, "made inside itself")):
+        cyclic = _find_cycle(list(by_id), edges)
         if cyclic is not None:
             raise AdvisorError(
                 f"{where} is damaged: call {cyclic} is {what}, directly or through others; capture the script again."
@@ -77,24 +78,12 @@ def limit_calls(recording: Recording) -> Recording:
     )
 
 
-def _find_cycle(by_id: Mapping[str, Call], links: Callable[[Call], Iterable[str]]) -> str | None:
-    """Id of a call in a cycle; None if there is no cycle."""
-    is_done: dict[str, bool] = {}
-    for start in by_id:
-        if start in is_done:
-            continue
-        is_done[start] = False
-        path = [(start, iter(links(by_id[start])))]
-        while path:
-            current, following = path[-1]
-            for call_id in following:
-                if call_id in by_id and call_id not in is_done:
-                    is_done[call_id] = False
-                    path.append((call_id, iter(links(by_id[call_id]))))
-                    break
-                if is_done.get(call_id) is False:
-                    return call_id
-            else:
-                is_done[current] = True
-                path.pop()
-    return None
+def _find_cycle(ids: Sequence[str], edges: Sequence[tuple[str, str]]) -> str | None:
+    """The first of the ids that is in a cycle; None if there is no cycle."""
+    place = {call_id: number for number, call_id in enumerate(ids)}
+    if all(place[source] < place[target] for source, target in edges):
+        return None  # calls are recorded in the order in which they return, so this is usual, and much faster than the graph
+    graph = nx.DiGraph(edges)
+    components = nx.strongly_connected_components(graph)
+    cyclic = (i for component in components for i in component if len(component) > 1 or graph.has_edge(i, i))
+    return min(cyclic, key=place.__getitem__, default=None)

@@ -34,6 +34,7 @@ def chain(count: int) -> list[Call]:
         {"a": {"inputs": ("b",)}, "b": {"inputs": ("a",)}},
         {"a": {"inputs": ("a",)}},
         {"a": {"nested_in": "b"}, "b": {"made_by": "a"}},
+        {"z": {"inputs": ("a",)}, "a": {"inputs": ("c",)}, "b": {"inputs": ("a",)}, "c": {"inputs": ("b",)}},
     ],
 )
 def test_a_cycle_is_refused(tmp_path, recording, links):
@@ -47,6 +48,7 @@ def test_real_recordings_and_long_chains_have_no_cycle(recording):
     for run in RUN.parent.glob("*/recording.json"):
         check_calls(decode(run.read_bytes(), Recording), str(run))
     check_calls(replace(recording, calls=tuple(chain(50_000))), "recording.json")
+    check_calls(replace(recording, calls=tuple(reversed(chain(50_000)))), "recording.json")
 
 
 def test_of_many_calls_those_nearest_to_the_consumer_are_kept(recording):
