@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import networkx as nx
+
 from advisor.model.call_graph import CallGraph, CallIdentity
 
 Field = tuple[str, str]
@@ -45,6 +47,9 @@ class _Side:
     def __init__(self, graph: CallGraph) -> None:
         self.calls = {call.id: call for call in graph.calls}
         self.consumer = graph.consumer
+        self._dataflow: nx.DiGraph[str] = nx.DiGraph()
+        self._dataflow.add_nodes_from(self.calls)
+        self._dataflow.add_edges_from((i, call.id) for call in graph.calls for i in call.inputs if i in self.calls)
         used = {(input_id, call.outer) for call in graph.calls for input_id in call.inputs}
         self.ends: dict[str | None, list[str]] = {}
         """Call -> datasets that its function creates without using them, in order; None -> those outside of functions."""
@@ -64,16 +69,10 @@ class _Side:
 
     def options_of(self, call_id: str) -> list[tuple[str, str]]:
         """Return the options of a call and all its upstream calls."""
-        todo, seen, options = [call_id], {call_id}, set[tuple[str, str]]()
-        while todo:
-            call = self.calls.get(todo.pop())
-            if call is None:
-                continue
-            options |= set(call.options.items())
-            unseen = [input_id for input_id in call.inputs if input_id not in seen]
-            seen.update(unseen)
-            todo += unseen
-        return sorted(options)
+        if call_id not in self.calls:
+            return []
+        upstream = {call_id, *nx.ancestors(self._dataflow, call_id)}
+        return sorted({option for other_id in upstream for option in self.calls[other_id].options.items()})
 
 
 class _Comparison:
