@@ -124,12 +124,12 @@ NOT_PLAIN = {
     "a list of readers": (
         'import tensorflow as tf\nreaders = list(map(tf.data.TFRecordDataset, ["data/a.tfrecord"]))\nds = readers[0]\n',
         snippets.cached("TFRecordDataset"),
-        "That list makes TFRecordDataset is not plain",
+        "does not show that list calls TFRecordDataset",
     ),
     "a bound method under another name": (
         "import tensorflow as tf\nstep = tf.data.Dataset.range(3).batch\nds = step(2)\n",
         snippets.prefetched(),
-        "That step makes batch is not plain",
+        "does not show that step calls batch",
     ),
     "arguments in a dictionary": (
         "import tensorflow as tf\nhow = {'map_func': lambda x: x}\nds = tf.data.Dataset.range(3).map(**how)\n",
@@ -140,7 +140,7 @@ NOT_PLAIN = {
         "import tensorflow as tf\nfiles = tf.data.Dataset.from_tensor_slices(['data/a.tfrecord'])\n"
         "ds = files.interleave(tf.data.TFRecordDataset)\n",
         lambda c: [InsertAfter(c("TFRecordDataset"), "cache")],
-        "inside the function of interleave, by no line",
+        "inside the function of interleave, not by a line",
     ),
     "a call inside Keras": (
         "import numpy as np\nimport keras\n"
@@ -176,7 +176,7 @@ NOT_PLAIN = {
     "a source taken out": (
         "import tensorflow as tf\nds = tf.data.Dataset.range(5).batch(2)\n",
         snippets.removed("range"),
-        "range is not called on a dataset",
+        "range is not called as a method of a dataset",
     ),
     "a statement in a class": (
         "import tensorflow as tf\nclass Data:\n    ds = tf.data.Dataset.range(5).batch(2)\nds = Data.ds\n",
