@@ -142,7 +142,8 @@ def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
 def _report(run: Path) -> dict[str, Any]:
     import json
 
-    from advisor.report.report_json import REPORT_NAME, SCHEMA_VERSION, report_to_bytes
+    from advisor.report.json_format import SCHEMA_VERSION
+    from advisor.report.report_json import REPORT_NAME, report_to_bytes
     from advisor.workflows.analyze import Request, analyze_run, load
 
     file = run / REPORT_NAME if run.is_dir() else run

@@ -41,7 +41,7 @@ def test_short_neighbours_are_joined_and_counted():
     events = [(n * 10, n * 10 + 5) for n in range(50_000)]
     view = draw_host(host(thread([*events, (10_000_000, 20_000_000)])))
     joined, alone = view.lanes[0].spans
-    assert (joined.count, joined.busy_ns) == (50_000, 250_000)
+    assert (joined.num_merged, joined.busy_ns) == (50_000, 250_000)
     assert (alone.count, alone.duration_ns) == (1, 10_000_000)
 
 
