@@ -68,14 +68,12 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
 
 
 def _sarif(reports: Sequence[dict[str, Any]]) -> bytes:
-    import json
-
     from advisor.commands.rules import rules_here
     from advisor.export.sarif import report_to_sarif
+    from advisor.report.json_format import to_bytes
 
     pages = {loaded.id: loaded.page for loaded in rules_here(())}
-    text = json.dumps(report_to_sarif(reports, pages), indent=2, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    return to_bytes(report_to_sarif(reports, pages))
 
 
 def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> None:
