@@ -25,6 +25,7 @@ import click
 
 from advisor.model.errors import AdvisorError
 from advisor.model.termination import Terminated, raising_when_terminated
+from advisor.model.text import printable
 from advisor.model.version import __version__
 
 COMMANDS = (
@@ -124,14 +125,9 @@ def advisor() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    line = "".join(map(_visible, " ".join(message.split())))
+    line = printable(" ".join(message.split()))
     if len(line) > MAX_MESSAGE:  # an error may quote a line of a generated file
         line = f"{line[:MAX_MESSAGE]}... ({len(line) - MAX_MESSAGE:,} more characters)"
     with contextlib.suppress(OSError):
         click.echo(f"error: {line}", err=True)
     return code
-
-
-def _visible(char: str) -> str:
-    """File names may contain terminal control characters; these are shown as escapes."""
-    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")

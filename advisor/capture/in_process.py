@@ -97,11 +97,6 @@ class Hooks:
         self.recorder.is_open = False
         os.register_at_fork(after_in_child=self._forget_in_fork)
 
-    @property
-    def is_installed(self) -> bool:
-        """Whether the hooks are installed."""
-        return self._users > 0
-
     def acquire(self) -> None:
         """Install the hooks, or count one more user if they are installed.
 

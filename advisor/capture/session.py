@@ -36,6 +36,7 @@ from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
 from advisor.host.data_files import disk_read_bytes_per_s
 from advisor.host.machine import describe_host
+from advisor.model.atomic_file import replacing
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
 from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, redirect_if_told
@@ -185,7 +186,8 @@ class Session:
     def _put(self, name: str, data: bytes) -> None:
         """Write a file of the run folder. An error, such as a full disk, is sent to the parent: it must not fail the script."""
         try:
-            _write_atomically(self._out / name, data)
+            with replacing(self._out / name) as file:
+                file.write(data)
         except OSError as error:
             if self._pipe is not None:
                 text = f"{self._out / name} cannot be written: {error.strerror or error}"
@@ -257,14 +259,3 @@ def _ignore_stop_in_threads() -> None:
             original(args)
 
     threading.excepthook = excepthook
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

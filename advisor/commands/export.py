@@ -81,14 +81,12 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
 
 
 def _sarif(reports: Sequence[dict[str, Any]]) -> bytes:
-    import json
-
     from advisor.commands.rules import rules_here
     from advisor.export.sarif import report_to_sarif
+    from advisor.report.json_format import to_bytes
 
     pages = {loaded.id: loaded.page for loaded in rules_here(())}
-    text = json.dumps(report_to_sarif(reports, pages), indent=2, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    return to_bytes(report_to_sarif(reports, pages))
 
 
 def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> None:
@@ -155,7 +153,8 @@ def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
 def _report(run: Path) -> dict[str, Any]:
     import json
 
-    from advisor.report.report_json import REPORT_NAME, SCHEMA_VERSION, report_to_bytes
+    from advisor.report.json_format import SCHEMA_VERSION
+    from advisor.report.report_json import REPORT_NAME, report_to_bytes
     from advisor.workflows.analyze import Request, analyze_run, load
 
     file = run / REPORT_NAME if run.is_dir() else run

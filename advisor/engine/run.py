@@ -7,26 +7,24 @@ for each failed rule, and the number of findings silenced by the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from advisor.engine.ask import ask
 from advisor.engine.loader import LoadedRule
 from advisor.engine.rule_process import ask_apart
-from advisor.model.finding import Edit, Finding, Fix, Safety
+from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, Site
+from advisor.model.recording import Site
 from advisor.model.regular_files import read_regular
 from advisor.model.settings import Settings, not_loaded_sentence
 from advisor.model.version import __version__
 from advisor.predict.best_plan import outlook
 from advisor.predict.timing import with_timing
 from advisor.rewrite.fix_plan import is_seeded, make_plan
-
-DiffFor = Callable[[Fix, Mapping[str, Call], Path], str | None]
 
 _IGNORE = re.compile(r"#\s*advisor:\s*ignore(?:\[([^\]]*)\])?")
 """`# advisor: ignore[serial-map, scalar-map]`; without the list, all rules are ignored."""

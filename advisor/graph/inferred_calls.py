@@ -82,11 +82,6 @@ def infer_calls(analysis: Analysis, has_source: bool = False) -> Analysis:
     )
 
 
-def is_inferred(call: Call) -> bool:
-    """Return whether the call was inferred by this module."""
-    return call.id.startswith("inferred_")
-
-
 def _with_calls(pipeline: Pipeline, calls: dict[str, Call]) -> Pipeline:
     calls_of: dict[str, tuple[Call, ...]] = {}
     for it in reversed(pipeline.iterators):  # inputs before those that consume them

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from advisor.graph import HostPart, analyse, combine
 from advisor.host.machine import usable_cores
 from advisor.hosts.compare_hosts import compare
-from advisor.hosts.host_worker import Job, Result, WorkerProcess, work
+from advisor.hosts.host_worker import HostWorker, Job, Result, work
 from advisor.model.errors import AdvisorError
 from advisor.model.locations import is_remote
 from advisor.model.trace import Trace
@@ -111,8 +111,8 @@ def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tup
             yield place, work(Job(path, recording))
         return
     limit = max(*sizes, MAX_BYTES_IN_FLIGHT)
-    idle: SimpleQueue[WorkerProcess] = SimpleQueue()
-    workers = [WorkerProcess() for _ in range(num_workers)]
+    idle: SimpleQueue[HostWorker] = SimpleQueue()
+    workers = [HostWorker() for _ in range(num_workers)]
     for worker in workers:
         idle.put(worker)
 

@@ -217,10 +217,3 @@ def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = st
         f"on {number} others {show(usual)}."
         for value, _ in counts[1:]
     ]
-
-
-def wait_text(host: HostSummary) -> str:
-    """The wait share as text, or the reason why there is none."""
-    if host.input_wait_share is None:
-        return "no whole step" if host.pipeline_id else "no pipeline"
-    return format_share(host.input_wait_share)

@@ -1,22 +1,18 @@
-"""A child process that analyses hosts: paths in, parts out, until its input ends.
+"""A child process that analyses hosts.
 
-In: pickled `Job`s on stdin.  Out: for each a pickled `HostPart`, or the sentence that says why there is none, on stdout.
-
-A plain child process and not `multiprocessing`: that would import the user's own script again in every worker.
+In: `Job`s.  Out: for each a `HostPart`, or the sentence that says why there is none.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
 from advisor.graph import HostPart, analyse_host
+from advisor.host import worker_process
+from advisor.host.worker_process import WorkerEnded, WorkerProcess
 from advisor.model.errors import AdvisorError
 from advisor.model.recording import Recording
 from advisor.profile import read_host
@@ -43,56 +39,25 @@ def work(job: Job) -> Result:
         return f"{job.path} does not fit into the free memory: read it on a larger machine."
 
 
-class WorkerProcess:
-    """The parent's end of a worker process."""
+class HostWorker:
+    """A process that analyses hosts."""
 
     def __init__(self) -> None:
-        """Start the process. Raises OSError if it cannot be started."""
-        root = str(Path(__file__).parents[2])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        # -P: a `numpy.py` in the current folder is not NumPy
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
-        )
+        self._process = WorkerProcess(__name__)
 
     def work(self, job: Job) -> Result:
-        """Run `work` in the process. If the process died, this call returns a sentence; the next call starts a new one."""
+        """Run `work` in the process. If the process ends, return a sentence; the next call starts a new one."""
         try:
-            pickle.dump(job, self._pipe(self._process.stdin))
-            self._pipe(self._process.stdin).flush()
-            return cast(Result, pickle.load(self._pipe(self._process.stdout)))
-        except (OSError, EOFError, pickle.UnpicklingError):
-            code = self._process.wait()
-            reason = "probably out of memory" if code == -signal.SIGKILL else f"exit code {code}"
-            self.__init__()  # type: ignore[misc]
+            return cast(Result, self._process.ask(job))
+        except WorkerEnded as ended:
+            reason = "probably out of memory" if ended.code == -signal.SIGKILL else f"exit code {ended.code}"
             return f"{job.path} could not be read: its process was ended ({reason})."
 
     def close(self) -> None:
         """Kill the process."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-
-    @staticmethod
-    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-        assert pipe is not None
-        return pipe
+        self._process.close()
 
 
 def serve() -> None:
-    """Answer jobs until stdin ends. Output of libraries goes to stderr, because stdout carries the answers."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    while True:
-        try:
-            job = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        pickle.dump(work(job), answers)
-        answers.flush()
+    """Answer jobs in the process. Ctrl-C ends it without a message."""
+    worker_process.serve(work, signal.SIG_DFL)

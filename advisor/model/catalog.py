@@ -54,8 +54,6 @@ FILE_SOURCES = frozenset({"TFRecord", "TextLine", "FixedLengthRecord", "CSV", "A
 
 MAPS = frozenset({"Map", "ParallelMap", "MapAndBatch"})
 
-INTERLEAVES = frozenset({"Interleave", "ParallelInterleave", "LegacyParallelInterleave", "FlatMap"})
-
 BATCHES = frozenset({"Batch", "ParallelBatch", "MapAndBatch", "PaddedBatch"})
 
 SHUFFLES = frozenset({"Shuffle", "ShuffleAndRepeat"})
@@ -76,22 +74,6 @@ CACHES = frozenset(
 
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Ops that run Python code in this process and therefore hold the GIL."""
-
-OPTION_NODES = frozenset(
-    {
-        "Options",
-        "MaxIntraOpParallelism",
-        "PrivateThreadPool",
-        "Model",
-        "Root",
-        "AssertCardinality",
-        "FiniteTake",
-        "NonSerializable",
-        "Assert",
-        "SetStatsAggregator",
-    }
-)
-"""Nodes that pass elements on without work of their own, including roots."""
 
 TRANSFORMATIONS: tuple[str, ...] = (
     "apply",
@@ -160,16 +142,6 @@ EXPERIMENTAL_FUNCTIONS = (
     "index_table_from_dataset",
 )
 SERVICE_FUNCTIONS = ("from_dataset_id",)
-
-METHODS = (
-    *TRANSFORMATIONS,
-    *SOURCE_METHODS,
-    *READERS,
-    *EXPERIMENTAL_READERS,
-    *EXPERIMENTAL_FUNCTIONS,
-    *SERVICE_FUNCTIONS,
-)
-"""Every public function or method that creates a dataset, by the name that a `Call` has as its method."""
 
 ELEMENTWISE_OPS = frozenset({
     "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Cos", "Div", "DivNoNan", "Equal", "Exp", "Expm1", "Floor", "FloorDiv",

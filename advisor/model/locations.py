@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from advisor.model.errors import AdvisorError
+from advisor.model.text import message_of
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://")
 _EXTRA = "pip install 'tfdata-advisor[remote]'"
@@ -77,4 +78,4 @@ def _one_sentence(name: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")[:300] or "no reason given"
+    return message_of(error)[:300] or "no reason given"

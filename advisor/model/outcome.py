@@ -1,6 +1,6 @@
 """The result of a command, from which every report is generated.
 
-`report/report_json.py` writes `Report`, `Comparison` and `FixOutcome` with the names of the public schema.
+`report/report_json.py` writes it with the names of the public schema.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from advisor.model.json_types import Count
 from advisor.model.profile_statistics import DeviceFacts, Statistics
 from advisor.model.recording import Call, Consumer, Host, IteratorModel, Recording, Scalar, Usage
 from advisor.model.run_hosts import HostComparison
@@ -19,8 +20,8 @@ class OpCost:
     """Time of one op type inside one iterator's function."""
 
     op: str
-    count: int
-    total_ns: int
+    count: Count
+    total_ns: Count
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from advisor.model.json_types import Amount, Count
+
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
     """Time in the profiler guide's categories; every moment is counted once."""
 
-    compile_ns: int = 0
+    compile_ns: Count = 0
     """Function tracing, graph optimization, XLA compilation."""
-    input_ns: int = 0
+    input_ns: Count = 0
     """The host waits for the input pipeline, or copies to the device while nothing computes."""
-    output_ns: int = 0
+    output_ns: Count = 0
     """Copies from the device to the host."""
-    kernel_launch_ns: int = 0
+    kernel_launch_ns: Count = 0
     """The host prepares or launches work for an idle device."""
-    host_compute_ns: int = 0
-    device_communication_ns: int = 0
+    host_compute_ns: Count = 0
+    device_communication_ns: Count = 0
     """Copies between and within devices, collectives."""
-    device_compute_ns: int = 0
-    other_ns: int = 0
+    device_compute_ns: Count = 0
+    other_ns: Count = 0
     """Untraced time, mostly Python."""
-    to_device_ns: int = 0
+    to_device_ns: Count = 0
     """The part of `input_ns` during which a copy to the device ran."""
 
     @property
@@ -51,9 +53,9 @@ class StepTime:
     """The breakdown of one step."""
 
     number: int
-    start_ns: int
+    start_ns: Count
     """Relative to the profile's zero."""
-    duration_ns: int
+    duration_ns: Count
     breakdown: Breakdown
 
 
@@ -62,8 +64,8 @@ class HostSteps:
     """The steps of one host: a row of the pod viewer."""
 
     host: str
-    num_steps: int
-    mean_ns: int
+    num_steps: Count
+    mean_ns: Count
     mean: Breakdown
     """Mean over all steps."""
     steps: tuple[StepTime, ...] = ()
@@ -83,9 +85,9 @@ class OpRow:
     """`host` or `device`."""
     type: str
     name: str
-    occurrences: int
-    total_ns: int
-    self_ns: int
+    occurrences: Count
+    total_ns: Count
+    self_ns: Count
     is_eager: bool
     share: float
     """Share of the self time on its side, without idle time."""
@@ -96,13 +98,14 @@ class OpRow:
     cumulative_share_with_idle: float
     tensor_core_share: float | None = None
     """Share of its kernels' time on tensor cores; None without kernels."""
-    num_ops: int = 1
+    num_ops: Count = 1
     """Number of ops of that type; 1 for an op."""
+    mean_ns: Amount = field(init=False)
+    """Mean duration of one occurrence."""
 
-    @property
-    def mean_ns(self) -> float:
-        """Mean duration of one occurrence in ns."""
-        return self.total_ns / self.occurrences if self.occurrences else 0.0
+    def __post_init__(self) -> None:
+        """Derive `mean_ns`, a field because report.json has it."""
+        object.__setattr__(self, "mean_ns", self.total_ns / self.occurrences if self.occurrences else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +113,26 @@ class KernelRow:
     """All runs of one kernel for one op with one launch configuration."""
 
     name: str
-    registers_per_thread: int | None
-    shared_memory_bytes: int | None
+    registers_per_thread: Count | None
+    shared_memory_bytes: Count | None
     """Static and dynamic."""
-    block: tuple[int, int, int] | None
-    grid: tuple[int, int, int] | None
+    block: tuple[Count, Count, Count] | None
+    grid: tuple[Count, Count, Count] | None
     is_using_tensor_core: bool
     is_op_tensor_core_eligible: bool
     op: str
-    occurrences: int
-    total_ns: int
-    min_ns: int
-    max_ns: int
+    occurrences: Count
+    total_ns: Count
+    min_ns: Count
+    max_ns: Count
     occupancy_share: float | None = None
     """Theoretical occupancy; None if the file does not contain it."""
+    mean_ns: Amount = field(init=False)
+    """Mean duration of one run."""
 
-    @property
-    def mean_ns(self) -> float:
-        """Mean duration of one run in ns."""
-        return self.total_ns / self.occurrences if self.occurrences else 0.0
+    def __post_init__(self) -> None:
+        """Derive `mean_ns`, a field because report.json has it."""
+        object.__setattr__(self, "mean_ns", self.total_ns / self.occurrences if self.occurrences else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +140,11 @@ class InputOpRow:
     """One row of the input-op table: a tf.data iterator or an op that transfers elements to the device."""
 
     name: str
-    count: int
-    total_ns: int
+    count: Count
+    total_ns: Count
     total_share: float
     """Total time relative to the self time of all input ops; may exceed 1, because inner ops also count in outer ones."""
-    self_ns: int
+    self_ns: Count
     self_share: float
     category: str
     """`reading on demand`, `reading in advance`, `preprocessing`, `enqueuing`, `other`."""
@@ -154,11 +158,11 @@ class PipelineRow:
     host: str
     name: str
     """The root's long name."""
-    min_ns: int
-    mean_ns: int
-    max_ns: int
-    calls: int
-    slow_calls: int
+    min_ns: Count
+    mean_ns: Count
+    max_ns: Count
+    calls: Count
+    slow_calls: Count
     """Calls longer than 50 us."""
 
 
@@ -168,13 +172,13 @@ class InputStatistics:
 
     input_share: float | None
     """Device side: share of the step time spent on input (waiting and copying); None without steps."""
-    input_mean_ns: int | None
+    input_mean_ns: Count | None
     """Per step."""
-    input_min_ns: int | None
-    input_max_ns: int | None
+    input_min_ns: Count | None
+    input_max_ns: Count | None
     level: str
     """`none` (< 5 %), `moderate` (< 20 %), `high`, `unknown`."""
-    host_time_ns: dict[str, int]
+    host_time_ns: dict[str, Count]
     """Host side: self time per class of `InputOpRow.category`."""
     ops: tuple[InputOpRow, ...] = ()
     pipelines: tuple[PipelineRow, ...] = ()
@@ -187,7 +191,7 @@ class TopOp:
     name: str
     type: str
     side: str
-    self_ns: int
+    self_ns: Count
     share: float
     cumulative_share: float
     is_tensor_core_eligible: bool | None = None
@@ -198,20 +202,20 @@ class TopOp:
 class RunEnvironment:
     """The hardware of the run."""
 
-    num_hosts: int
+    num_hosts: Count
     hosts: tuple[str, ...]
     device_type: str
     """`GPU`, `TPU`, `CPU`."""
     device_name: str
-    num_devices: int
+    num_devices: Count
     """Devices that computed; for CPU runs, the number of hosts."""
-    num_devices_seen: int
+    num_devices_seen: Count
     """Devices in the profile."""
     cores: float | None
     """Usable cores of the host; None if the run was not captured by this tool."""
     compute_capability: str | None = None
-    device_memory_bytes: int | None = None
-    device_cores: int | None = None
+    device_memory_bytes: Count | None = None
+    device_cores: Count | None = None
     """Streaming multiprocessors."""
 
 
@@ -219,11 +223,11 @@ class RunEnvironment:
 class Overview:
     """The overview page."""
 
-    num_steps: int
-    step_ns: int
+    num_steps: Count
+    step_ns: Count
     """Mean step time."""
-    step_min_ns: int
-    step_max_ns: int
+    step_min_ns: Count
+    step_max_ns: Count
     breakdown: Breakdown
     """Mean per step."""
     compute_16bit_share: float | None
@@ -245,10 +249,10 @@ class Overview:
 class MemoryPoint:
     """The state of an allocator at one moment."""
 
-    time_ns: int
-    heap_bytes: int
-    stack_bytes: int
-    free_bytes: int
+    time_ns: Count
+    heap_bytes: Count
+    stack_bytes: Count
+    free_bytes: Count
     fragmentation: float | None
     """Share of the free memory outside its largest block, 0 to 1; None if the allocator does not report it."""
 
@@ -261,10 +265,10 @@ class MemoryUser:
     region: str
     data_type: str
     shape: str
-    occurrences: int
-    bytes: int
+    occurrences: Count
+    bytes: Count
     """Size of all of them together."""
-    requested_bytes: int
+    requested_bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,24 +278,24 @@ class AllocatorMemory:
     host: str
     allocator: str
     """`GPU_0_bfc`, `gpu_host_bfc`, ..."""
-    num_allocations: int
-    num_deallocations: int
-    peak_bytes: int
+    num_allocations: Count
+    num_deallocations: Count
+    peak_bytes: Count
     """Maximum in use during the window."""
-    peak_time_ns: int
-    peak_heap_bytes: int
-    peak_stack_bytes: int
-    peak_free_bytes: int
+    peak_time_ns: Count
+    peak_heap_bytes: Count
+    peak_stack_bytes: Count
+    peak_free_bytes: Count
     peak_fragmentation: float | None
-    lifetime_peak_bytes: int
+    lifetime_peak_bytes: Count
     """Maximum ever in use, including before the window."""
-    capacity_bytes: int
+    capacity_bytes: Count
     timeline: tuple[MemoryPoint, ...] = ()
     users: tuple[MemoryUser, ...] = ()
     """Users at the peak, largest first."""
-    unexplained_bytes: int = 0
+    unexplained_bytes: Count = 0
     """Memory in use at the peak that was allocated before the window."""
-    left_out_users: int = 0
+    left_out_users: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +312,7 @@ class OutlierStep:
 
     host: str
     number: int
-    duration_ns: int
+    duration_ns: Count
     ran_then: tuple[str, ...]
     """Names of events that rarely run in other steps and account for much of the difference, longest first."""
     slower_then: tuple[str, ...] = ()
@@ -321,25 +325,25 @@ class DeviceFacts:
 
     device_type: str
     """`GPU`, `TPU`, `CPU`."""
-    num_devices: int
+    num_devices: Count
     """Devices that computed."""
     compute_capability: float | None = None
     """For example 7.5; None for devices other than NVIDIA's."""
     vendor: str = ""
     compute_16bit_share: float | None = None
-    tensor_core_eligible_ns: int = 0
+    tensor_core_eligible_ns: Count = 0
     """Time of kernels whose op could use tensor cores."""
-    tensor_core_used_ns: int = 0
+    tensor_core_used_ns: Count = 0
     """Time of kernels on tensor cores."""
-    eligible_off_tensor_core_ns: int = 0
+    eligible_off_tensor_core_ns: Count = 0
     """Time of kernels that could have used tensor cores but did not."""
-    kernel_ns: int = 0
+    kernel_ns: Count = 0
     """Time of all kernels."""
-    num_steps: int = 0
-    step_ns: int = 0
+    num_steps: Count = 0
+    step_ns: Count = 0
     """Mean step time."""
     kernels_per_step: float | None = None
-    median_kernel_ns: int | None = None
+    median_kernel_ns: Count | None = None
     launch_gap_share: float | None = None
     """Share of the step time in which the host launched work while the device was idle (`Breakdown.kernel_launch_ns`)."""
     idle_share: float | None = None
@@ -348,7 +352,7 @@ class DeviceFacts:
     """Share of the step time that was not traced (`Breakdown.other_ns`), mostly Python."""
     memory_peak_share: float | None = None
     """Maximum share of a device's memory in use during the window, on the fullest device."""
-    to_device_ns_per_step: int | None = None
+    to_device_ns_per_step: Count | None = None
     """Time of host-to-device copies per step and device."""
     to_device_share: float | None = None
     """Share of the step time in which such a copy ran."""
@@ -361,15 +365,15 @@ class DeviceFacts:
     """Ops that Python ran individually, without those that fetch input."""
     eager_step_share: float | None = None
     """Share of the step time in which such an op ran."""
-    num_tracings: int = 0
+    num_tracings: Count = 0
     """Functions traced in the window."""
-    num_compilations: int = 0
+    num_compilations: Count = 0
     """XLA compilations in the window."""
-    compile_ns: int = 0
+    compile_ns: Count = 0
     """Time in tracing and compilation; every moment is counted once."""
     compiled_names: tuple[str, ...] = ()
     """Names of traced or compiled functions, most frequent first."""
-    num_collectives: int = 0
+    num_collectives: Count = 0
     outliers: tuple[OutlierStep, ...] = ()
     has_xla_ops: bool = False
 
@@ -388,5 +392,5 @@ class Statistics:
     hosts: tuple[HostSteps, ...] | None = None
     device: DeviceFacts | None = None
     missing: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, Count] = field(default_factory=dict)
     """Section -> number of rows that reports omit."""

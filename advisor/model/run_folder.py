@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from advisor.model.atomic_file import replacing
 from advisor.model.errors import AdvisorError
 from advisor.model.locations import reading
 from advisor.model.own_files import FileKind, is_own_file
@@ -180,17 +180,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with path.open("wb") as file:
                 yield file
             return
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-            part.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-            part.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                part.unlink()
-            raise
+        with replacing(path) as file:
+            yield file
     except OSError as error:
         raise AdvisorError(f"Cannot write {path}: {error.strerror or error}.") from None
 
@@ -204,12 +195,6 @@ def descriptor_of(path: Path) -> int | None:
     if match is None:
         return None
     return _STANDARD.get(match[1]) if match[1] is not None else int(match[2])
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)  # the only way to read it
-    os.umask(mask)
-    return mask
 
 
 def holds_one_run(folder: Path, also: tuple[str, ...] = ()) -> bool:

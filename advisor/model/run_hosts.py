@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.json_types import Amount, Count, Share
+
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
@@ -15,36 +17,37 @@ class HostSummary:
     hostname: str
     path: str
     """The profile file."""
-    num_pipelines: int = 0
+    num_pipelines: Count = 0
     pipeline_id: str | None = None
     """The slowest pipeline; None if no pipeline was consumed on this host."""
-    steps: int = 0
+    steps: Count = 0
     step_median_ns: int | None = None
     """None if the profile contains no whole step."""
-    input_wait_share: float | None = None
-    wait_per_step_ns: int | None = None
+    input_wait_share: Share | None = None
+    wait_per_step_ns: Count | None = None
     """Mean wait for input per step."""
-    elements_per_s: float | None = None
+    elements_per_s: Amount | None = None
     bottleneck: str | None = None
     """Type of the iterator with the largest share of the wait (`ParallelMapV2`)."""
-    bottleneck_share: float | None = None
+    bottleneck_share: Amount | None = None
     is_straggler: bool = False
-    excess_wait_ns: int = 0
+    excess_wait_ns: Count = 0
     """Stragglers: additional wait per step compared to the median host."""
     is_data_service_worker: bool = False
     """Whether its pipeline produces elements for consumers on other hosts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostComparison:
-    """All hosts of a run, the most input-bound first."""
+    """All hosts of a run."""
 
-    hosts: tuple[HostSummary, ...]
+    do_step_together: bool | None = None
+    """Whether the steps of all hosts take the same time, as in synchronous training; None if there are too few steps to tell."""
     stragglers: tuple[str, ...] = ()
     """One sentence for each host that delays the others."""
     differences: tuple[str, ...] = ()
     """Differences between the hosts, in sentences."""
     services: tuple[str, ...] = ()
     """Which tf.data service workers produce the elements of which consumer, in sentences."""
-    do_step_together: bool | None = None
-    """Whether the steps of all hosts take the same time, as in synchronous training; None if there are too few steps to tell."""
+    hosts: tuple[HostSummary, ...]
+    """The most input-bound first."""

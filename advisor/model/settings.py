@@ -21,17 +21,23 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
 
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import read_regular
 
 _MENTION = re.compile(rb"tool\s*\.\s*[\"']?advisor|^\s*[\"']?advisor\b", re.MULTILINE)
 """Matches files that mention the advisor, for files that are not valid TOML."""
-ALLOWABLE = ("rerandomized", "reordered", "numerics")
+_Level = Literal["rerandomized", "reordered", "numerics"]
+ALLOWABLE: tuple[str, ...] = get_args(_Level)
 """Safety levels that can be allowed; `exact` is always allowed, `changes` is never applied."""
 
 DEFAULT_RULE_SECONDS = 10.0
@@ -147,12 +153,12 @@ def _parse(table: Mapping[str, object], path: Path) -> Settings:
         "rules": _thresholds,
         "ignore": _names,
         "rule-directories": lambda value: tuple(path.parent / name for name in _names(value)),
-        "steps": lambda value: _whole(value, at_least=1),
-        "warmup": lambda value: _whole(value, at_least=0),
+        "steps": _positive,
+        "warmup": _count,
         "seconds": _seconds,
         "rule-seconds": _seconds,
-        "allow": _levels,
-        "keep-runs": lambda value: None if value is False else _whole(value, at_least=1),
+        "allow": lambda value: _levels(_names([value] if isinstance(value, str) else value)),
+        "keep-runs": lambda value: None if value is False else _positive(value),
         "keep-runs-gib": _seconds,
     }
     values: dict[str, object] = {}
@@ -167,32 +173,21 @@ def _parse(table: Mapping[str, object], path: Path) -> Settings:
     return Settings(**values)  # type: ignore[arg-type]  # the readers give each key its type
 
 
-def _names(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("must be a list of strings")
-    return tuple(value)
+def _reader(kind: object, requirement: str) -> Callable[[object], Any]:
+    """Return a function that converts a TOML value to `kind`, or raises ValueError with the requirement."""
+
+    def read(value: object) -> object:
+        try:
+            return msgspec.convert(value, type=kind)
+        except msgspec.ValidationError:
+            raise ValueError(requirement) from None
+
+    return read
 
 
-def _levels(value: object) -> tuple[str, ...]:
-    levels = _names([value] if isinstance(value, str) else value)
-    if not set(levels) <= set(ALLOWABLE):
-        raise ValueError(f"may name {', '.join(ALLOWABLE)}")
-    return levels
-
-
-def _whole(value: object, at_least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"must be a whole number of at least {at_least}")
-    return value
-
-
-def _seconds(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise ValueError("must be a number of seconds above 0")
-    return float(value)
-
-
-def _thresholds(value: object) -> dict[str, dict[str, object]]:
-    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
-        raise ValueError("must be a table of tables, one per rule")
-    return value
+_names = _reader(tuple[str, ...], "must be a list of strings")
+_levels = _reader(tuple[_Level, ...], f"may name {', '.join(ALLOWABLE)}")
+_count = _reader(Annotated[int, Meta(ge=0)], "must be a whole number of at least 0")
+_positive = _reader(Annotated[int, Meta(ge=1)], "must be a whole number of at least 1")
+_seconds = _reader(Annotated[float, Meta(gt=0, le=sys.float_info.max)], "must be a number of seconds above 0")
+_thresholds = _reader(dict[str, dict[str, object]], "must be a table of tables, one per rule")

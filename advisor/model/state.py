@@ -13,7 +13,6 @@ from dataclasses import dataclass
 STATIC_TABLE = "static table"
 MUTABLE_TABLE = "mutable table"
 VARIABLE = "variable"
-RANDOM_GENERATOR = "random generator"
 QUEUE = "queue"
 ITERATOR = "iterator"
 SUMMARY_WRITER = "summary writer"

@@ -8,22 +8,24 @@ Times are integer nanoseconds since the host's first event.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+from advisor.model.json_types import Count, Positive, one_of
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """An event, or several neighbouring short events with one name that are merged at this resolution."""
 
-    level: int
+    level: Count
     """Nesting level: 0 is outermost; an event of level 1 runs inside one of level 0, and so on."""
-    start_ns: int
-    duration_ns: int
+    start_ns: Count
+    duration_ns: Count
     """From the start of the first event to the end of the last one."""
-    name: int
+    name: Count
     """Index into `HostView.names`."""
-    count: int = 1
+    num_merged: Count
     """Number of merged events; they may have other names if several short events coincide."""
-    busy_ns: int = 0
+    busy_ns: Count
     """Sum of the durations of the merged events."""
 
 
@@ -42,14 +44,16 @@ class HostView:
     """The lanes of one host: consumer threads first, devices last, and the busiest first within each group."""
 
     host: str
-    duration_ns: int
-    resolution_ns: int
+    duration_ns: Count
+    resolution_ns: Positive
     """Events shorter than this are merged."""
     names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    """The kind of each name: `iterator`, `produce`, `function`, `op`, `next`, `step`, `tracing`, `device`."""
+    kinds: tuple[
+        Annotated[str, one_of("iterator", "produce", "function", "op", "next", "step", "tracing", "device")], ...
+    ]
+    """The kind of each name."""
     lanes: tuple[Lane, ...]
-    num_events: int
+    num_events: Count
     """Number of events behind the spans."""
-    num_lanes: int
+    num_lanes: Count
     """Number of lanes with events; the least busy ones may be left out."""

@@ -245,7 +245,7 @@ def _join(level: int, start: Ints, end: Ints, name: Ints, resolution: int) -> li
     for here, begin, finish, chosen, count, total in zip(*(column.tolist() for column in columns), strict=True):
         if joined and joined[-1].name == chosen and here == last_slot + 1:
             old = joined.pop()
-            begin, count, total = old.start_ns, count + old.count, total + old.busy_ns
+            begin, count, total = old.start_ns, count + old.num_merged, total + old.busy_ns
         joined.append(Span(level, begin, max(1, finish - begin), chosen, count, total))
         last_slot = here
     return joined

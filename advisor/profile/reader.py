@@ -15,7 +15,7 @@ from advisor.profile.events import Labels, PlaneDecoder
 from advisor.profile.file_content import not_enough_memory, read_profile
 from advisor.profile.iterators import IteratorTable, decode_stats
 from advisor.profile.profile_files import ProfileFiles, few, find_profiles, host_of
-from advisor.profile.safe_names import one_line, text
+from advisor.profile.safe_names import message_text, text
 from advisor.profile.size_limits import TooManyParts
 from advisor.profile.xspace import XSpaceDecodeError, parse_xspace
 from advisor.profile.xspace import clock_of as clock_of_lines
@@ -113,7 +113,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
         num_events=sum(_num_events(plane) for plane in space.planes),
         is_jax=is_jax,
         warnings=_left_out(dropped, unread),
-        errors=tuple(one_line(message) for message in (*space.errors, *space.warnings)[:MOST_ERRORS]),
+        errors=tuple(message_text(message) for message in (*space.errors, *space.warnings)[:MOST_ERRORS]),
     )
 
 

@@ -8,6 +8,8 @@ Everything that leaves the reader has passed here, so that no terminal, log or p
 
 from __future__ import annotations
 
+from advisor.model.text import printable
+
 MAX_LENGTH = 4096
 """Maximum length of a name in characters; the longest one in known real profiles has 2,065."""
 
@@ -18,15 +20,9 @@ def text(name: bytes) -> str:
     decoded = name[: 4 * MAX_LENGTH].decode(errors="replace")
     if cut or len(decoded) > MAX_LENGTH:
         decoded = decoded[: MAX_LENGTH - 3] + "..."
-    if decoded.isprintable():  # nearly always; in ASCII all that is not printable is a control character
-        return decoded
-    return "".join(_visible(char) for char in decoded)
+    return printable(decoded)
 
 
-def one_line(message: bytes) -> str:
+def message_text(message: bytes) -> str:
     """Convert a message to text on one line."""
     return " ".join(text(b" ".join(message.split())).split())
-
-
-def _visible(char: str) -> str:
-    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")

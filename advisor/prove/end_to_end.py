@@ -44,8 +44,6 @@ class RunSteps:
     """Share of the step time spent in `next`, 0 to 1; None if Python cannot observe that (Keras' loops)."""
     count: int
     peak_rss_bytes: int | None
-    wall_s: float = 0.0
-    """Seconds of the whole run, including start-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +118,10 @@ def measure_end_to_end(
 
 def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | None:
     """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps."""
-    began = time.monotonic()
     with temporary_run(request) as run_request:
         folder = capture(replace(run_request, is_profiled=False), on_progress)
         path = folder / RECORDING_NAME
-        steps = steps_of(decode(path.read_bytes(), Recording, str(path)))
-    return None if steps is None else replace(steps, wall_s=time.monotonic() - began)
+        return steps_of(decode(path.read_bytes(), Recording, str(path)))
 
 
 @contextmanager

@@ -1,95 +1,61 @@
-"""The JSON of `advisor compare`, described by `comparison.schema.json` beside this file.
+"""The JSON of `advisor compare`, described by `comparison.schema.json` in this folder.
 
-In: a `RunComparison`.  Out: plain dictionaries, bytes. Numbers that are not finite become null.
+In: a `RunComparison`.  Out: the bytes. The keys are the fields of `comparison_format.RunComparison`.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from importlib import resources
-from typing import cast
-
 from advisor.model.pipeline import Iterator
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.model.version import __version__
-
-SCHEMA_VERSION = 1
-_NS_PER_MS = 1_000_000
-
-Json = dict[str, object]
-
-
-def comparison_to_dict(comparison: RunComparison) -> Json:
-    """In the names of the schema."""
-    ratio = comparison.step_speedup
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "advisor_version": __version__,
-        "verdict": comparison.verdict,
-        "before": _run(comparison.before),
-        "after": _run(comparison.after),
-        "step_time": ratio
-        and {"speedup": _number(ratio.value), "low": _number(ratio.low), "high": _number(ratio.high)},
-        "turns": comparison.turns,
-        "nodes": [_node(node) for node in comparison.nodes],
-        "notes": list(comparison.notes),
-    }
+from advisor.report import comparison_format as v1
+from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, read_schema, to_bytes, to_dict
+from advisor.report.proof_json import speedup
 
 
 def comparison_to_bytes(comparison: RunComparison) -> bytes:
-    """UTF-8 JSON with a final newline."""
-    text = json.dumps(comparison_to_dict(comparison), indent=2, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    """Return the comparison as UTF-8 JSON with a final newline."""
+    document = v1.RunComparison.of(
+        comparison,
+        schema_version=SCHEMA_VERSION,
+        advisor_version=__version__,
+        before=_run(comparison.before),
+        after=_run(comparison.after),
+        step_time=speedup(comparison.step_speedup),
+        nodes=[_node(node) for node in comparison.nodes],
+    )
+    return to_bytes(to_dict(document))
 
 
 def load_schema() -> Json:
-    """The JSON Schema (2020-12) of `comparison_to_dict`."""
-    text = resources.files("advisor.report").joinpath("comparison.schema.json").read_text("utf-8")
-    return cast(Json, json.loads(text))
+    """Return the JSON Schema (2020-12) of `comparison_to_bytes`."""
+    return read_schema("comparison.schema.json")
 
 
-def _run(run: ComparedRun) -> Json:
+def _run(run: ComparedRun) -> v1.Run:
     figures = run.figures
-    return {
-        "target": run.target,
-        "run_folder": run.run_folder or None,
-        "step_time_ms": _number(None if figures.step_ns is None else figures.step_ns / _NS_PER_MS),
-        "steps": run.num_steps,
-        "stretches": run.stretches,
-        "input_wait_share": _number(figures.wait_share),
-        "elements_per_s": _number(figures.elements_per_s),
-        "peak_rss_bytes": figures.peak_rss_bytes,
-    }
+    return v1.Run.of(
+        run,
+        run_folder=run.run_folder or None,
+        step_time_ms=None if figures.step_ns is None else milliseconds(figures.step_ns),
+        steps=run.num_steps,
+        input_wait_share=figures.wait_share,
+        elements_per_s=figures.elements_per_s,
+        peak_rss_bytes=figures.peak_rss_bytes,
+    )
 
 
-def _node(node: NodeChange) -> Json:
-    one = node.after or node.before
-    assert one is not None
-    return {
-        "method": one.main_call.method if one.main_call else None,
-        "long_name": one.long_name,
-        "before": _iterator(node.before, node.before_busy_ns),
-        "after": _iterator(node.after, node.after_busy_ns),
-    }
+def _node(node: NodeChange) -> v1.Node:
+    iterator = node.after or node.before
+    assert iterator is not None
+    return v1.Node(
+        method=iterator.main_call.method if iterator.main_call else None,
+        long_name=iterator.long_name,
+        before=_iterator(node.before, node.before_busy_ns) if node.before else None,
+        after=_iterator(node.after, node.after_busy_ns) if node.after else None,
+    )
 
 
-def _iterator(iterator: Iterator | None, busy_ns: float | None) -> Json | None:
-    if iterator is None:
-        return None
-    call = iterator.main_call
-    site = call.site if call else None
-    return {
-        "name": iterator.name,
-        "file": site.file if site else None,
-        "line": site.line if site else None,
-        "parallelism": iterator.parallelism,
-        "blame_share": _number(iterator.blame_share),
-        "busy_ns_per_element": _number(busy_ns),
-        "element_bytes": iterator.element_bytes,
-        "injected_by_tensorflow": iterator.injected_by_tensorflow,
-    }
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _iterator(iterator: Iterator, busy_ns: float | None) -> v1.Iterator:
+    site = iterator.main_call and iterator.main_call.site
+    return v1.Iterator.of(iterator, file=site and site.file, line=site and site.line, busy_ns_per_element=busy_ns)

@@ -1,6 +1,6 @@
-"""Text and JSON for runs on several hosts, and for profiles without a recording.
+"""Text for runs on several hosts, and for profiles without a recording.
 
-In: a `HostComparison`, or pipelines.  Out: rich tables, text, plain dictionaries.
+In: a `HostComparison`, or pipelines.  Out: rich tables and text.
 """
 
 from __future__ import annotations
@@ -72,35 +72,6 @@ def iterator_lines(analysis: Analysis) -> list[str]:
     if len(pipelines) > MAX_PIPELINES:
         lines.append(f"{units.format_count(len(pipelines))} pipelines in total; report.json lists all of them")
     return lines
-
-
-def hosts_to_dict(comparison: HostComparison) -> dict[str, object]:
-    """Convert the comparison to the `hosts` object of report.json."""
-    return {
-        "do_step_together": comparison.do_step_together,
-        "stragglers": list(comparison.stragglers),
-        "differences": list(comparison.differences),
-        "services": list(comparison.services),
-        "hosts": [
-            {
-                "hostname": host.hostname,
-                "path": host.path,
-                "num_pipelines": host.num_pipelines,
-                "pipeline_id": host.pipeline_id,
-                "steps": host.steps,
-                "step_median_ns": host.step_median_ns,
-                "input_wait_share": host.input_wait_share,
-                "wait_per_step_ns": host.wait_per_step_ns,
-                "elements_per_s": host.elements_per_s,
-                "bottleneck": host.bottleneck,
-                "bottleneck_share": host.bottleneck_share,
-                "is_straggler": host.is_straggler,
-                "excess_wait_ns": host.excess_wait_ns,
-                "is_data_service_worker": host.is_data_service_worker,
-            }
-            for host in comparison.hosts
-        ],
-    }
 
 
 def _shown(comparison: HostComparison) -> list[HostSummary]:

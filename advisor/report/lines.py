@@ -6,8 +6,12 @@ issues and logs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console, RenderableType
 from rich.text import Text
+
+from advisor.report.places import clean
 
 MIN_WIDTH = 20
 """Minimum width in columns, even on a narrower console."""
@@ -20,3 +24,18 @@ def print_lines(console: Console, item: RenderableType, indent: int = 0) -> None
         text = Text.assemble(" " * indent, *((segment.text, segment.style or "") for segment in line))
         text.rstrip()
         console.print(text, soft_wrap=True)
+
+
+def print_section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
+    """Print a heading and, indented, the content."""
+    console.print()
+    print_lines(console, Text(title, "bold underline"))
+    for item in content:
+        print_lines(console, item, indent=2)
+
+
+def print_list(console: Console, title: str, lines: Iterable[str]) -> None:
+    """Print a section with one item per line; nothing if there are none. Texts may come from a profile."""
+    items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
+    if items:
+        print_section(console, title, items)

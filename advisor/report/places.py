@@ -7,7 +7,6 @@ control characters or escape sequences.
 from __future__ import annotations
 
 import os
-import unicodedata
 from pathlib import Path
 
 from rich.style import Style
@@ -17,18 +16,17 @@ from advisor.model.long_lines import shorten_line
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Call, Site
 from advisor.model.regular_files import read_regular
+from advisor.model.text import printable
 
 MAX_SOURCE_BYTES = 5_000_000
 """Larger files are not read for a source line, as no one writes such a file by hand."""
 MAX_CALL_LENGTH = 48
 """Longer calls, in characters, are abbreviated to their method; the bottleneck's source line is shown in full."""
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories that can move the cursor, hide or reverse text, or cannot be written."""
 
 
 def clean(text: str, keep_newlines: bool = False) -> str:
     """Return `text` with control, format and surrogate characters as escapes (`\\x1b`) and tabs as spaces."""
-    return "".join(_visible(char, keep_newlines) for char in text)
+    return printable(text.replace("\t", "    "), keep="\n" if keep_newlines else "")
 
 
 def display_path(file: str) -> str:
@@ -92,13 +90,3 @@ def source_line(call: Call) -> str | None:
     line = lines[site.line - 1]
     begin = line[site.column - 1 :].lstrip(". (")
     return clean(shorten_line(line.strip())) if call.method in begin.split("(")[0] else None
-
-
-def _visible(char: str, keep_newlines: bool) -> str:
-    if char == "\n" and keep_newlines:
-        return char
-    if char == "\t":
-        return "    "
-    if unicodedata.category(char) in _INVISIBLE:
-        return char.encode("unicode_escape").decode("ascii")
-    return char

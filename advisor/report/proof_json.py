@@ -1,59 +1,79 @@
-"""The `proof` object of report.json, describing how fixes were proved.
-
-In: a `Proof` and the outcomes of its fixes.  Out: plain dictionaries; numbers that are not finite become null.
-"""
+"""Fills the objects of `proof_format` from the model: the outlook, the fixes and their proof."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from advisor.model.outcome import FixOutcome
+from advisor.model.outcome import Comparison, FixOutcome, Interval
+from advisor.model.outlook import CombinedPlan, Outlook
 from advisor.model.proof import Proof, Side
+from advisor.report import proof_format as v1
+from advisor.report.json_format import milliseconds
+from advisor.report.pipeline_format import Site
 
-_NS_PER_MS = 1_000_000
 
-Json = dict[str, object]
+def speedup(measured: Interval | None) -> v1.Speedup | None:
+    """Convert a measured ratio of times."""
+    return None if measured is None else v1.Speedup(measured.value, measured.low, measured.high)
 
 
-def proof_to_dict(proof: Proof, fixes: Sequence[FixOutcome]) -> Json:
-    """Convert a proof. Its `fixes` hold, in the same order, the fields that the top-level `fixes` of the report lack."""
-    return {
-        "verdict": proof.verdict,
-        "proved_on": proof.proved_on,
-        "training": proof.training,
-        "sentence": proof.sentence,
-        "before": _side(proof.before),
-        "after": _side(proof.after),
-        "runs": proof.runs,
-        "pipeline_turns": proof.pipeline_turns,
-        "end_to_end_turns": proof.end_to_end_turns,
-        "fixes": [
-            {
-                "title": fix.title,
-                "note": fix.note,
-                "memory_bytes": {"before": fix.memory_before_bytes, "after": fix.memory_after_bytes},
-                "end_to_end": fix.is_end_to_end,
-            }
+def outlook(potential: Outlook) -> v1.Outlook:
+    """Convert the potential of the main pipeline."""
+    return v1.Outlook.of(
+        potential,
+        demands=[v1.ServiceDemand.of(demand) for demand in potential.demands],
+        limits=[v1.Limit.of(limit) for limit in potential.limits],
+        plan=potential.plan and _plan(potential.plan),
+    )
+
+
+def _plan(plan: CombinedPlan) -> v1.CombinedPlan:
+    return v1.CombinedPlan.of(plan, predicted_speedup=v1.Ratio.of(plan.prediction), limit=v1.Limit.of(plan.limit))
+
+
+def fix(outcome: FixOutcome) -> v1.Fix:
+    """Convert the result of proving one fix."""
+    return v1.Fix.of(
+        outcome,
+        site=Site.maybe(outcome.site),
+        predicted_speedup=v1.Ratio.maybe(outcome.predicted),
+        measured=speedup(outcome.measured),
+        safety_seen="undecided" if outcome.is_undecided else outcome.safety_seen,
+        applied=outcome.is_applied,
+    )
+
+
+def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
+    """Convert the proof. Its `fixes` hold, in the same order, the fields that the report's own `fixes` lack."""
+    return v1.Proof.of(
+        result,
+        before=_side(result.before),
+        after=_side(result.after),
+        diff=result.diff or None,
+        fixes=[
+            v1.FixDetails.of(
+                fix,
+                memory_bytes=v1.BeforeAfterBytes(fix.memory_before_bytes, fix.memory_after_bytes),
+                end_to_end=fix.is_end_to_end,
+            )
             for fix in fixes
         ],
-        "diff": proof.diff or None,
-        "left_out": list(proof.left_out),
-        "written_files": list(proof.written_files),
-        "changed_files": list(proof.changed_files),
-        "notes": list(proof.notes),
-        "seconds": _number(proof.seconds),
-    }
+    )
 
 
-def _side(side: Side) -> Json:
-    return {
-        "elements_per_s": _number(side.elements_per_s),
-        "step_time_ms": _number(None if side.step_ns is None else side.step_ns / _NS_PER_MS),
-        "input_wait_share": _number(side.wait_share),
-        "peak_rss_bytes": side.peak_rss_bytes,
-    }
+def _side(side: Side) -> v1.ProofSide:
+    return v1.ProofSide.of(
+        side,
+        step_time_ms=None if side.step_ns is None else milliseconds(side.step_ns),
+        input_wait_share=side.wait_share,
+    )
 
 
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def comparison(measured: Comparison) -> v1.Comparison:
+    """Convert the measurements before and after the change."""
+    gain = measured.pipeline_speedup
+    return v1.Comparison(
+        pipeline=v1.Throughput(measured.pipeline_before, measured.pipeline_after, gain.value, gain.low, gain.high),
+        end_to_end=v1.Ratio.maybe(measured.end_to_end),
+        input_wait_share=v1.BeforeAfterShare(measured.wait_share_before, measured.wait_share_after),
+    )

@@ -19,7 +19,7 @@ from advisor.model import units
 from advisor.model.long_lines import shorten_line
 from advisor.model.outcome import FixOutcome, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
-from advisor.report.lines import print_lines
+from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
 from advisor.report.proof_words import words_for_fix, words_for_training
 
@@ -41,22 +41,22 @@ def print_proof(report: Report, console: Console) -> None:
         return
     print_lines(console, Text(clean(proof.sentence), _STYLES.get(proof.verdict, "bold")))
     if report.fixes:
-        _section(console, "Changes tried", [*_fixes(report.fixes, console), *_notes_of_fixes(report.fixes)])
+        print_section(console, "Changes tried", [*_fixes(report.fixes, console), *_notes_of_fixes(report.fixes)])
     if report.comparison is not None:
-        _section(console, "Before and after", _sides(report, proof, console))
+        print_section(console, "Before and after", _sides(report, proof, console))
     if proof.diff:
-        _section(console, "The change", [_diff(proof.diff)])
-    _list(console, "Not measured", proof.left_out)
-    _list(console, "Files opened for writing by the script", _files(proof.written_files))
-    _list(console, "Rule errors", (f"{error.rule}: {error.message}" for error in report.rule_errors))
-    _list(console, "Notes", proof.notes)
+        print_section(console, "The change", [_diff(proof.diff)])
+    print_list(console, "Not measured", proof.left_out)
+    print_list(console, "Files opened for writing by the script", _files(proof.written_files))
+    print_list(console, "Rule errors", (f"{error.rule}: {error.message}" for error in report.rule_errors))
+    print_list(console, "Notes", proof.notes)
     console.print()
     print_lines(console, Text(_measured(report, proof), "dim"))
     if report.run_folder:
         label = clean(display_path(report.run_folder))
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
     title = f"Written, proved on the {_PLACES[proof.proved_on]}" if proof.proved_on else "Written"
-    _list(console, title, (display_path(file) for file in proof.changed_files))
+    print_list(console, title, (display_path(file) for file in proof.changed_files))
 
 
 def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[RenderableType]:
@@ -186,16 +186,3 @@ def _measured(report: Report, proof: Proof) -> str:
     machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
     interval = "; medians with 95 % intervals" if parts else ""
     return clean(f"Measured: {', '.join([*parts, runs])} in {took}{interval}.{machine}")
-
-
-def _section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
-    console.print()
-    print_lines(console, Text(title, "bold underline"))
-    for item in content:
-        print_lines(console, item, indent=2)
-
-
-def _list(console: Console, title: str, lines: Iterable[str]) -> None:
-    items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
-    if items:
-        _section(console, title, items)

@@ -22,7 +22,7 @@ from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
 from advisor.model.recording import Host
 from advisor.report.blame import blame_table
 from advisor.report.hosts_text import host_sentences, hosts_table, iterator_lines
-from advisor.report.lines import print_lines
+from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, iterator_text, place, source_line
 
 MAX_OTHER_PIPELINES = 5
@@ -55,13 +55,13 @@ def print_report(report: Report, console: Console) -> None:
     if main is not None and (is_bound or _waits_in_few_steps(analysis)):
         _print_bottleneck(main, console)
         if any(iterator.blame_ns for iterator in main.iterators):
-            _section(console, "Where the wait comes from", [blame_table(main, console)])
-        _list(console, "Already done by tf.data", main.already_done)
+            print_section(console, "Where the wait comes from", [blame_table(main, console)])
+        print_list(console, "Already done by tf.data", main.already_done)
     if main is not None and analysis.verdict.level != "none":
-        _list(console, "Not seen", main.notes)
+        print_list(console, "Not seen", main.notes)
     if analysis.hosts is not None:
-        _section(console, "Hosts", [hosts_table(analysis.hosts, console)])
-        _list(console, "Between hosts", host_sentences(analysis.hosts))
+        print_section(console, "Hosts", [hosts_table(analysis.hosts, console)])
+        print_list(console, "Between hosts", host_sentences(analysis.hosts))
     if report.findings:
         _print_findings(report, console)
     below = {
@@ -73,7 +73,7 @@ def print_report(report: Report, console: Console) -> None:
         "Warnings": _warnings(report),
     }
     for title, lines in below.items():
-        _list(console, title, lines)
+        print_list(console, title, lines)
     if is_bound or report.findings or any(below.values()):
         console.print()
     print_lines(console, Text(_measured(report), "dim"))
@@ -116,7 +116,7 @@ def _print_bottleneck(pipeline: Pipeline, console: Console) -> None:
     resource = _RESOURCES.get(bottleneck.resource)
     why = f"{resource}: {bottleneck.why}" if resource and bottleneck.why else resource or bottleneck.why
     lines += [Text(clean(text)) for text in (why, _classic(pipeline, bottleneck)) if text]
-    _section(console, "Bottleneck", lines)
+    print_section(console, "Bottleneck", lines)
 
 
 def _classic(pipeline: Pipeline, bottleneck: Bottleneck) -> str:
@@ -130,7 +130,7 @@ def _classic(pipeline: Pipeline, bottleneck: Bottleneck) -> str:
 
 
 def _print_findings(report: Report, console: Console) -> None:
-    _section(console, "What to change", [])
+    print_section(console, "What to change", [])
     for number, finding in enumerate(report.findings, 1):
         if number > 1:
             console.print()
@@ -272,16 +272,3 @@ def _machine(host: Host) -> Iterable[str]:
         yield f"disk {units.format_bytes(host.disk_read_bytes_per_s)}/s (measured by reading your files)"
     for accelerator in host.accelerators:
         yield accelerator.name
-
-
-def _section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
-    console.print()
-    print_lines(console, Text(title, "bold underline"))
-    for item in content:
-        print_lines(console, item, indent=2)
-
-
-def _list(console: Console, title: str, lines: Iterable[str]) -> None:
-    items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
-    if items:
-        _section(console, title, items)

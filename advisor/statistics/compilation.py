@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from advisor.model.activity import Flags, HostActivity, HostKind
-from advisor.statistics.intervals import Ints, outermost, unite
+from advisor.statistics.intervals import Ints, outermost_rows, unite
 
 GRAPH_BUILDING = "tf.function-graph_building"
 _NO_PROGRAMS = (GRAPH_BUILDING, "Grappler", "MetaOptimizer")
@@ -39,7 +39,7 @@ class CompileSums:
         self.compile_ns += unite(start, start + activity.duration_ps[rows]).length // 1000
         is_building = _are_named(activity, rows, (GRAPH_BUILDING,))
         programs = _programs(activity, rows[~_are_named(activity, rows, _NO_PROGRAMS)])
-        self.num_tracings += len(traced) or len(_outermost(activity, rows[is_building]))
+        self.num_tracings += len(traced) or len(outermost_rows(activity, rows[is_building]))
         self.num_compilations += len(programs)
         names = activity.name[np.concatenate([traced, np.setdiff1d(programs, traced)])].tolist()
         self.names.update(activity.names[name] for name in names)
@@ -68,9 +68,9 @@ def _programs(activity: HostActivity, rows: Ints) -> Ints:
     Phases on pool threads, while another thread compiles, belong to that one's program.
     """
     end = activity.start_ps + activity.duration_ps
-    calls = _outermost(activity, np.flatnonzero(np.isin(activity.kind, np.array(_CALLS, np.uint8))))
+    calls = outermost_rows(activity, np.flatnonzero(np.isin(activity.kind, np.array(_CALLS, np.uint8))))
     found: dict[int, None] = {}
-    phases = _outermost(activity, rows)
+    phases = outermost_rows(activity, rows)
     for row in phases[np.argsort(-activity.duration_ps[phases], kind="stable")].tolist():
         # the last call that begins before the phase, on its thread
         before = int(np.searchsorted(calls, row)) - 1
@@ -80,9 +80,3 @@ def _programs(activity: HostActivity, rows: Ints) -> Ints:
         if is_inside or not any(activity.start_ps[o] <= activity.start_ps[row] < end[o] for o in found):
             found[program] = None
     return np.array(sorted(found), np.int64)
-
-
-def _outermost(activity: HostActivity, rows: Ints) -> Ints:
-    """Rows that are inside no other row of the same thread."""
-    start = activity.start_ps[rows]
-    return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]

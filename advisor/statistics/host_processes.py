@@ -1,24 +1,20 @@
 """Reads several hosts in parallel, each group of them in its own process.
 
 In: profile files.  Out: `Collected`, the same as `collect` makes of them.
-
-Plain child processes and not `multiprocessing`: that would import the user's own script again in every one of them.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 from typing import cast
 
+from advisor.host import worker_process
 from advisor.host.machine import usable_cores
+from advisor.host.worker_process import WorkerEnded, WorkerProcess
 from advisor.model.locations import is_remote
 from advisor.model.recording import Recording
 from advisor.profile.profile_files import unpacked_size
@@ -70,35 +66,19 @@ def _shares(sizes: Sequence[int], most: int) -> list[slice]:
 
 def _collect_there(paths: Sequence[Path], recording: Recording | None) -> Collected:
     """Run `collect` in a child process, or in this one if the child fails."""
-    root = str(Path(__file__).parents[2])
-    search = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    process = WorkerProcess(__name__)
     try:
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-P",
-                "-c",
-                f"from {__name__} import serve; serve()",
-            ],  # -P: a `numpy.py` here is not NumPy
-            input=pickle.dumps((list(paths), recording)),
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(search), "OPENBLAS_NUM_THREADS": "1"},
-            check=True,
-        )
-        return cast(Collected, pickle.loads(done.stdout))
-    except subprocess.CalledProcessError as error:
-        if error.returncode == -signal.SIGINT:  # this process ends as well
+        return cast(Collected, process.ask((list(paths), recording)))
+    except WorkerEnded as ended:
+        if ended.code == -signal.SIGINT:  # this process ends as well
             return Collected()
-        return collect(paths, recording)
-    except (OSError, EOFError, pickle.UnpicklingError):
-        return collect(paths, recording)
+    except OSError:
+        pass
+    finally:
+        process.close()
+    return collect(paths, recording)
 
 
 def serve() -> None:
-    """Answer one request on stdin. Output of libraries goes to stderr, because stdout carries the answer."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
-    answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    paths, recording = pickle.load(sys.stdin.buffer)
-    pickle.dump(collect(paths, recording), answer)
-    answer.close()
+    """Answer requests in the process. Ctrl-C ends it without a message."""
+    worker_process.serve(lambda job: collect(*job), signal.SIG_DFL)

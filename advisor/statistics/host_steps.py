@@ -17,7 +17,7 @@ import numpy.typing as npt
 from advisor.model.activity import Flags, HostActivity, HostKind
 from advisor.model.recording import Recording
 from advisor.profile.long_names import LongName, parse_long_name
-from advisor.statistics.intervals import Ints, outermost
+from advisor.statistics.intervals import Ints, outermost_rows
 
 WORKER_THREADS = "tf_data_"
 """Name prefixes of threads that prepare elements; their work does not belong to the step, which only waits for it."""
@@ -78,7 +78,7 @@ def _device_steps(activity: HostActivity) -> Steps:
 
 def _marked_steps(activity: HostActivity) -> Steps:
     """The marked steps; of nested ones the outermost counts."""
-    rows = _outermost(activity, np.flatnonzero(activity.kind == HostKind.STEP))
+    rows = outermost_rows(activity, np.flatnonzero(activity.kind == HostKind.STEP))
     start = activity.start_ps[rows]
     columns = (activity.group[rows], start, start + activity.duration_ps[rows])
     found = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -113,7 +113,7 @@ def _function_calls(activity: HostActivity) -> Steps:
     call: then its steps are those of the loop.
     """
     is_call = (activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL)
-    rows = _outermost(activity, np.flatnonzero(is_call))
+    rows = outermost_rows(activity, np.flatnonzero(is_call))
     if not len(rows):
         return _steps([], "")
     name, start = activity.name[rows], activity.start_ps[rows]
@@ -148,11 +148,6 @@ def _between(requests: Ints) -> Steps:
     """Steps from one request for an element to the next; the requests are sorted by time."""
     spans = zip(requests[:-1].tolist(), requests[1:].tolist(), strict=True)
     return _steps([(order, start, end) for order, (start, end) in enumerate(spans)], "iterator")
-
-
-def _outermost(activity: HostActivity, rows: Ints) -> Ints:
-    start = activity.start_ps[rows]
-    return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]
 
 
 def on_workers(activity: HostActivity) -> npt.NDArray[np.bool_]:

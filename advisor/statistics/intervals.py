@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from advisor.model.activity import HostActivity
 from advisor.profile.nesting import nest
 
 Ints = npt.NDArray[np.int64]
@@ -68,6 +69,12 @@ def outermost(thread: Rows, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:
     shift = thread * (int(end.max() - start.min()) + 1) - start.min()
     reached = np.maximum.accumulate(end + shift)
     return np.concatenate([[True], (start + shift)[1:] >= reached[:-1]])
+
+
+def outermost_rows(activity: HostActivity, rows: Ints) -> Ints:
+    """Select the events that begin inside no other one of `rows` on their thread."""
+    start = activity.start_ps[rows]
+    return rows[outermost(activity.thread[rows].astype(np.int64), start, start + activity.duration_ps[rows])]
 
 
 def self_times(thread: Rows, start: Ints, duration: Ints) -> Ints:

@@ -396,7 +396,7 @@ def waiting_hosts(straggler: str = "", **waits_ms: float) -> HostComparison:
         )
         for name, wait in sorted(waits_ms.items(), key=lambda pair: -pair[1])
     )
-    return HostComparison(hosts, do_step_together=True)
+    return HostComparison(hosts=hosts, do_step_together=True)
 
 
 def unknown_size(stage: Stage, file_bytes: int | None = None) -> Stage:

@@ -26,6 +26,7 @@ from advisor.model.run_folder import (
     write_whole,
 )
 from advisor.model.settings import Settings, load_settings, without_named_rules
+from advisor.model.text import message_of
 from advisor.sandbox.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -359,7 +360,7 @@ def _measure_ceiling(capture_request: CaptureRequest, on_progress: OnProgress) -
                 step_ns = second_recording.ceiling_step_ns if second_recording else ()
                 why = "the second run had no steps"
             except AdvisorError as error:
-                why = str(error).rstrip(".")
+                why = message_of(error)
     if step_ns:
         recording = replace(recording, ceiling_step_ns=step_ns)
     else:

@@ -20,6 +20,7 @@ from advisor.capture.in_process import ProcessWatch, is_run_by_advisor, is_watch
 from advisor.capture.request import DEFAULT_MAX_EVENTS
 from advisor.capture.window.schedule import Limits
 from advisor.model.errors import AdvisorError
+from advisor.model.text import message_of
 
 if TYPE_CHECKING:
     from advisor.model.outcome import Report
@@ -200,5 +201,5 @@ def _print(report: Report) -> None:
 
 
 def _one_sentence(error: Exception) -> str:
-    text = " ".join(str(error).split()).rstrip(".")
+    text = message_of(error)
     return text if isinstance(error, AdvisorError) else f"{type(error).__name__}: {text}"

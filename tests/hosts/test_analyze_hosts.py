@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from advisor.hosts import analyse_path, analyze_hosts
-from advisor.hosts.host_worker import Job, WorkerProcess, work
+from advisor.hosts.host_worker import HostWorker, Job, work
 from advisor.model.errors import AdvisorError
 from tests.hosts.made_hosts import RUN, write_hosts
 
@@ -50,9 +50,10 @@ def test_all_hosts_damaged_is_an_error(tmp_path, in_processes):
 def test_a_worker_that_is_killed_costs_its_host_alone(tmp_path):
     logdir = write_hosts(tmp_path, {"a": 100})
     job = Job(logdir / RUN / "a.xplane.pb", None)
-    process = WorkerProcess()
+    process = HostWorker()
     try:
-        os.kill(process._process.pid, signal.SIGKILL)
+        assert not isinstance(process.work(job), str)
+        os.kill(process._process._process.pid, signal.SIGKILL)
         told = process.work(job)
         assert isinstance(told, str)
         assert "probably out of memory" in told
@@ -78,7 +79,7 @@ def test_large_files_are_not_read_at_the_same_time(tmp_path, in_processes, monke
         def close(self):
             pass
 
-    monkeypatch.setattr(analyze_hosts, "WorkerProcess", Watched)
+    monkeypatch.setattr(analyze_hosts, "HostWorker", Watched)
     analyse_path(logdir, None, "run")
     assert max(most) == 1
 

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.model.errors import AdvisorError
@@ -97,6 +97,7 @@ def test_broken_toml_is_told_only_where_it_speaks_of_us(tmp_path):
     assert load_settings(tmp_path) == Settings()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_settings_or_one_sentence(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("any")

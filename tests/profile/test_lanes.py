@@ -41,8 +41,8 @@ def test_short_neighbours_are_joined_and_counted():
     events = [(n * 10, n * 10 + 5) for n in range(50_000)]
     view = draw_host(host(thread([*events, (10_000_000, 20_000_000)])))
     joined, alone = view.lanes[0].spans
-    assert (joined.count, joined.busy_ns) == (50_000, 250_000)
-    assert (alone.count, alone.duration_ns) == (1, 10_000_000)
+    assert (joined.num_merged, joined.busy_ns) == (50_000, 250_000)
+    assert (alone.num_merged, alone.duration_ns) == (1, 10_000_000)
 
 
 def test_a_joined_span_has_the_name_that_takes_most_time_in_its_slot():
@@ -55,7 +55,7 @@ def test_a_joined_span_has_the_name_that_takes_most_time_in_its_slot():
     view = draw_host(HostTrace("h", "", (labelled,), ("Long", "Often"), {}))
     named = [view.names[span.name] for span in view.lanes[0].spans]
     assert named == ["Long", "Often"]
-    assert [span.count for span in view.lanes[0].spans] == [20_000, 5_000]
+    assert [span.num_merged for span in view.lanes[0].spans] == [20_000, 5_000]
 
 
 @settings(max_examples=50, deadline=None)
@@ -68,7 +68,7 @@ def test_count_and_busy_time_of_separate_events_are_kept(events):
     separate = [(start * 10**7, start * 10**7 + length) for start, length in events]
     view = draw_host(host(thread(separate)))
     (lane,) = view.lanes
-    assert sum(span.count for span in lane.spans) == len(separate)
+    assert sum(span.num_merged for span in lane.spans) == len(separate)
     assert sum(span.busy_ns for span in lane.spans) == sum(end - start for start, end in separate)
 
 
@@ -99,4 +99,4 @@ def test_real_run(name):
 def test_devices_have_lanes():
     view = draw_host(read_trace(GPU).hosts[0])
     streams = [lane for lane in view.lanes if lane.is_device and "Stream #13" in lane.name]
-    assert sum(span.count for span in streams[0].spans) > 1_000
+    assert sum(span.num_merged for span in streams[0].spans) > 1_000

@@ -180,9 +180,9 @@ class Side:
         except StopIteration:
             pass  # the exception's traceback holds the iterator, which shall not go before it is timed
         except Exception as error:
-            from advisor.prove.trial.element_digests import one_line
+            from advisor.prove.trial.element_digests import tensorflow_message
 
-            raise CannotMeasure(f"the pipeline {self.name} fails: {one_line(error)}") from error
+            raise CannotMeasure(f"the pipeline {self.name} fails: {tensorflow_message(error)}") from error
         else:
             self._epoch_count += 1
             if self._least_free is not None:

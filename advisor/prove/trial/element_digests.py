@@ -100,13 +100,13 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
                 ):
                     return stream
         except Exception as error:
-            stream.error = one_line(error)
+            stream.error = tensorflow_message(error)
             return stream
     stream.is_complete = True
     return stream
 
 
-def one_line(error: BaseException) -> str:
+def tensorflow_message(error: BaseException) -> str:
     """`InvalidArgumentError: what it says`; TensorFlow's node names and stack traces left out."""
     text = getattr(error, "message", "") or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from advisor.model.call_graph import CallGraph
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
 from advisor.prove.trial.trial_result import Trial
 
 _KINDS: dict[str, type[Edit]] = {
@@ -20,12 +20,12 @@ _KINDS: dict[str, type[Edit]] = {
 
 def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
     """Serialise edits as a list of objects."""
-    return [_edit_to_json(edit) for edit in edits]
+    return [{"edit": type(edit).__name__, **msgspec.to_builtins(edit)} for edit in edits]
 
 
 def edits_from_json(data: list[dict[str, Any]]) -> tuple[Edit, ...]:
-    """Parse the output of `edits_to_json`. Raises KeyError or TypeError for anything else."""
-    return tuple(_edit_from_json(edit) for edit in data)
+    """Parse the output of `edits_to_json`. Raises KeyError or msgspec.ValidationError for anything else."""
+    return tuple(msgspec.convert(edit, _KINDS[edit["edit"]]) for edit in data)
 
 
 def trial_to_json(trial: Trial) -> dict[str, Any]:
@@ -48,34 +48,3 @@ def graph_to_json(graph: CallGraph) -> dict[str, Any]:
 def graph_from_json(data: dict[str, Any]) -> CallGraph:
     """Parse the output of `graph_to_json`. Raises msgspec.ValidationError for anything else."""
     return msgspec.convert(data, CallGraph)
-
-
-def _edit_to_json(edit: Edit) -> dict[str, Any]:
-    fields = {name: getattr(edit, name) for name in type(edit).__slots__}
-    if "value" in fields:
-        fields["value"] = _value_to_json(fields["value"])
-    if "arguments" in fields:
-        fields["arguments"] = [[name, _value_to_json(value)] for name, value in fields["arguments"]]
-    return {"edit": type(edit).__name__, **fields}
-
-
-def _edit_from_json(data: dict[str, Any]) -> Edit:
-    fields = dict(data)
-    kind = _KINDS[fields.pop("edit")]
-    if "value" in fields:
-        fields["value"] = _value_from_json(fields["value"])
-    if "arguments" in fields:
-        fields["arguments"] = tuple((str(name), _value_from_json(value)) for name, value in fields["arguments"])
-    return kind(**fields)
-
-
-def _value_to_json(value: Value) -> Any:  # noqa: ANN401
-    return {"code": value.text} if isinstance(value, Code) else value
-
-
-def _value_from_json(value: Any) -> Value:  # noqa: ANN401
-    if isinstance(value, dict):
-        return Code(value["code"])
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"not a value of an edit: {value!r}")

@@ -22,7 +22,7 @@ _MULTILINE = frozenset({"diff"})
 def harmless(value: object, key: str = "") -> object:
     """Return a copy of JSON data with all texts shortened and control and invisible characters replaced by escapes."""
     if isinstance(value, str):
-        return shorten(value) if value.isprintable() else clean(shorten(value), keep_newlines=key in _MULTILINE)
+        return clean(shorten(value), keep_newlines=key in _MULTILINE)
     if isinstance(value, dict):
         return {str(harmless(name)): harmless(inner, name) for name, inner in value.items()}
     if isinstance(value, list):

@@ -1,0 +1,33 @@
+"""Makes untrusted text safe for a terminal, and the messages of exceptions part of a sentence."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Return `text` with every character that is neither printable nor a space as an escape (`\\x1b`).
+
+    These are control, format, surrogate, private and unassigned characters and line separators, which can move the cursor, hide
+    or reverse text, or cannot be written.
+
+    Args:
+        text: Any text.
+        keep: Characters that stay as they are.
+    """
+    if text.isprintable():  # almost always
+        return text
+    return "".join(char if char in keep or _is_visible(char) else _escape(char) for char in text)
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception on one line, without a full stop."""
+    return " ".join(str(error).split()).rstrip(".")
+
+
+def _is_visible(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

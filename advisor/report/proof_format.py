@@ -1,0 +1,193 @@
+"""Predictions and proofs in report.json, version 1: ratios of times, the outlook, the fixes and their proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from advisor.model.finding import Safety
+from advisor.model.json_types import Amount, Count, Positive, Share, one_of
+from advisor.report.json_format import Object
+from advisor.report.pipeline_format import Site
+
+ProvedOn = Annotated[str, one_of("training", "pipeline")]
+
+
+class Ratio(Object, frozen=True):
+    """A ratio of times before to after (above 1 is faster) with its range."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Speedup(Object, frozen=True):
+    """A measured ratio of times before to after (above 1 is faster) with its 95 % interval."""
+
+    speedup: float | None
+    low: float | None
+    high: float | None
+
+
+class ServiceDemand(Object, frozen=True):
+    """The cost of one element at the root, at one iterator. Times are in nanoseconds per element at the root."""
+
+    iterator_id: str
+    visits: Amount | None
+    """Elements that it produces per element at the root."""
+    busy_ns: Amount | None
+    """Time during which it occupies a thread, without that thread's wait for a core."""
+    cpu_ns: Amount | None
+    waiting_ns: Amount | None
+    """Time during which it occupies a thread but no core."""
+    python_ns: Amount | None
+    """Time inside ops that run Python."""
+    servers: Amount | None
+    """Threads that can do this work in parallel; null if no limit is known."""
+    stage: Count
+    """Iterators of one stage share its threads; stage 0 is the consumer's thread."""
+    capacity_per_s: Amount | None
+    """Maximum elements per second at the root if only this iterator limited it; null if it costs nothing."""
+
+
+class Limit(Object, frozen=True):
+    """A lower bound of the step time and the resource that causes it."""
+
+    resource: Annotated[str, one_of("consumer", "node", "cpu", "gil", "disk")]
+    step_ns: Amount | None
+    """The shortest possible step."""
+    iterator_id: str | None
+
+
+class CombinedPlan(Object, frozen=True):
+    """The best set of changes that are allowed, compatible with each other, and fit in memory."""
+
+    findings: Sequence[Count]
+    """Indices into `findings` of the report."""
+    predicted_speedup: Ratio
+    memory_bytes: int
+    """Additional memory."""
+    limit: Limit
+    """The limit of the pipeline after the changes."""
+    limit_speedup: float | None
+    """Maximum speedup that this limit allows, relative to the present step."""
+    service_workers: Positive | None
+    """Machines that would have to do the input work; null if the host is not the limit, or if the number is unknown."""
+    sentence: str
+
+
+class Outlook(Object, frozen=True):
+    """The potential of the main pipeline. Times are in nanoseconds per element at the root."""
+
+    step_ns: Amount | None
+    consumer_ns: Amount | None
+    """The consumer's own time, without its wait for a core."""
+    demands: Sequence[ServiceDemand]
+    limits: Sequence[Limit]
+    """Limits of the present pipeline, longest step first."""
+    memory_room_bytes: Count | None
+    """Memory available to all changes together; null if unknown."""
+    plan: CombinedPlan | None
+    """null if no finding has a prediction."""
+
+
+class Fix(Object, frozen=True):
+    """The result of proving one fix."""
+
+    rule: str
+    site: Site | None
+    predicted_speedup: Ratio | None
+    measured: Speedup | None
+    safety_claimed: Safety
+    safety_seen: Annotated[str, one_of(*Safety, "undecided")] | None
+    verdict: Annotated[str, one_of("faster", "same", "slower", "broken")]
+    applied: bool
+    proved_on: ProvedOn | None
+    """Where the fix was measured to be faster: on the training (with all kept fixes together) or on the input pipeline in
+    isolation; null if the verdict is not `faster`."""
+
+
+class BeforeAfterBytes(Object, frozen=True):
+    """A size without and with the fix."""
+
+    before: Count | None
+    after: Count | None
+
+
+class FixDetails(Object, frozen=True):
+    """More about one of the report's `fixes`."""
+
+    title: str
+    note: str
+    memory_bytes: BeforeAfterBytes
+    """Peak resident memory of the process without and with the fix."""
+    end_to_end: bool
+    """Whether it was measured by running the whole script."""
+
+
+class ProofSide(Object, frozen=True):
+    """The original script, or the script with all kept changes; null means not measured."""
+
+    elements_per_s: Amount | None
+    step_time_ms: Amount | None
+    input_wait_share: Share | None
+    peak_rss_bytes: Count | None
+
+
+class Proof(Object, frozen=True):
+    """How the fixes were proved."""
+
+    verdict: Annotated[str, one_of("faster", "same", "slower", "broken", "nothing")]
+    """Verdict on all kept fixes together; `nothing` if no fix was kept or found."""
+    proved_on: ProvedOn | None
+    """Where all kept fixes together were measured to be faster: on the training or on the input pipeline in isolation; null if
+    nowhere."""
+    training: Annotated[str, one_of("faster", "same", "slower", "broken", "undecided", "not measured")]
+    """Result of the whole script with all kept fixes; `undecided` if its runs vary more than the gain."""
+    sentence: str
+    before: ProofSide
+    after: ProofSide
+    runs: Count
+    """Total number of runs of the script."""
+    pipeline_turns: Count
+    """Pairs of turns of the pipeline in isolation."""
+    end_to_end_turns: Count
+    """Pairs of runs of the whole script."""
+    fixes: Sequence[FixDetails]
+    """More about each entry of the report's `fixes`, in the same order."""
+    diff: str | None
+    """Unified diff of all kept fixes."""
+    left_out: Sequence[str]
+    """Fixes that were not tried, with the reason."""
+    written_files: Sequence[str]
+    """Files that the script itself opened for writing."""
+    changed_files: Sequence[str]
+    """Files that `--write` changed."""
+    notes: Sequence[str]
+    seconds: Amount | None
+    """Wall time of the whole proof."""
+
+
+class Throughput(Object, frozen=True):
+    """Elements per second of the pipeline before and after."""
+
+    before: Amount | None
+    after: Amount | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+
+
+class BeforeAfterShare(Object, frozen=True):
+    """A share before and after."""
+
+    before: Share | None
+    after: Share | None
+
+
+class Comparison(Object, frozen=True):
+    """Measurements before and after the change."""
+
+    pipeline: Throughput
+    end_to_end: Ratio | None
+    input_wait_share: BeforeAfterShare

@@ -1,0 +1,168 @@
+"""report.json, version 1: the whole report, its verdict and its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from advisor.model.finding import Safety
+from advisor.model.json_types import Amount, Count, Positive, Share, one_of
+from advisor.model.outcome import RuleError
+from advisor.model.profile_statistics import Statistics
+from advisor.model.recording import Accelerator
+from advisor.model.run_hosts import HostComparison
+from advisor.model.window_timeline import HostView
+from advisor.report.json_format import Object
+from advisor.report.pipeline_format import Call, Pipeline, Site
+from advisor.report.proof_format import Comparison, Fix, Outlook, Proof, Ratio
+
+
+class Host(Object, frozen=True):
+    """The machine, as the script could use it."""
+
+    hostname: str
+    cores: Amount | None
+    """Usable cores: the smaller of CPU affinity and cgroup quota."""
+    cores_installed: Count
+    memory_bytes: Count
+    """Usable memory: the smaller of physical memory and cgroup limit."""
+    memory_free_bytes: Count
+    disk_read_bytes_per_s: Amount | None
+    """Read rate for files of the pipeline without the page cache, from a sample of at most 64 MiB; null if not measured."""
+    cpu_model: str
+    platform: str
+    python_version: str
+    accelerators: Sequence[Accelerator]
+
+
+class Window(Object, frozen=True):
+    """The measured part of the run: an unprofiled stretch, then a profiled one."""
+
+    warmup_steps: Count
+    """Steps of the main consumer before the window."""
+    steps: Count
+    """Profiled steps; 0 if Python could not count them."""
+    duration_ms: Amount
+    """Length of the profiled stretch."""
+    plain_steps: Count
+    """Steps timed without the profiler."""
+    plain_duration_ms: Amount
+    closed_by: str
+    """`stable`, `steps`, `seconds`, `events`, `script ended`, `script failed`, `interrupted`."""
+
+
+class StepTimeMs(Object, frozen=True):
+    """Step times in milliseconds, of the unprofiled stretch if there was one."""
+
+    median: Amount
+    p95: Amount
+    count: Count
+    mean: Amount
+    median_low: Amount | None
+    """Lower end of the 95 % interval of the median; null if there are fewer than 8 steps."""
+    median_high: Amount | None
+    stretches: Count
+    """Effective number of independent stretches of steps behind the interval of the median; 0 without an interval."""
+
+
+class Verdict(Object, frozen=True):
+    """Whether input is the bottleneck, and the maximum possible speedup."""
+
+    input_bound: bool
+    input_wait_share: Share | None
+    """Share of the step time spent waiting for input; null if no steps were found."""
+    max_speedup: Amount | None
+    """The maximum possible speedup from fixing the input pipeline (the ceiling)."""
+    is_ceiling_measured: bool
+    """Whether `max_speedup` was measured with the first batch repeated (`--ceiling`); otherwise it is 1 / (1 - wait share)."""
+    level: Annotated[str, one_of("none", "moderate", "high", "unknown")]
+    step_time_ms: StepTimeMs | None
+    limit: Annotated[str, one_of("pipeline", "cpu", "gil", "disk", "model", "unknown")]
+    """What the steps wait for."""
+    sentence: str
+    wait_steps: Annotated[str, one_of("profiled", "unprofiled", "estimated")]
+    """The steps behind `input_wait_share`; `estimated`: unprofiled steps, with the wait estimated from profiled ones. The
+    figures of the profiler guide (`statistics`) are always of profiled steps."""
+
+
+class Fact(Object, frozen=True):
+    """One measured fact."""
+
+    value: float | None
+    unit: str
+
+
+class Finding(Object, frozen=True):
+    """One result of a rule: what was measured and what to change."""
+
+    rule: str
+    title: str
+    because: str
+    site: Site | None
+    iterator_id: str | None
+    predicted_speedup: Ratio | None
+    memory_bytes: int | None
+    """Additional memory; null if unknown."""
+    safety: Safety | None
+    """The effect of the fix on the data; null if the finding is advice only."""
+    auto: bool
+    """Whether `advisor fix` applies it by default."""
+    assumptions: Sequence[str]
+    """Conditions for `safety` that no observation can establish."""
+    diff: str | None
+    evidence: dict[str, Fact]
+    docs: str
+    """The command that shows the rule's page."""
+
+
+class Source(Object, frozen=True):
+    """Lines of the user's source around a call."""
+
+    file: str
+    line: Positive
+    """The line of the call."""
+    first_line: Positive
+    lines: Sequence[str]
+
+
+class Report(Object, frozen=True):
+    """Times end in _ns (integer nanoseconds, sums over the window) or _ms, sizes in _bytes; shares range from 0 to 1."""
+
+    schema_version: Literal[1]
+    advisor_version: str
+    target: str
+    """The script with its arguments, or the path of the profile."""
+    run_folder: str | None
+    """The folder in which the run is stored."""
+    host: Host | None
+    """null if the profile was not captured by this tool."""
+    tensorflow_version: str | None
+    window: Window | None
+    profiling_overhead: float | None
+    """Mean step time with the profiler, relative to the time without it, minus 1."""
+    verdict: Verdict
+    pipelines: Sequence[Pipeline]
+    findings: Sequence[Finding]
+    """The largest predicted gain first."""
+    fixes: Sequence[Fix]
+    comparison: Comparison | None
+    outlook: Outlook | None
+    """The potential of the main pipeline; null if no steps were measured."""
+    proof: Proof | None
+    """How `advisor fix` or `advisor.optimize` proved the fixes; null if nothing was to be proved."""
+    notes: Sequence[str]
+    """Why plausible fixes are not proposed."""
+    silenced: Count
+    """Findings hidden by settings or comments."""
+    rule_errors: Sequence[RuleError]
+    statistics: Statistics | None
+    """The pages of the profiler guide; null without a profile. docs/statistics.md defines every figure."""
+    calls: Sequence[Call]
+    """Every tf.data call of the script, as written; empty if the profile was not captured by this tool."""
+    sources: Sequence[Source]
+    """The source around bottlenecks and findings, if the file has not changed since the run."""
+    hosts: HostComparison | None
+    """The hosts side by side; null for one host."""
+    timeline: Sequence[HostView]
+    """The window at a resolution that can be displayed, one entry per host (the first few)."""
+    warnings: Sequence[str]
