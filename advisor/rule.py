@@ -27,6 +27,7 @@ from advisor.model.finding import (
     Safety,
     SetArgument,
     SetOption,
+    Vectorize,
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
@@ -80,6 +81,8 @@ from advisor.predict import (
     steps_seen,
     top_iterator,
     upstream_calls,
+    vectorized_bytes,
+    vectorizing_fix,
 )
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -249,6 +252,7 @@ __all__ = [
     "Site",
     "StepStats",
     "Usage",
+    "Vectorize",
     "Verdict",
     "asynchronous",
     "batch_behind",
@@ -299,4 +303,6 @@ __all__ = [
     "takes_link",
     "top_iterator",
     "upstream_calls",
+    "vectorized_bytes",
+    "vectorizing_fix",
 ]

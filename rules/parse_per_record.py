@@ -23,6 +23,7 @@ from advisor.rule import (
     label,
     place,
     predict_speedup,
+    vectorizing_fix,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 
@@ -50,10 +51,12 @@ class ParsePerRecord(Rule):
     records and fill the tensors of the batch directly.
 
     ## What the fix does
-    It moves the `batch` before the `map`. An edit is proposed only if the function contains nothing but `decode_csv`
-    and element-wise ops. It is applied only on request and verified on real elements, because later processing may
-    depend on the shape of the columns. For tf.Examples the function itself must change (`parse_single_example` accepts
-    one record, `parse_example` a batch), so this is advice only.
+    It moves the `batch` before the `map`. If the function contains nothing but `decode_csv` and element-wise ops, it
+    stays as it is; this edit is applied only on request and verified on real elements, because later processing may
+    depend on the shape of the columns. Any other function, such as one with `parse_single_example`, is called through
+    `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses the batch in one call. This edit is
+    kept only if real elements are the same, bit for bit. Otherwise the finding is advice: `parse_example` accepts a
+    batch of records.
 
     ## When not to
     When the function also contains ops that work on a single element, such as `decode_jpeg`; nothing is reported in
@@ -103,7 +106,7 @@ class ParsePerRecord(Rule):
                 call=call,
                 iterator=iterator,
                 prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),
-                fix=fix_of(call, batched),
+                fix=fix_of(analysis, call, batched),
                 evidence=(
                     Evidence("blame_share", iterator.blame_share, "share"),
                     Evidence("time_per_record", iterator.busy_ns / calls, "ns"),
@@ -121,12 +124,14 @@ def parser_of(call: Call) -> str | None:
     return next((op for op in PARSERS if op in ops), None)
 
 
-def fix_of(call: Call, batched: Call) -> Fix | None:
-    """The fix that moves the map after the batch, if its function can stay unchanged."""
+def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:
+    """The fix that moves the map after the batch: with its function as it is, or else vectorised."""
+    if not is_editable(call) or not is_editable(batched):
+        return None
     ops = set(call.function.ops) if call.function else set()
-    is_unchanged = "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}
-    is_written = is_editable(call) and is_editable(batched)
-    return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False) if is_unchanged and is_written else None
+    if "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}:
+        return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False)
+    return vectorizing_fix(analysis, call, batched)
 
 
 _PARSE = {"ParseExampleV2": 0.6, "Pack": 0.05}
@@ -147,6 +152,17 @@ EXAMPLES = (
     ),
     fires(
         pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), shuffle(), batch(256), consumer_ms=1, cores=4),
+    ),
+    fires(
+        pipeline(
+            source(spec="TensorSpec(shape=(), dtype=tf.string, name=None)"),
+            map_("parse", ms=0.1, op_shares=_PARSE),
+            batch(256),
+            consumer_ms=1,
+            cores=4,
+        ),
+        fixed="ds = ds.batch(256)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
+        "fallback_to_while_loop=False))\n",
     ),
     silent(
         pipeline(source(), batch(256), map_("parse", ms=20, op_shares=_PARSE), consumer_ms=1, cores=4),

@@ -39,7 +39,9 @@ class ScalarMap(Rule):
     ## What the fix does
     It moves the `map` after the `batch`. The function then runs once per batch, on tensors with an additional leading
     dimension. An edit is proposed only if the graph of the function guarantees the same values either way: every op is
-    element-wise, all tensors derived from the element have the same number of dimensions, and no constant has more.
+    element-wise (`decode_raw`, which adds a last dimension, counts as well), tensors derived from the element that meet
+    in an op have the same number of dimensions, and no constant there has more. Functions with other ops may be
+    vectorised (`vectorizable-map`).
     `advisor fix` compares real elements bit for bit before it keeps the change.
 
     ## When not to
@@ -129,7 +131,8 @@ def is_elementwise(call: Call) -> bool:
     Old recordings contain no shape information. In this case the op types decide, and no edit is proposed.
     """
     function = call.function
-    if function is None or not function.ops or not catalog.ELEMENTWISE_OPS.issuperset(function.ops):
+    known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS
+    if function is None or not function.ops or not known.issuperset(function.ops):
         return False
     return function.is_elementwise is not False
 

@@ -31,6 +31,8 @@ class CallIdentity:
     """Id of the call whose function made this call."""
     line: int | None = None
     """Line of the call, for messages."""
+    is_wrapped: bool = False
+    """Whether an edit wraps its function, so that it is identified by `traced` alone."""
     is_new: bool = False
     """Whether an edit added the call. Only the arguments in the edit are known; all others are defaults."""
 
@@ -45,3 +47,5 @@ class CallGraph:
     """Id of the call whose dataset the training consumes."""
     consumption: int = 0
     """Number of the consumption (from 1) at which the script was paused; the script may have read other datasets before."""
+    wrapped: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Call id -> (`traced`, `input_spec`) with the kept edits, for calls whose function one of these edits wraps."""

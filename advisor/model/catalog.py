@@ -144,14 +144,21 @@ EXPERIMENTAL_FUNCTIONS = (
 SERVICE_FUNCTIONS = ("from_dataset_id",)
 
 ELEMENTWISE_OPS = frozenset({
-    "Abs", "Add", "AddV2", "Cast", "Ceil", "ClipByValue", "Cos", "Div", "DivNoNan", "Equal", "Exp", "Expm1", "Floor", "FloorDiv",
-    "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr",
-    "LookupTableFind", "LookupTableFindV2", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "OnesLike", "Pow", "RealDiv",
-    "Reciprocal", "Relu", "Round", "Rsqrt", "SelectV2", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Square",
-    "SquaredDifference", "StringLower", "StringStrip", "StringToHashBucketFast", "StringToNumber", "StringUpper", "Sub", "Tan",
-    "Tanh", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy", "ZerosLike",
+    "Abs", "Add", "AddV2", "AsString", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "ClipByValue", "Cos",
+    "DecodeBase64", "Div", "DivNoNan", "Elu", "EncodeBase64", "Equal", "Erf", "Exp", "Expm1", "Floor", "FloorDiv",
+    "FloorMod", "Greater", "GreaterEqual", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Less", "LessEqual", "Log",
+    "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "LookupTableFind", "LookupTableFindV2", "Maximum", "Minimum", "Mod",
+    "Mul", "MulNoNan", "Neg", "NotEqual", "OnesLike", "Pow", "RealDiv", "Reciprocal",
+    "Relu", "Relu6", "Rint", "Round", "Rsqrt", "SelectV2", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt",
+    "Square", "SquaredDifference", "StaticRegexFullMatch", "StaticRegexReplace", "StringJoin", "StringLength",
+    "StringLower", "StringStrip", "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong",
+    "StringToNumber", "StringUpper", "Sub", "Tan", "Tanh", "TruncateDiv", "TruncateMod", "UnicodeTranscode", "Xdivy",
+    "Xlogy", "ZerosLike",
 })  # fmt: skip
 """Ops that compute the same values for a batch as for each of its elements."""
+
+ELEMENT_SPLITTING_OPS = frozenset({"DecodeRaw"})
+"""Ops that turn each value into a row of values, in a new last dimension, and so do the same for a batch."""
 
 _VERSION = re.compile(r"V\d+$")
 

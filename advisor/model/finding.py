@@ -80,7 +80,17 @@ class SetOption:
     value: Value
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption
+@dataclass(frozen=True, slots=True)
+class Vectorize:
+    """Call the function of a `map` once per batch, through `tf.vectorized_map` without its fallback to a loop.
+
+    The input of the `map` must be batches; a `MoveAfter` of the same fix puts the `map` after the `batch`.
+    """
+
+    call_id: str
+
+
+Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize
 
 
 @dataclass(frozen=True, slots=True)

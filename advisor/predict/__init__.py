@@ -6,6 +6,7 @@ limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`ca
 composition of the training step (`training_step`). See docs/predictions.md.
 """
 
+from advisor.predict.batch_functions import vectorized_bytes, vectorizing_fix
 from advisor.predict.cache_break_even import Payoff, payoff
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import (
@@ -104,5 +105,7 @@ __all__ = [
     "steps_seen",
     "top_iterator",
     "upstream_calls",
+    "vectorized_bytes",
+    "vectorizing_fix",
     "with_timing",
 ]

@@ -17,6 +17,7 @@ from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
 from advisor.prove.greedy_loop import MIN_GAIN, Attempt, LoopResult
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
+from advisor.rewrite.fix_plan import is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
@@ -179,14 +180,17 @@ def _consistent_outlook(report: Report, loop: LoopResult) -> Outlook | None:
 
 
 def _rule_errors(loop: LoopResult) -> list[RuleError]:
-    """Fixes that do not do what their rule claims, for the rule's maintainer."""
+    """Fixes that do not do what their rule claims, for the rule's maintainer.
+
+    Of a vectorised function no rule can know more than that it may be the same; the proof decides.
+    """
     return [
         RuleError(
             attempt.finding.rule,
             f"{attempt.finding.title}: {attempt.trial.note or 'It breaks the script.'} Report this to the rule's maintainer.",
         )
         for attempt in loop.attempts
-        if attempt.trial.verdict == BROKEN
+        if attempt.trial.verdict == BROKEN and not (attempt.finding.fix and is_vectorizing(attempt.finding.fix))
     ]
 
 

@@ -187,10 +187,14 @@ class ProofSession:
         """Measure and compare the original pipeline against all kept edits."""
         return self.try_fix((), edits, claimed)
 
-    def call_graph(self) -> CallGraph:
-        """Return the calls that the script has made so far. Raises AdvisorError if they cannot be read."""
+    def call_graph(self, edits: tuple[Edit, ...] = ()) -> CallGraph:
+        """Return the calls that the script has made so far. Raises AdvisorError if they cannot be read.
+
+        Args:
+            edits: The kept edits, for the graphs of the functions that they wrap.
+        """
         try:
-            return graph_from_json(self._ask({"do": "calls"})["graph"])
+            return graph_from_json(self._ask({"do": "calls", "edits": edits_to_json(edits)})["graph"])
         except _Hangs:
             self._end(is_hanging=True)
             raise AdvisorError(f"The script's calls could not be read within {self._silence_s:.0f} s.") from None

@@ -7,6 +7,7 @@ can be written into the user's source; and the fixes left out, with reasons.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from advisor.model.finding import Finding, Safety
@@ -14,7 +15,7 @@ from advisor.model.outcome import Report
 from advisor.model.recording import Call, Site
 from advisor.prove.greedy_loop import edits_of
 from advisor.rewrite.apply.writable import first_obstacle
-from advisor.rewrite.fix_plan import Plan, is_asked, make_plan
+from advisor.rewrite.fix_plan import Plan, is_asked, is_vectorizing, make_plan
 from advisor.rewrite.patch import CannotRewrite, Patch, patch_for
 
 
@@ -89,7 +90,22 @@ class Proposals:
         return Patch() if self._root is None else patch_for(edits, self._calls, self._root)
 
     def _plan(self, findings: Sequence[Finding]) -> Plan:
-        return make_plan(findings, self._calls, self._allow, self._is_seeded, self._only)
+        return make_plan(
+            [self._with_allowed_rounding(finding) for finding in findings],
+            self._calls,
+            self._allow,
+            self._is_seeded,
+            self._only,
+        )
+
+    def _with_allowed_rounding(self, finding: Finding) -> Finding:
+        """The finding; where the user allows other arithmetic, its vectorised function may round otherwise."""
+        fix = finding.fix
+        if fix is None or fix.safety is not Safety.EXACT or not is_vectorizing(fix):
+            return finding
+        if Safety.NUMERICS not in self._allow or not (fix.is_auto or self.is_asked(finding)):
+            return finding
+        return replace(finding, fix=replace(fix, safety=Safety.NUMERICS))
 
     def _obstacle(self, findings: Sequence[Finding]) -> str | None:
         try:

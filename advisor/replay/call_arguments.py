@@ -73,6 +73,32 @@ def with_changes(
     return tuple(positional), keywords
 
 
+def with_function(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Arguments:
+    """Replace the user function of a `map` by one that wraps it.
+
+    Args:
+        name: Name of the call for error messages.
+        function: The called method.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        wrap: Returns the new function.
+
+    Raises:
+        CannotReplay: The call has no user function.
+    """
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    if not callable(bound.arguments.get("map_func")):
+        raise CannotReplay(name, "it has no function")
+    bound.arguments["map_func"] = wrap(bound.arguments["map_func"])
+    return bound.args, bound.kwargs
+
+
 def with_own_files(
     name: str,
     method: str,

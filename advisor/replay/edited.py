@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value, Vectorize
 
 
 class CannotReplay(AdvisorError):
@@ -26,6 +26,10 @@ class CannotReplay(AdvisorError):
         self.name = name
         """The call or object that prevents the replay."""
         self.reason = reason
+
+
+class CannotVectorize(CannotReplay):
+    """The function of a `map` has no vectorised form, so a run of the whole script with this edit would fail too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class EditedCalls:
     """Id of a recorded `with_options` -> changed options."""
     absent: set[str] = field(default_factory=set)
     """Ids of calls that were removed or moved to another place."""
+    vectorized: set[str] = field(default_factory=set)
+    """Ids of the calls whose function is called once per batch."""
     behind: dict[str, list[Link]] = field(default_factory=dict)
     """Id of a recorded call -> the links that follow it, in order."""
     numbers: dict[str, list[int]] = field(default_factory=dict)
@@ -57,7 +63,7 @@ class EditedCalls:
     @property
     def targets(self) -> set[str]:
         """Ids of all recorded calls that an edit changes."""
-        return {*self.arguments, *self.options, *self.absent, *self.behind}
+        return {*self.arguments, *self.options, *self.absent, *self.vectorized, *self.behind}
 
 
 def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
@@ -82,11 +88,15 @@ def lay_out(edits: tuple[Edit, ...], option_calls: frozenset[str] = frozenset())
 
 
 def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, option_calls: frozenset[str]) -> None:
-    if edit.call_id in laid.absent and not (isinstance(edit, SetArgument) and _find(laid, edit.call_id)):
+    is_change = isinstance(edit, SetArgument | Vectorize)  # of a call that an earlier edit may have moved
+    if edit.call_id in laid.absent and not (is_change and _find(laid, edit.call_id)):
         raise CannotReplay(edit.call_id, "an earlier edit has removed it")
     match edit:
         case SetArgument():
             laid.arguments.setdefault(edit.call_id, {})[edit.name] = edit.value
+            laid.numbers.setdefault(edit.call_id, []).append(number)
+        case Vectorize():
+            laid.vectorized.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, []).append(number)
         case InsertAfter():
             _put_behind(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))

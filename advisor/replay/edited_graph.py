@@ -12,7 +12,7 @@ from dataclasses import replace
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.call_parameters import POSITIONS
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, Value
-from advisor.replay.edited import EditedCalls, Link, lay_out
+from advisor.replay.edited import CannotReplay, EditedCalls, Link, lay_out
 
 _AUTOTUNE = "-1"
 """Source: `dataset_ops.AUTOTUNE = -1`."""
@@ -27,7 +27,7 @@ def edited_graph(graph: CallGraph, edits: Sequence[Edit]) -> CallGraph:
         edits: The edits. Those of calls that are not in the graph, because they were made later in the run, are ignored.
 
     Raises:
-        CannotReplay: The edits contradict each other.
+        CannotReplay: The edits contradict each other, or the graph of a function that they wrap is unknown.
     """
     ids = {call.id for call in graph.calls}
     known = tuple(edit for edit in edits if _is_known(edit, ids))
@@ -77,7 +77,13 @@ class _Editing:
                 options.pop(name, None)
             else:
                 options[name] = option_written(value)
-        return replace(call, arguments={**call.arguments, **changed}, options=options)
+        call = replace(call, arguments={**call.arguments, **changed}, options=options)
+        if call.id not in self._laid.vectorized:
+            return call
+        if call.id not in self._graph.wrapped:
+            raise CannotReplay(call.method, "the graph of its vectorised function is unknown")
+        traced, input_spec = self._graph.wrapped[call.id]
+        return replace(call, traced=traced, input_spec=input_spec, is_wrapped=True)
 
     def _linked(self, link: Link, before: str, anchor: CallIdentity) -> CallIdentity:
         edit = link.edit

@@ -130,6 +130,8 @@ class InnerCalls:
         outside: Any = args[0] if is_constructor else None
         made = outside
         links = self._laid.behind.get(call_id, ())
+        if call_id in self._laid.vectorized:
+            raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be vectorised")
         if call_id in self._laid.absent:
             if is_constructor or not args or not is_dataset(args[0]):
                 raise CannotReplay(self._outer.name(call_id), "it is not a transformation, so it cannot be removed")

@@ -29,10 +29,11 @@ from advisor.capture.instrument.recorder import ID_ATTRIBUTE, Recorder, call_id_
 from advisor.capture.instrument.replay_log import DATA_SOURCES, KeptCall, Seeds
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption
-from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_own_files
+from advisor.replay.batch_function import batch_function
+from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_function, with_own_files
 from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
 from advisor.replay.dataset_options import changed_options
-from advisor.replay.edited import CannotReplay, Link, lay_out
+from advisor.replay.edited import CannotReplay, CannotVectorize, Link, lay_out
 from advisor.replay.inner_calls import InnerCalls
 from advisor.replay.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
 from advisor.replay.upstream import Upstream
@@ -202,7 +203,11 @@ class Replay:
         if kept.id in self.laid.options:
             args, kwargs = self._with_options(kept, args, kwargs)
         with eager_seeds(self._seeding, kept.seeds, kept.id), self._inner.inside(kept.id, made):
-            result = self._try(self.name(kept.id), kept.original, args, kwargs)
+            result = (
+                self._try_vectorized(kept, args, kwargs)
+                if kept.id in self.laid.vectorized
+                else self._try(self.name(kept.id), kept.original, args, kwargs)
+            )
         dataset = made if kept.is_constructor else result
         mark(dataset, kept.id)
         self._note_built(kept.id, kept.method, input_dataset, dataset)
@@ -218,6 +223,15 @@ class Replay:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
             text = lines[-1] if type(error).__name__ in lines[-1] else f"{type(error).__name__}: {lines[-1]}"
             raise CannotReplay(name, text[:300].rstrip(".")) from error  # the last line, where AutoGraph puts the error
+
+    def _try_vectorized(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        args, kwargs = with_function(
+            self.name(kept.id), kept.original, args, kwargs, lambda function: batch_function(function, self._tf)
+        )
+        try:
+            return self._try(self.name(kept.id), kept.original, args, kwargs)
+        except CannotReplay as error:
+            raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
 
     def _swap(self, value: Any, depth: int = 4) -> Any:  # noqa: ANN401
         """Return `value` with its recorded datasets replaced by rebuilt ones."""

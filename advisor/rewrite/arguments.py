@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from advisor.model.call_parameters import POSITIONS
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice
-from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source
+from advisor.rewrite.syntax import NEWLINE, LocatedArgument, LocatedCall, Source
 
 
 def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> Iterator[Splice]:
@@ -26,16 +26,26 @@ def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> It
         raise CannotRewriteError(f"{call.method} is not called in this line but inside a library.")
     if any(argument.star for argument in call.arguments):
         raise CannotRewriteError(f"The arguments of {call.method} include * or **, which may contain {name}.")
+    argument = find_argument(call, name)
+    if argument is not None:
+        yield Splice(argument.start, argument.end, value)
+        return
+    yield from _add(source, call, f"{name}={value}")
+
+
+def find_argument(call: LocatedCall, name: str) -> LocatedArgument | None:
+    """Return the argument of a call for a parameter, whether passed by position or name; None if it is not passed."""
+    order = POSITIONS.get(call.method, ())
     for position, argument in enumerate(call.arguments):
         is_positional = (
             argument.keyword is None
+            and not argument.star
             and position >= call.form.skip
             and order[position - call.form.skip :][:1] == (name,)
         )
         if argument.keyword == name or is_positional:
-            yield Splice(argument.start, argument.end, value)
-            return
-    yield from _add(source, call, f"{name}={value}")
+            return argument
+    return None
 
 
 def _add(source: Source, call: LocatedCall, text: str) -> Iterator[Splice]:

@@ -12,7 +12,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
+from advisor.model.finding import (
+    Edit,
+    Finding,
+    Fix,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    Safety,
+    SetArgument,
+    SetOption,
+    Vectorize,
+)
 from advisor.model.recording import Call, Recording
 from advisor.model.shared_text import span_of
 from advisor.rewrite.obstacles import obstacle_to
@@ -91,6 +102,11 @@ def is_asked(finding: Finding, only: Collection[str]) -> bool:
     An allowed level is no such question: it permits what a fix claims to do to the data, not what could not be proved.
     """
     return finding.rule in only
+
+
+def is_vectorizing(fix: Fix) -> bool:
+    """Whether the fix calls a function once per batch, so that its results may differ in their last digits."""
+    return any(isinstance(edit, Vectorize) for edit in fix.edits)
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:

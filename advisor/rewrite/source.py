@@ -13,10 +13,22 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import assert_never
 
-from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value
+from advisor.model.finding import (
+    Code,
+    Edit,
+    Fix,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    SetArgument,
+    SetOption,
+    Value,
+    Vectorize,
+)
 from advisor.model.recording import Call
 from advisor.model.shared_text import span_of
 from advisor.rewrite.arguments import set_argument
+from advisor.rewrite.batch_function import vectorize
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
 from advisor.rewrite.library_calls import insert_behind_library
@@ -77,7 +89,7 @@ class _Rewriting:
         self._imports: dict[str, None] = {}
         moved = {span_of(edit.call_id, calls) for edit in edits if isinstance(edit, MoveAfter)}
         for edit in edits:
-            if not isinstance(edit, SetArgument | MoveAfter) and span_of(edit.call_id, calls) in moved:
+            if not isinstance(edit, SetArgument | MoveAfter | Vectorize) and span_of(edit.call_id, calls) in moved:
                 raise CannotRewriteError("A call cannot be moved and changed otherwise at the same time.")
 
     def text(self) -> str:
@@ -95,6 +107,8 @@ class _Rewriting:
         match edit:
             case SetArgument():
                 yield from set_argument(source, call, edit.name, self._write(edit.value, call))
+            case Vectorize():
+                yield vectorize(source, call, self._feeding(edit), lambda name: self._write(Code(name), call))
             case InsertAfter():
                 arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
                 written = ", ".join(f"{name}={value}" if name else value for name, value in arguments)
@@ -126,6 +140,11 @@ class _Rewriting:
             return  # the first edit writes all options of the call
         options = {other.option: self._write(other.value, call) for other in same if other.value is not None}
         yield from insert_options(self._source, call, self._write(Code("tf.data.Options"), call), options)
+
+    def _feeding(self, edit: Vectorize) -> Call | None:
+        """The call whose elements the function takes."""
+        inputs = self._calls[edit.call_id].inputs
+        return self._calls.get(inputs[0]) if len(inputs) == 1 else None
 
     def _is_farthest(self, edit: MoveAfter) -> bool:
         """Whether no other link follows the moved one, so that it may get its own line after the statement."""

@@ -73,6 +73,7 @@ def source(
     *,
     shuffle: bool | None = None,
     files: int | None = None,
+    spec: str = "",
     **arguments: Scalar,
 ) -> Stage:
     """A source: `TFRecord`, `TextLine`, `TensorSlice`, `Range`, `Generator`, `Random` or `ListFiles`.
@@ -84,6 +85,7 @@ def source(
         ms: Work per element in milliseconds.
         shuffle: The `shuffle=` argument of `ListFiles`.
         files: Number of files passed to a record or text source.
+        spec: Element spec as text (`TensorSpec(shape=(), dtype=tf.string, name=None)`); empty if unknown.
         **arguments: Further arguments of the call (`compression_type="GZIP"`).
     """
     method, text = {
@@ -109,6 +111,7 @@ def source(
         arguments=tuple(arguments.items()),
         python_share=1.0 if is_python else 0.0,
         described=() if files is None else (("filenames", f"<list of {files}>"),),
+        spec=spec,
     )
 
 

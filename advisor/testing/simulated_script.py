@@ -63,6 +63,8 @@ class Stage:
     """Average share of its parallel calls that are idle because a slow element blocks the following ones."""
     waiting: float | None = None
     """Average number of finished elements that wait to be emitted."""
+    spec: str = ""
+    """Element spec as text; empty: that of the input, if the stage has no function and does not group elements, else unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,7 @@ class Script:
             function=stage.function,
             nested_in=nested_in,
             cardinality=elements,
+            element_spec=stage.spec or (self.calls[-1].element_spec if inputs and _keeps_elements(stage) else ""),
             element_bytes=size or None,
             file_bytes=stage.file_bytes,
             options=dict(stage.options),
@@ -202,6 +205,10 @@ class Script:
         )
         self.of_stage[id(stage)] = call
         return call
+
+
+def _keeps_elements(stage: Stage) -> bool:
+    return stage.function is None and not stage.inner and stage.consumes == 1
 
 
 def _flow(stage: Stage, elements: int, size: int) -> tuple[int, int]:

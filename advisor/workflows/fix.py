@@ -32,7 +32,7 @@ from advisor.predict.structure import consumed_call
 from advisor.prove.budget import LEAST_TRIAL_S, Budget, check_budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import TURNS, EndToEnd, main_series
-from advisor.prove.greedy_loop import Attempt, LoopResult, is_enough, prove_fixes
+from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, is_enough, prove_fixes
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
@@ -203,12 +203,12 @@ class _Fixing:
             except AdvisorError as error:  # the whole script may still be run
                 return self._all_refused(report, proposals, str(error))
             loop = self._loop(session, report, proposals, deadline)
-            self._read_calls(session)
+            self._read_calls(session, loop, proposals)
             return loop
 
-    def _read_calls(self, session: ProofSession) -> None:
+    def _read_calls(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> None:
         try:
-            self._graph = session.call_graph()
+            self._graph = session.call_graph(edits_of(loop.kept, proposals.calls))
         except AdvisorError:  # the text check then reports that the text is not proved
             self._graph = None
 
@@ -246,7 +246,7 @@ class _Fixing:
                     loop = LoopResult()
                 else:
                     loop = self._loop(session, report, proposals, deadline)
-                    self._read_calls(session)
+                    self._read_calls(session, loop, proposals)
             self._collect_facts(session)
             check = self._text_check(report)
             loop = with_proved_text(loop, proposals, check, self._notes.append)

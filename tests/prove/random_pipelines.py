@@ -7,16 +7,18 @@ level that they may claim, and `illegal` ones that no level allows.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument, Vectorize
 from advisor.model.recording import Call
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
 SOURCES = ("range", "slices", "generator", "zip", "concatenate", "interleave", "sample")
+BLIND = ("shuffle", "prefetch", "repeat")
 LINKS = ("affine", "affine", "noise", "filter", "shuffle", "enumerate", "prefetch", "cache", "repeat")
 
 
@@ -40,6 +42,20 @@ scripts = st.builds(
     is_endless=st.booleans(),
     seed=st.none() | st.integers(1, 5),
 )
+
+
+vectorizable_scripts = st.builds(
+    Script,
+    source=st.sampled_from(SOURCES),
+    size=st.integers(3, 10),
+    links=st.tuples(
+        st.sampled_from(["affine", "noise", "shuffle", "filter"]), st.just("affine"), st.sampled_from(BLIND)
+    ),
+    batch=st.integers(1, 4),
+    is_endless=st.booleans(),
+    seed=st.none() | st.integers(1, 5),
+)
+"""Scripts with a function that can be called once per batch."""
 
 
 def as_it_is(function: Any) -> Any:
@@ -176,9 +192,20 @@ def legal(calls: dict[str, Call], chain: list[Call], seed: int | None) -> list[C
         draws = bool(behind.function and behind.function.random_ops)
         if before.method == "shuffle" and behind.method == "map" and not draws:
             found.append(Claim((MoveAfter(before.id, behind.id),), Safety.EXACT))
+    found += [Claim(edits, Safety.EXACT) for edits in vectorizing(chain)]
     if seed is None:
         return found
     return [Claim(each.edits, Safety.RERANDOMIZED) if fuses_otherwise(each, chain) else each for each in found]
+
+
+def vectorizing(chain: list[Call]) -> Iterator[tuple[Edit, ...]]:
+    """The edits that call a function without random numbers once per batch."""
+    for place, call in enumerate(chain):
+        between = list(itertools.takewhile(lambda each: each.method in BLIND, reversed(chain[:place])))
+        following = chain[place - len(between) - 1] if place > len(between) else None
+        is_affine = call.function is not None and call.function.name == "affine"
+        if is_affine and following is not None and following.method == "batch":
+            yield MoveAfter(call.id, following.id), Vectorize(call.id)
 
 
 def fuses_otherwise(claim: Claim, chain: list[Call]) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from advisor.model.call_graph import CallGraph, CallIdentity
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
+from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Vectorize
 from advisor.prove.graph_difference import difference, unstable_fields
+from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -74,6 +77,29 @@ def test_moved_and_removed_calls_are_expected_where_the_replay_puts_them():
     )
     assert difference(expected, right) is None
     assert difference(expected, SCRIPT) is not None
+
+
+def test_a_wrapped_function_is_identified_by_its_graph_alone():
+    edits = (MoveAfter("c2", "c4"), Vectorize("c2"))
+    script = replace(SCRIPT, wrapped={"c2": ("w", "batches")})
+
+    def text(**changes):
+        new = call("p2", "map", "p4", given={"map_func": "<function <lambda> 7>"}, traced="w", input_spec="batches")
+        return graph(
+            call("p1", "range"),
+            call("p3", "shuffle", "p1", given={"buffer_size": "8"}),
+            call("p4", "batch", "p3", given={"batch_size": "4"}),
+            replace(new, **changes),
+        )
+
+    expected = edited_graph(script, edits)
+    assert difference(expected, text()) is None
+    assert "vectorised function of map differs" in (difference(expected, text(traced="t")) or "")
+    assert "vectorised function of map differs" in (difference(expected, text(traced="")) or "")
+    assert "vectorised function of map differs" in (difference(expected, text(input_spec="s")) or "")
+    assert difference(expected, text(arguments={"map_func": "", "num_parallel_calls": "8"})) is not None
+    with pytest.raises(CannotReplay, match="the graph of its vectorised function is unknown"):
+        edited_graph(SCRIPT, edits)
 
 
 def test_another_dataset_of_the_script_counts_too():

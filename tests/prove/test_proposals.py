@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
+from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, Prediction, Safety, Vectorize
 from advisor.model.outcome import Report
 from advisor.model.settings import Settings
 from advisor.prove.proposals import Proposals
@@ -37,8 +39,6 @@ def test_what_was_tried_is_not_said_to_be_left_out() -> None:
 
 
 def test_what_cannot_be_written_is_not_proposed_where_it_is_to_be_written(tmp_path) -> None:
-    from dataclasses import replace
-
     from advisor.model.recording import Call, Site
 
     script = tmp_path / "train.py"
@@ -60,3 +60,23 @@ def test_only_names_of_rules_apply_what_is_undecided() -> None:
     assert not Proposals({}, None, allow=frozenset(Safety)).is_asked(fix)
     assert Proposals({}, None, only={"a-rule"}).is_asked(fix)
     assert not Proposals({}, None, only={"another-rule"}).is_asked(fix)
+
+
+def test_a_vectorised_function_may_round_otherwise_where_the_user_allows_it() -> None:
+    calls = {call.id: call for call in MADE.calls}
+    last = next(call for call in MADE.calls if call.method == "batch")
+    fix = Fix((MoveAfter(MAP.id, last.id), Vectorize(MAP.id)), Safety.EXACT, is_auto=True)
+    vectorised = Finding("vectorizable-map", "Vectorise it", "", prediction=Prediction(2, 2, 2), fix=fix)
+    cached = finding("Cache it", is_auto=True)
+
+    def safeties(*allow: Safety) -> list[Safety]:
+        proposed = Proposals(calls, None, allow).propose(report(vectorised), ())
+        return [each.fix.safety for each in proposed if each.fix is not None]
+
+    assert safeties() == safeties(Safety.REORDERED) == [Safety.EXACT]
+    assert safeties(Safety.NUMERICS) == [Safety.NUMERICS]
+    assert Proposals(calls, None, [Safety.NUMERICS]).propose(report(cached), ()) == [cached]
+    on_request = replace(vectorised, fix=replace(fix, is_auto=False))
+    assert Proposals(calls, None, [Safety.NUMERICS]).propose(report(on_request), ()) == []
+    asked = Proposals(calls, None, [Safety.NUMERICS], only=["vectorizable-map"]).propose(report(on_request), ())
+    assert [each.fix.safety for each in asked if each.fix is not None] == [Safety.NUMERICS]

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from advisor.capture.instrument.recorder import call_id_of
-from advisor.model.finding import Safety
+from advisor.model.finding import Safety, Vectorize
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
-from tests.prove.random_pipelines import Script, build, chain_of, illegal, legal, scripts
+from tests.prove.random_pipelines import Script, build, chain_of, illegal, legal, scripts, vectorizable_scripts
 from tests.recorded import install
 
 pytestmark = pytest.mark.tensorflow
@@ -26,7 +26,10 @@ ordinary = settings(max_examples=150, deadline=None, derandomize=True, suppress_
 thorough = settings(max_examples=1000, deadline=None, suppress_health_check=_ALL)
 
 
-def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
+few = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=_ALL)
+
+
+def check(script: Script, data: st.DataObject, is_legal: bool, is_vectorizing: bool = False) -> None:
     import tensorflow as tf
 
     with install() as recorded, tempfile.TemporaryDirectory() as files:
@@ -41,6 +44,8 @@ def check(script: Script, data: st.DataObject, is_legal: bool) -> None:
                 choices = legal(calls, chain, script.seed)
             else:
                 choices = illegal(calls, chain, counts(recorded, chain), BOUNDS.elements)
+            if is_vectorizing:
+                choices = [choice for choice in choices if isinstance(choice.edits[-1], Vectorize)]
             if not choices:
                 event("nothing to edit")
                 return
@@ -68,6 +73,12 @@ def counts(recorded: Any, chain: list[Any]) -> dict[str, int]:
 @given(scripts, st.data())
 def test_honest_edits_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True)
+
+
+@few
+@given(vectorizable_scripts, st.data())
+def test_vectorised_functions_keep_their_claim(script: Script, data: st.DataObject) -> None:
+    check(script, data, is_legal=True, is_vectorizing=True)
 
 
 @ordinary

@@ -12,11 +12,12 @@ from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.recorder import call_id_of
 from advisor.capture.instrument.replay_log import KeptCalls
 from advisor.capture.request import CaptureRequest
-from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument
+from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
 from advisor.prove.graph_difference import difference
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.shared_calls import spread
@@ -132,6 +133,47 @@ def test_a_function_that_reads_another_value_where_it_was_moved_to_is_seen(recor
     found = difference(edited_graph(graph, edits), recorded_run(recorded, path, text))
     assert found is not None
     assert "differs from the one that was proved" in found
+
+
+VECTORISED = """
+import tensorflow as tf
+
+def center(row):
+    return row - tf.reduce_mean(row)
+
+def spread(row):
+    return row - tf.reduce_max(row)
+
+rows = tf.reshape(tf.range(20.0), [10, 2])
+ds = tf.data.Dataset.from_tensor_slices(rows)
+ds = ds.map(center).shuffle(8, seed=1).batch(4)
+"""
+
+
+@pytest.mark.tensorflow
+def test_the_text_of_a_vectorised_function_must_trace_the_proved_graph(recorded, tmp_path):
+    path = tmp_path / "train.py"
+    before = recorded_run(recorded, path, VECTORISED)
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    moved, batch = (next(call.id for call in calls.values() if call.method == name) for name in ("map", "batch"))
+    edits = (MoveAfter(moved, batch), Vectorize(moved))
+    graph = recorded_graph(recorded.recorder, before.consumer, edits=edits)
+    patch = patch_for(edits, calls, tmp_path)
+    assert isinstance(patch, Patch), patch
+    right = patch.files[path.resolve()][1].decode()
+    expected = edited_graph(graph, edits)
+    assert difference(expected, recorded_run(recorded, path, right)) is None
+    for old, new in (
+        ("tf.function(center)", "tf.function(spread)"),
+        ("tf.function(center)", "tf.function(lambda row: 2 * center(row))"),
+        ("tf.vectorized_map(tf.function(center), rows_2, fallback_to_while_loop=False)", "center(rows_2)"),
+        (".batch(4)", ".batch(4, drop_remainder=True)"),
+    ):
+        assert old in right
+        found = difference(expected, recorded_run(recorded, path, right.replace(old, new)))
+        assert found is not None, new
+    with pytest.raises(CannotReplay, match="unknown"):
+        edited_graph(before, edits)
 
 
 @pytest.mark.tensorflow

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
 from advisor.model.recording import Call, Site
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
@@ -165,6 +165,14 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
             case MoveAfter():
                 moved = ids.pop(place)
                 ids.insert(find(edit.after_id) + 1, moved)
+            case Vectorize():
+                method, args, keywords = ids[place][1]
+                function = args[0] if args else keywords["map_func"]
+                each = f"lambda row: tf.function({function})(*row)"
+                text = f"lambda *rows: tf.vectorized_map({each}, rows, fallback_to_while_loop=False)"
+                new = ast.unparse(ast.parse(text))
+                changed = (method, (new, *args[1:]), keywords) if args else (method, args, keywords | {"map_func": new})
+                ids[place] = (edit.call_id, changed)
     return [link for _, link in ids]
 
 
@@ -216,6 +224,26 @@ def test_what_is_taken_out_or_moved_is_all_that_goes(script, data):
         assert line in after
     if not gone:
         assert sorted(tokens(after, (tokenize.COMMENT,))) == sorted(tokens(script.text, (tokenize.COMMENT,)))
+
+
+@settings(deadline=None, max_examples=150)
+@given(scripts(), st.data())
+def test_a_vectorised_function_is_all_that_differs_from_a_moved_one(script, data):
+    calls = recorded(script.text)
+    links = list(calls)
+    later = [(a, b) for i, a in enumerate(links) for b in links[i + 1 :] if calls[a].method == "map"]
+    assume(later)
+    one, other = data.draw(st.sampled_from(later))
+    edits: list[Edit] = [MoveAfter(one, other), Vectorize(one)]
+    try:
+        after = rewritten(script.text, edits, calls)
+    except CannotRewriteError as error:
+        event(f"refused: {str(error)[:30]}")
+        return
+    event("vectorised")
+    assert pipeline(after) == edited(pipeline(script.text), edits)
+    for line in script.noise:
+        assert line in after
 
 
 def check_rest(script: Script, after: str) -> None:

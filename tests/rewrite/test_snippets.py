@@ -29,14 +29,15 @@ from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.shared_calls import edited_ids, spread
 from tests.recorded import Recorded
 from tests.rewrite import snippets
-from tests.rewrite.snippets import Snippet, chains, files, forms
+from tests.rewrite.snippets import Snippet, chains, files, forms, vectorized
 from tests.rewrite.snippets.files import IMAGES
 
-SNIPPETS = {**chains.SNIPPETS, **forms.SNIPPETS, **files.SNIPPETS}
+KINDS = (chains, forms, files, vectorized)
+SNIPPETS = {name: snippet for kind in KINDS for name, snippet in kind.SNIPPETS.items()}
 
 
 def test_there_are_at_least_sixty():
-    assert len(SNIPPETS) == len(chains.SNIPPETS) + len(forms.SNIPPETS) + len(files.SNIPPETS) >= 60
+    assert len(SNIPPETS) == sum(len(kind.SNIPPETS) for kind in KINDS) >= 60
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +110,7 @@ def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
     assert len(shared) == snippet.serves * len({calls[edit.call_id].site for edit in edits}) or snippet.serves == 1
 
     consumer = call_id_of(datasets[0])
-    proved = edited_graph(recorded_graph(recorded.recorder, consumer), spread(edits, calls))
+    proved = edited_graph(recorded_graph(recorded.recorder, consumer, edits=edits), spread(edits, calls))
     unpatched = recorded_again(recorded, tmp_path / "train.py", monkeypatch)[1]
     unstable = unstable_fields(recorded_graph(recorded.recorder, consumer), unpatched)
     assert unstable == frozenset()

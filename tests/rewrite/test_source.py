@@ -7,7 +7,18 @@ import textwrap
 
 import pytest
 
-from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
+from advisor.model.finding import (
+    Code,
+    Edit,
+    Fix,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    Safety,
+    SetArgument,
+    SetOption,
+    Vectorize,
+)
 from advisor.model.recording import Call, Site
 from advisor.rewrite.patch import diff_for
 from advisor.rewrite.source import rewrite
@@ -312,6 +323,36 @@ def test_lines_of_an_attribute_are_moved_unless_the_argument_reads_it():
         == "self.ds = self.ds.shuffle(5)\nself.ds = self.ds.map(self.parse)\n"
     )
     assert rewritten(lines.format("lambda x: x + self.ds.n"), move) is None
+
+
+VECTORIZE = (MoveAfter("map", "batch"), Vectorize("map"))
+
+
+def test_a_vectorised_function_uses_names_that_the_file_does_not():
+    script = "import tensorflow as tf\nrows = row = 3\nds = ds.map(f).batch(rows)\n"
+    each = "lambda row_2: tf.function(f)(*row_2)"
+    assert rewritten(script, *VECTORIZE) == script.replace(
+        ".map(f).batch(rows)",
+        f".batch(rows).map(lambda *rows_2: tf.vectorized_map({each}, rows_2, fallback_to_while_loop=False))",
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ds = ds.map(*functions).batch(4)",
+        "ds = ds.map(**options).batch(4)",
+        "ds = ds.map(f := make()).batch(4)",
+        "async def run(ds):\n    return ds.map(await f()).batch(4)",
+        "def run(ds):\n    return ds.map((yield)).batch(4)",
+        "class Data:\n    def f(x): return x\n    ds = source.map(f).batch(4)",
+        "ds = ds.map(lambda x: (\n    x  # as it is\n)).batch(4)",
+        "ds = ds.map().batch(4)",
+    ],
+)
+def test_a_function_that_means_something_else_in_a_lambda_is_not_vectorised(script):
+    assert rewritten(f"import tensorflow as tf\n{script}\n", MoveAfter("map", "batch")) is not None
+    assert rewritten(f"import tensorflow as tf\n{script}\n", *VECTORIZE) is None
 
 
 def test_links_go_directly_behind_their_call_so_that_the_later_edit_comes_first():

@@ -30,6 +30,7 @@ TOPICS = (
     "remainders dropped before unbatch",
     "datasets shared by two consumers",
     "files rewritten between epochs",
+    "functions applied to whole batches",
     "one text that makes several datasets",
     "conditionals that build different pipelines per epoch",
 )

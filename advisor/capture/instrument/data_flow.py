@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.model.catalog import ELEMENTWISE_OPS
+from advisor.model.catalog import ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
 from advisor.model.recording import Site
 
 PLUMBING = frozenset({"Placeholder", "_Arg", "_Retval", "NoOp", "Const", "Identity", "IdentityN"})
@@ -130,25 +130,25 @@ def _flow(operations: Iterable[Any]) -> tuple[tuple[str, str], ...]:
 def _is_elementwise(graph: Any, operations: Iterable[Any], components: Mapping[str, int]) -> bool:  # noqa: ANN401
     """Return whether all ops are elementwise and no broadcasting depends on the number of dimensions.
 
-    All tensors that depend on the element must have the same known rank, so that an additional leading dimension affects all of
-    them alike. Constants must not have a higher rank. All results must depend on the element.
+    Tensors that depend on the element and meet in an op must have the same known rank, so that an additional leading dimension
+    affects them alike. Constants must not have a higher rank than those. All results must depend on the element.
     """
-    ranks: set[int | None] = set()
     varying = set(components)
     for op in operations:
-        if op.name not in varying and not any(tensor.op.name in varying for tensor in op.inputs):
+        moving = [tensor for tensor in op.inputs if tensor.op.name in varying]
+        if op.name not in varying and not moving:
             continue
-        if op.type not in PLUMBING and op.type not in ELEMENTWISE_OPS:
-            return False
         varying.add(op.name)
-        ranks |= {tensor.shape.rank for tensor in op.outputs}
-    if not components or len(ranks) != 1 or None in ranks:
-        return False
-    rank = next(iter(ranks))
-    constants = (t for op in operations for t in op.inputs if t.op.name not in varying)
-    return all(_origin(tensor).name in varying for tensor in graph.outputs) and all(
-        tensor.shape.rank is not None and tensor.shape.rank <= rank for tensor in constants
-    )
+        if any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
+            return False
+        if op.type in PLUMBING:
+            continue
+        if op.type not in ELEMENTWISE_OPS and op.type not in ELEMENT_SPLITTING_OPS:
+            return False
+        ranks = {tensor.shape.rank for tensor in moving}
+        if len(ranks) != 1 or any(tensor.shape.rank > max(ranks) for tensor in op.inputs):
+            return False
+    return bool(components) and all(_origin(tensor).name in varying for tensor in graph.outputs)
 
 
 def _first_line(drawing: Iterable[Any], site: Site | None) -> Site | None:

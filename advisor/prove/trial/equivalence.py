@@ -5,6 +5,7 @@ In: the recorded calls and the edits.  Out: a `Judgement`: the safety level seen
 Each side is probed over several epochs (`advisor.prove.trial.sampled_streams`).
 
 1. Before and after, seeded as the script is. Equal, and every epoch the same: `exact`.
+   A vectorised function whose results differ in their last digits alone: `numerics`, with the largest deviation.
 2. A random pipeline: twins of both, which draw the same numbers (`advisor.replay.replay`). Twins equal: `exact`, if the epochs
    also differ from each other in the same way (a component that is drawn anew each epoch before must be so after) and what the
    script itself reproduces, because it fixes a seed, comes again bit for bit. Where the script's own twin does not come
@@ -32,7 +33,7 @@ from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model import units
-from advisor.model.finding import Edit, Safety
+from advisor.model.finding import Edit, Safety, Vectorize
 from advisor.prove.trial.distribution_tests import (
     P_VALUE,
     SMALLEST_ORDER,
@@ -48,6 +49,7 @@ from advisor.prove.trial.distribution_tests import (
     variation,
 )
 from advisor.prove.trial.element_digests import Bounds, Stream
+from advisor.prove.trial.rounding import largest_deviation
 from advisor.prove.trial.sampled_streams import WANTED, Probes
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built
 
@@ -130,8 +132,15 @@ class Equivalence:
         if after.rows == before.rows and probes.is_steady(before):
             judgement = self._told(Safety.EXACT, "")
         else:
-            judgement = self._judge_random(edits, before, after)
+            judgement = self._rounding(edits) or self._judge_random(edits, before, after)
         return replace(judgement, undecided=unseen) if unseen and judgement.seen is not Safety.CHANGES else judgement
+
+    def _rounding(self, edits: tuple[Edit, ...]) -> Judgement | None:
+        """`numerics` if a vectorised function changes nothing but the last digits of its results; None if that is not so."""
+        if not any(isinstance(edit, Vectorize) for edit in edits):
+            return None
+        deviation = largest_deviation(self._probes.pairs(edits))
+        return self._told(Safety.NUMERICS, deviation.text) if deviation is not None and deviation.ulp else None
 
     def _judge_random(self, edits: tuple[Edit, ...], before: Stream, after: Stream) -> Judgement:
         """Steps 2 to 4 of the module's text."""

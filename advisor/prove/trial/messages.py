@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from advisor.model.call_graph import CallGraph
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Vectorize
 from advisor.prove.trial.trial_result import Trial
 
 _KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption)
+    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize)
 }
 
 

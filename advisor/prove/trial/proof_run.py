@@ -149,7 +149,8 @@ class ProofRun(Session):
                 )
                 self._say({"say": "trial", "trial": trial_to_json(trial)})
             elif message["do"] == "calls":
-                graph = recorded_graph(self._recorder, call_id, self._consumptions, self._numbering.first_ids())
+                edits, first_ids = self._edits(message["edits"]), self._numbering.first_ids()
+                graph = recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits)
                 self._say({"say": "done", "graph": graph_to_json(graph)})
             else:
                 bench.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)

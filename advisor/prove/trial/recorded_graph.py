@@ -12,14 +12,24 @@ from advisor.capture.instrument.code_identity import spec_identity, traced_ident
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import KeptCall
 from advisor.model.call_graph import CallGraph, CallIdentity
+from advisor.model.finding import Edit, Vectorize
 from advisor.model.recording import Call
+from advisor.prove.trial.sibling_datasets import companions
 from advisor.replay.dataset_objects import is_dataset
+from advisor.replay.replay import CannotReplay, Replay
+from advisor.rewrite.shared_calls import spread
 
 
 def recorded_graph(
-    recorder: Recorder, consumer: str, consumption: int = 0, first_ids: Mapping[str, str] | None = None
+    recorder: Recorder,
+    consumer: str,
+    consumption: int = 0,
+    first_ids: Mapping[str, str] | None = None,
+    edits: tuple[Edit, ...] = (),
 ) -> CallGraph:
-    """All calls so far. `first_ids`: this run's id -> the first run's, for calls that are numbered otherwise there."""
+    """All calls so far. `first_ids`: this run's id -> the first run's, for calls that are numbered otherwise there. `edits`:
+    those kept, for the functions that they wrap.
+    """
     assert recorder.kept is not None
     known = recorder.calls()
     made = {call.id for call in known}
@@ -29,7 +39,26 @@ def recorded_graph(
     if first_ids:
         names = {call.id: first_ids.get(call.id, f"again_{call.id}") for call in calls}
     identities = [_identity(recorder, call, names) for call in calls]
-    return CallGraph(tuple(identities), names.get(consumer, consumer), consumption)
+    wrapped = {names[call_id]: graphs for call_id, graphs in _wrapped(recorder, consumer, edits).items()}
+    return CallGraph(tuple(identities), names.get(consumer, consumer), consumption, wrapped)
+
+
+def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict[str, tuple[str, str]]:
+    """What `CallGraph.wrapped` holds, by this run's ids; empty where the datasets cannot be made again with the edits."""
+    if not any(isinstance(edit, Vectorize) for edit in edits):
+        return {}
+    edits = spread(edits, {call.id: call for call in recorder.calls()})
+    wanted = {edit.call_id for edit in edits if isinstance(edit, Vectorize)}
+    graphs: dict[str, tuple[str, str]] = {}
+    others = companions(recorder, consumer, edits)
+    for call_id, its_edits in ((consumer, edits), *((other.call_id, other.edits) for other in others)):
+        with contextlib.suppress(CannotReplay):
+            work = Replay(recorder, its_edits)
+            work.dataset(call_id)
+            for built in work.built:
+                if built.id in wanted and built.input is not None:
+                    graphs[built.id] = traced_identity(built.dataset), spec_identity([built.input])
+    return graphs
 
 
 def _number(call: Call) -> int:

@@ -10,13 +10,15 @@ and only within one iterator do random ops with a seed go on instead of starting
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.finding import Edit
 from advisor.prove.trial.element_digests import Bounds, Stream, collect
-from advisor.replay.replay import AS_RECORDED, OTHER, Built, Replay
+from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
 WANTED = 64
 """Elements wanted of all epochs together: two epochs of one element that is flipped at random are equal half of the time."""
@@ -79,6 +81,13 @@ class Probes:
         # How many elements a random filter lets pass differs from pass to pass: where passes end by themselves, all are counted.
         limit = 2 * wanted + WANTED if self.is_complete else wanted + 1
         return self._take(self._probe(dataset, seeding), limit, seeding)
+
+    def pairs(self, edits: tuple[Edit, ...]) -> Iterator[tuple[Any, Any]]:
+        """The elements of one pass of the original, each with that of the edited dataset, drawn with the same seeds. A dataset
+        that ends earlier than the other gives None. Raises CannotReplay.
+        """
+        sides = [self._probe(self.dataset(each, TWIN)[0], TWIN).take(self.length) for each in ((), edits)]
+        return zip_longest(*sides)
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """The rows of the batches of all passes; None if they are no batches or not all were reached."""

@@ -26,6 +26,7 @@ from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sampled_streams import OriginalFails
 from advisor.prove.trial.sibling_datasets import companions
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
+from advisor.replay.edited import CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
@@ -74,7 +75,7 @@ class Workbench:
         try:
             return self._try(edits, current, claimed, predicted_memory_bytes, deadline)
         except CannotReplay as error:
-            return Trial(REFUSED, note=str(error), is_replayable=False)
+            return Trial(REFUSED, note=str(error), is_replayable=isinstance(error, CannotVectorize))
         except OriginalFails as error:
             return Trial(REFUSED, note=f"The script's own pipeline fails: {error}.")
 
@@ -100,6 +101,8 @@ class Workbench:
         )
         if judgement.seen is None:
             return trial
+        if judgement.seen is Safety.NUMERICS and not judgement.holds(claimed):
+            return replace(trial, note=f"{judgement.text} --allow numerics tries it.")
         if not judgement.holds(claimed):
             return replace(trial, verdict=BROKEN, is_undecided=False, note=_broken(judgement, claimed))
         trial = self._with_companions(trial, edits, claimed)

@@ -20,10 +20,14 @@ def facts(dataset, function):
 
 def test_a_function_is_element_wise_if_one_more_dimension_changes_nothing(tf):
     numbers, rows = tf.data.Dataset.range(4), tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0]])
+    texts = tf.data.Dataset.from_tensor_slices(["abc", "bcd"])
     yes = [
         (numbers, lambda x: (tf.cast(x, tf.float32) - 1.0) * 2.0),
         (rows, lambda x: x * 2.0 + [1.0, 3.0]),
         (rows, lambda x: tf.where(x > 2.0, x, -x)),
+        (tf.data.Dataset.zip((rows, numbers)), lambda row, n: (row * 2.0, n)),
+        (texts, lambda t: tf.cast(tf.io.decode_raw(t, tf.uint8), tf.float32) / 255.0),
+        (texts, lambda t: tf.strings.length(tf.strings.regex_replace(t, "a", ""))),
     ]
     no = [
         (
@@ -33,6 +37,8 @@ def test_a_function_is_element_wise_if_one_more_dimension_changes_nothing(tf):
         (numbers, lambda x: tf.constant(3.0)),
         (rows, lambda x: x / tf.reduce_sum(x)),
         (rows, lambda x: (x, x[0])),
+        (texts, lambda t: tf.io.decode_raw(t, tf.uint8) + tf.cast(tf.strings.length(t), tf.uint8)),
+        (texts, lambda t: tf.io.decode_raw(t, tf.uint8) + tf.constant([[1], [2]], tf.uint8)),
         (tf.data.Dataset.zip((rows, numbers)), lambda row, n: row * tf.cast(n, tf.float32)),
     ]
     assert [facts(dataset.map(function), function).is_elementwise for dataset, function in yes] == [True] * len(yes)
@@ -49,6 +55,18 @@ def test_what_is_called_element_wise_gives_the_same_on_batches(tf):
     single, batched = rows.map(scale).batch(2), rows.batch(2).map(scale)
     for a, b in zip(single.as_numpy_iterator(), batched.as_numpy_iterator(), strict=True):
         assert a.tobytes() == b.tobytes()
+
+
+def test_bytes_decoded_in_a_batch_are_those_decoded_one_by_one(tf):
+    records = tf.data.Dataset.from_tensor_slices([bytes(range(n, n + 6)) for n in range(5)])
+
+    def decode(record):
+        return tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32) / 255.0, tf.strings.length(record)
+
+    assert facts(records.map(decode), decode).is_elementwise
+    single, batched = records.map(decode).batch(2), records.batch(2).map(decode)
+    for one, two in zip(single.as_numpy_iterator(), batched.as_numpy_iterator(), strict=True):
+        assert [part.tobytes() for part in one] == [part.tobytes() for part in two]
 
 
 def test_what_depends_on_random_numbers_is_told_from_what_does_not(tf):

@@ -1,0 +1,44 @@
+"""Reviewed list of ops that `tf.vectorized_map` can apply to a whole batch without a loop.
+
+In: an op type as TensorFlow writes it.  Out: whether a function of such ops alone can be tried with `Vectorize`. TensorFlow has
+the last word: it raises an error while tracing if a use of an op cannot be converted.
+"""
+
+from __future__ import annotations
+
+VECTORIZABLE_OPS = frozenset({
+    "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "All", "Any",
+    "ApproximateEqual", "ArgMax", "ArgMin", "Asin", "Asinh", "Assert", "Atan", "Atan2", "Atanh", "AvgPool", "AvgPool3D",
+    "BatchMatMul", "BatchMatMulV2", "BatchToSpaceND", "BiasAdd", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BroadcastTo",
+    "Bucketize", "Case", "Cast", "Ceil", "CheckNumerics", "Cholesky", "ClipByValue", "Complex", "ComplexAbs", "ConcatV2",
+    "Conj", "Conv2D", "Cos", "Cosh", "Cross", "Cumprod", "Cumsum", "DecodeCSV", "DepthToSpace", "DepthwiseConv2dNative",
+    "Diag", "DiagPart", "Digamma", "Div", "DivNoNan", "Einsum", "Elu", "EnsureShape", "Equal", "Erf", "Erfc", "Exp",
+    "ExpandDims", "Expm1", "FFT", "FFT2D", "FFT3D", "Fill", "Floor", "FloorDiv", "FloorMod", "Gather", "GatherNd",
+    "GatherV2", "Greater", "GreaterEqual", "IFFT", "IFFT2D", "IFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D", "If", "Imag", "Inv",
+    "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeftShift", "Less", "LessEqual", "Lgamma", "Log", "Log1p",
+    "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "LowerBound", "MatMul", "MatrixBandPart", "MatrixDiagPart",
+    "MatrixDiagPartV2", "MatrixDiagPartV3", "MatrixDiagV2", "MatrixDiagV3", "MatrixInverse", "MatrixSolve",
+    "MatrixTriangularSolve", "Max", "MaxPool", "MaxPool3D", "Maximum", "Mean", "Min", "Minimum", "Mod", "Mul", "MulNoNan",
+    "Neg", "NotEqual", "OneHot", "OnesLike", "Pack", "Pad", "PadV2", "ParseExampleV2", "ParseSingleExample",
+    "PartitionedCall", "Pow", "Prod", "RFFT", "RFFT2D", "RFFT3D", "Rank", "Real", "RealDiv", "Reciprocal", "Relu", "Relu6",
+    "Reshape", "ReverseV2", "RightShift", "Rint", "Roll", "Round", "Rsqrt", "Select", "SelectV2", "Selu", "Shape", "ShapeN",
+    "Sigmoid", "Sign", "Sin", "Sinh", "Size", "Slice", "Softmax", "Softplus", "Softsign", "SpaceToBatchND", "SpaceToDepth",
+    "Split", "SplitV", "Sqrt", "Square", "SquaredDifference", "Squeeze", "StatefulPartitionedCall", "StatelessCase",
+    "StatelessIf", "StatelessWhile", "StopGradient", "StridedSlice", "Sub", "Sum", "Tan", "Tanh", "TensorListElementShape",
+    "TensorListFromTensor", "TensorListGetItem", "TensorListLength", "TensorListReserve", "TensorListSetItem",
+    "TensorListStack", "TensorScatterUpdate", "Tile", "TopK", "TopKV2", "Transpose", "TruncateDiv", "TruncateMod", "Unpack",
+    "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum", "UpperBound", "While", "Xdivy",
+    "Xlog1py", "Xlogy", "ZerosLike",
+})  # fmt: skip
+"""Ops with a converter in `tensorflow/python/ops/parallel_for/pfor.py` of TensorFlow 2.21 whose results depend on their inputs
+alone. Left out are ops that draw numbers (with and without state), gradients, queues and stacks, and ops that print."""
+
+LOOP_INVARIANT_OPS = frozenset({"LinSpace", "Range"})
+"""Ops without a converter that functions apply to constants, and so once per batch. Of the element itself they cannot be
+converted."""
+
+CHECKING_OPS = frozenset({"Assert", "CheckNumerics"})
+"""Those of `VECTORIZABLE_OPS` that TensorFlow marks as stateful although they only end the run or do nothing."""
+
+BRANCHING_OPS = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
+"""Those of `VECTORIZABLE_OPS` that compute one thing for some elements of a batch and another for the rest."""

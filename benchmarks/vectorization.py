@@ -1,0 +1,232 @@
+"""Which functions of a `map` can be called once per batch, and what the advisor decides about them.
+
+    python benchmarks/vectorization.py [--write-docs]
+
+In: `FUNCTIONS`, as scripts have them.  Out: a table: whether `tf.vectorized_map` converts the function without a loop, what the
+comparison of elements says of it, and whether the advisor proposes it. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import tensorflow as tf
+from published import tensorflow_version, write_section
+
+from advisor.capture.instrument.call_sites import SiteFinder
+from advisor.capture.instrument.dataset_api import record_dataset_api
+from advisor.capture.instrument.recorder import Recorder, call_id_of
+from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.model.catalog import ELEMENTWISE_OPS
+from advisor.model.finding import MoveAfter, Safety, Vectorize
+from advisor.model.recording import Call
+from advisor.model.vectorizable_ops import LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
+from advisor.predict import vectorizing_fix
+from advisor.prove.trial.element_digests import Bounds
+from advisor.prove.trial.equivalence import Equivalence
+from advisor.replay.replay import CannotReplay
+from advisor.testing import batch, map_, pipeline, source
+
+DOCS = Path(__file__).parents[1] / "docs" / "vectorization.md"
+ROWS, BATCH = 70, 16
+PROPOSED = "vectorised, if equal"
+DATA = tf.data.Dataset
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was seen of one function."""
+
+    kind: str
+    name: str
+    is_converted: bool
+    seen: str
+    """The safety level seen with the vectorised function, with the deviation if there is one; empty if it is not converted."""
+    decision: str
+
+
+def rows_of(*shape: int) -> Any:
+    """Rows of numbers that look random."""
+    return DATA.from_tensor_slices(tf.random.stateless_normal([ROWS, *shape], [1, 2]))
+
+
+def images(dtype: tf.DType = tf.uint8) -> Any:
+    """Small images."""
+    values = tf.random.stateless_uniform([ROWS, 12, 10, 3], [1, 2], 0, 256, tf.int32)
+    return DATA.from_tensor_slices(tf.cast(values, dtype))
+
+
+def texts() -> Any:
+    """Short lines."""
+    return DATA.from_tensor_slices([f"Line {number}, of {number * number}" for number in range(ROWS)])
+
+
+def examples() -> Any:
+    """Serialised tf.Examples."""
+
+    def example(number: int) -> bytes:
+        feature = {
+            "x": tf.train.Feature(float_list=tf.train.FloatList(value=[number, number / 3])),
+            "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[number])),
+        }
+        return bytes(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+
+    return DATA.from_tensor_slices([example(number) for number in range(ROWS)])
+
+
+FEATURES = {"x": tf.io.FixedLenFeature([2], tf.float32), "label": tf.io.FixedLenFeature([], tf.int64)}
+MATRIX = tf.random.stateless_normal([16, 16], [3, 4])
+TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
+VARIABLE = tf.Variable(2.0)
+
+
+def collatz(number: Any) -> Any:
+    """A loop whose length depends on the element."""
+    steps = 0
+    while number > 1:
+        number = number // 2 if number % 2 == 0 else 3 * number + 1
+        steps += 1
+    return steps
+
+
+def halves_if_large(row: Any) -> Any:
+    """A branch that depends on the element."""
+    if tf.reduce_sum(row) > 0:
+        row = row / 2
+    return row
+
+
+FUNCTIONS: tuple[tuple[str, str, Any, Callable[..., Any]], ...] = (
+    ("numeric", "scale and shift", rows_of(16), lambda x: x * 2 - 1),
+    ("numeric", "standardise a row", rows_of(16), lambda x: (x - tf.reduce_mean(x)) / tf.math.reduce_std(x)),
+    ("numeric", "softmax", rows_of(16), tf.nn.softmax),
+    ("numeric", "`tf.linalg.matvec`", rows_of(16), lambda x: tf.linalg.matvec(MATRIX, x)),
+    ("numeric", "`tf.math.l2_normalize`", rows_of(16), lambda x: tf.math.l2_normalize(x, 0)),
+    ("numeric", "`tf.cumsum`, `tf.exp`", rows_of(7), lambda x: tf.exp(tf.cumsum(x))),
+    ("numeric", "`tf.one_hot` of a class", DATA.range(ROWS), lambda x: tf.one_hot(x % 10, 10)),
+    ("numeric", "spectrum (`tf.signal.rfft`)", rows_of(32), lambda x: tf.abs(tf.signal.rfft(x))),
+    ("numeric", "a branch (AutoGraph)", rows_of(16), halves_if_large),
+    ("numeric", "a loop of varying length (AutoGraph)", DATA.range(1, ROWS + 1), collatz),
+    ("parsing", "`tf.io.parse_single_example`", examples(), lambda r: tf.io.parse_single_example(r, FEATURES)),
+    ("parsing", "`tf.io.decode_raw`, `tf.reshape`",
+     DATA.from_tensor_slices([bytes(range(n, n + 12)) for n in range(ROWS)]),
+     lambda r: tf.reshape(tf.io.decode_raw(r, tf.uint8), [3, 4])),
+    ("parsing", "`tf.io.parse_tensor`", rows_of(4).map(tf.io.serialize_tensor),
+     lambda r: tf.io.parse_tensor(r, tf.float32)),
+    ("CSV", "`tf.io.decode_csv`, stacked", DATA.from_tensor_slices([f"{n},{n / 7},{n * n}" for n in range(ROWS)]),
+     lambda line: tf.stack(tf.io.decode_csv(line, [0.0, 0.0, 0.0]))),
+    ("text", "`tf.strings.lower`", texts(), tf.strings.lower),
+    ("text", "`tf.strings.regex_replace`", texts(), lambda t: tf.strings.regex_replace(t, "[0-9]+", "#")),
+    ("text", "`tf.strings.split` (ragged)", texts(), tf.strings.split),
+    ("look-ups", "static table", DATA.from_tensor_slices(["a", "b", "c"] * 20), lambda k: TABLE.lookup(k)),
+    ("look-ups", "`tf.gather` from a constant", DATA.range(ROWS), lambda x: tf.gather(MATRIX, x % 16)),
+    ("images", "`convert_image_dtype`", images(), lambda i: tf.image.convert_image_dtype(i, tf.float32)),
+    ("images", "`flip_left_right`, crop, transpose", images(),
+     lambda i: tf.transpose(tf.image.flip_left_right(i)[2:10, 1:9], [2, 0, 1])),
+    ("images", "`per_image_standardization`", images(tf.float32), tf.image.per_image_standardization),
+    ("images", "`adjust_contrast`", images(tf.float32), lambda i: tf.image.adjust_contrast(i, 1.5)),
+    ("images", "`rgb_to_grayscale`", images(tf.float32), tf.image.rgb_to_grayscale),
+    ("images", "`tf.image.resize`", images(), lambda i: tf.image.resize(i, [6, 6])),
+    ("images", "`tf.io.decode_png`", images().map(tf.io.encode_png), lambda d: tf.io.decode_png(d, 3)),
+    ("random", "`random_brightness`, no seed", images(tf.float32), lambda i: tf.image.random_brightness(i, 9.0)),
+    ("random", "`tf.random.uniform`, no seed", rows_of(4), lambda x: x + tf.random.uniform([4])),
+    ("random", "`tf.random.stateless_uniform`", DATA.range(ROWS), lambda x: tf.random.stateless_uniform([3], [x, 1])),
+    ("ragged", "`tf.boolean_mask`, summed", rows_of(8), lambda x: tf.reduce_sum(tf.boolean_mask(x, x > 0))),
+    ("ragged", "rows of several lengths, summed", DATA.range(ROWS).map(lambda n: tf.range(n % 3 + 1)), tf.reduce_sum),
+    ("dictionary", "features and label in, features out",
+     DATA.from_tensor_slices(({"a": tf.ones([ROWS, 3]), "b": MATRIX[:1, :4] + tf.ones([ROWS, 4])}, tf.range(ROWS))),
+     lambda f, y: ({"all": tf.concat([f["a"], f["b"]], 0), "peak": tf.reduce_max(f["b"])}, y)),
+    ("state", "a variable", rows_of(4), lambda x: tf.reduce_sum(x) * VARIABLE),
+    ("Python", "`tf.numpy_function`", rows_of(4),
+     lambda x: tf.ensure_shape(tf.numpy_function(lambda v: v + 1, [x], tf.float32), [4])),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Look at every function, print the table, and write it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write-docs", action="store_true", help="write the table to docs/vectorization.md")
+    options = parser.parse_args()
+    recorder = Recorder(SiteFinder(), lambda text: None)
+    record_dataset_api(tf, recorder, lambda text: None)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [seen(recorder, Path(folder), *case) for case in FUNCTIONS]
+    lines = table(rows)
+    print("\n".join(lines))
+    if options.write_docs:
+        write_section("vectorization", lines, DOCS)
+
+
+def seen(recorder: Recorder, folder: Path, kind: str, name: str, elements: Any, function: Callable[..., Any]) -> Row:
+    """Try one function in `elements.map(function).batch(16)`, whatever the advisor thinks of it."""
+    recorder._calls.clear()
+    recorder.kept, recorder.is_open = KeptCalls(), True
+    start = elements.take(-1)  # a recorded call whose element spec is known
+    dataset = start.map(function).batch(BATCH)
+    recorder.is_open = False
+    calls = {call.method: call for call in recorder.calls() if call.made_by is None and call.nested_in is None}
+    edits = MoveAfter(calls["map"].id, calls["batch"].id), Vectorize(calls["map"].id)
+    try:
+        judgement = Equivalence(recorder, str(call_id_of(dataset)), Bounds(ROWS, 10.0), folder).judge(edits)
+    except CannotReplay:
+        return Row(kind, name, is_converted=False, seen="", decision=decision_of(recorder.calls(), calls))
+    level = str(judgement.seen)
+    if judgement.seen is Safety.NUMERICS:
+        level += f": {judgement.note.rstrip('.')[0].lower()}{judgement.note.rstrip('.')[1:]}"
+    return Row(kind, name, is_converted=True, seen=level, decision=decision_of(recorder.calls(), calls))
+
+
+def decision_of(calls: Sequence[Call], by_method: dict[str, Call]) -> str:
+    """What the rules propose for a map of this function."""
+    call = by_method["map"]
+    function = call.function
+    assert function is not None
+    if function.is_elementwise and ELEMENTWISE_OPS.issuperset(function.ops):
+        return "moved behind the batch as it is (`scalar-map`)"
+    made = pipeline(source(), map_("f", ms=1), batch(BATCH), consumer_ms=1).analysis
+    analysis = replace(made, calls=tuple(calls))
+    if set(function.ops) <= {"DecodeCSV", *ELEMENTWISE_OPS} and "DecodeCSV" in function.ops:
+        return "moved behind the batch as it is, on request (`parse-per-record`)"
+    fix = vectorizing_fix(analysis, call, by_method["batch"])
+    if fix is not None:
+        return PROPOSED if fix.is_auto else f"{PROPOSED}, on request"
+    if function.random_ops:
+        return "refused: draws random numbers"
+    if function.python_ops:
+        return "refused: runs Python code"
+    if function.resources:
+        return f"refused: reads a {function.resources[0].kind}"
+    unknown = sorted(set(function.ops) - VECTORIZABLE_OPS - LOOP_INVARIANT_OPS)
+    if unknown:
+        return f"refused: no batch form of `{'`, `'.join(unknown[:3])}`"
+    return "refused: elements may differ in shape"
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The lines of the table, with a summary."""
+    converted = [row for row in rows if row.is_converted]
+    exact = [row for row in converted if row.seen == "exact"]
+    proposed = [row for row in rows if row.decision.startswith(PROPOSED)]
+    return [
+        f"TensorFlow {tensorflow_version()}, batches of {BATCH} and a partial one, {ROWS} elements. Of {len(rows)} functions "
+        f"{len(converted)} are converted without a loop, {len(exact)} of these with the same bits. The advisor proposes "
+        f"{len(proposed)}; of these {sum(row.seen == 'exact' for row in proposed)} are exact.",
+        "",
+        "| kind | function | converted | elements | decision |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {row.kind} | {row.name} | {'yes' if row.is_converted else 'no'} | {row.seen} | {row.decision} |"
+            for row in rows
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main()

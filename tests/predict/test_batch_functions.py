@@ -1,0 +1,122 @@
+"""Which functions may be called once per batch: only those of which everything is known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from advisor.model.finding import MoveAfter, Safety, Vectorize
+from advisor.model.recording import Call, FunctionFacts
+from advisor.model.state import CapturedResource
+from advisor.predict import vectorized_bytes, vectorizing_fix
+from advisor.testing import batch, map_, pipeline, shuffle, source
+
+ROW = "TensorSpec(shape=(8,), dtype=tf.float32, name=None)"
+MEAN = FunctionFacts("center", None, False, ops={"Mean": 1, "Sub": 1}, stateful_ops=())
+MADE = pipeline(source(), map_("center", ms=1), batch(32), consumer_ms=1).analysis
+
+
+def edits_of(*links: str, function: FunctionFacts | None = MEAN, spec: str = ROW, **changes: object):
+    """The edits proposed for `range`, then these methods in a line."""
+    calls = [Call("range", "range", None, element_spec=spec)]
+    for link in links:
+        call = Call(link, link, None, (calls[-1].id,), function=function if link == "map" else None)
+        calls.append(dataclasses.replace(call, **changes) if link == "map" else call)
+    analysis = dataclasses.replace(MADE, calls=tuple(calls))
+    by_id = {call.id: call for call in calls}
+    fix = vectorizing_fix(analysis, by_id["map"], by_id["batch"])
+    return fix.edits if fix is not None else None
+
+
+def test_the_map_goes_behind_the_batch_whatever_moves_elements_between():
+    edits = (MoveAfter("map", "batch"), Vectorize("map"))
+    assert edits_of("map", "batch") == edits
+    assert edits_of("map", "shuffle", "prefetch", "batch") == edits
+    assert edits_of("shuffle", "map", "batch") is None  # what the shuffle yields was not recorded
+    assert edits_of("map", "batch", "prefetch") == edits
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        None,
+        dataclasses.replace(MEAN, ops={}),
+        dataclasses.replace(MEAN, ops={"Mean": 1, "UnheardOf": 1}),
+        dataclasses.replace(MEAN, ops={"Mean": 1, "Where": 1}),
+        dataclasses.replace(MEAN, random_ops=("RandomUniform",)),
+        dataclasses.replace(MEAN, python_ops=("EagerPyFunc",)),
+        dataclasses.replace(MEAN, stateful_ops=None),
+        dataclasses.replace(MEAN, stateful_ops=("ReadVariableOp",)),
+        dataclasses.replace(MEAN, resources=(CapturedResource("static table", "words"),)),
+        dataclasses.replace(MEAN, captured=("VarHandleOp",)),
+        dataclasses.replace(MEAN, is_traced=False),
+    ],
+)
+def test_a_function_of_which_anything_is_unknown_or_has_state_is_left_alone(function):
+    assert edits_of("map", "batch", function=function) is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "TensorSpec(shape=(None,), dtype=tf.float32, name=None)",
+        "TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)",
+        "RaggedTensorSpec(TensorShape([2, 2]), tf.float32, 1, tf.int64)",
+        "SparseTensorSpec(TensorShape([2, 2]), tf.float32)",
+        f"({ROW}, {ROW}, TensorSpec(sha…",
+    ],
+)
+def test_elements_that_may_differ_in_shape_are_not_batched_before_the_map(spec):
+    assert edits_of("map", "batch", spec=spec) is None
+
+
+def test_what_the_order_or_an_error_would_change_is_left_alone():
+    assert edits_of("map", "batch", arguments={"deterministic": False}) is None
+    assert edits_of("map", "batch", nested_in="interleave") is None
+    assert edits_of("map", "batch", "ignore_errors") is None
+    assert edits_of("map", "batch", function=dataclasses.replace(MEAN, stateful_ops=("Assert",))) is not None
+
+
+def test_a_function_with_branches_is_tried_only_on_request():
+    calls = [Call("range", "range", None, element_spec=ROW), Call("map", "map", None, ("range",), function=MEAN)]
+    calls.append(Call("batch", "batch", None, ("map",)))
+    branching = dataclasses.replace(MEAN, ops={**MEAN.ops, "StatelessIf": 1})
+    for function, is_auto in ((MEAN, True), (branching, False)):
+        calls[1] = dataclasses.replace(calls[1], function=function)
+        fix = vectorizing_fix(dataclasses.replace(MADE, calls=tuple(calls)), calls[1], calls[2])
+        assert fix is not None
+        assert (fix.safety, fix.is_auto) == (Safety.EXACT, is_auto)
+
+
+def test_a_shuffle_is_not_brought_together_with_its_repeat():
+    """TensorFlow fuses them, and the fused one shuffles otherwise from the second epoch on."""
+    calls = [Call("range", "range", None), Call("shuffle", "shuffle", None, ("range",), element_spec=ROW)]
+    for link in ("map", "repeat", "batch"):
+        calls.append(Call(link, link, None, (calls[-1].id,), function=MEAN if link == "map" else None))
+    analysis = dataclasses.replace(MADE, calls=tuple(calls))
+    assert vectorizing_fix(analysis, calls[2], calls[4]) is None
+    apart = (
+        *calls[:3],
+        Call("take", "take", None, ("map",)),
+        dataclasses.replace(calls[3], inputs=("take",)),
+        calls[4],
+    )
+    assert vectorizing_fix(dataclasses.replace(MADE, calls=apart), calls[2], calls[4]) is not None
+    without = (calls[0], calls[1], calls[2], dataclasses.replace(calls[4], inputs=("map",)))
+    assert vectorizing_fix(dataclasses.replace(MADE, calls=without), without[2], without[3]) is not None
+
+
+def test_memory_counts_the_batches_in_work_and_a_shuffle_that_now_holds_larger_elements():
+    made = pipeline(
+        source(bytes=4_000, elements=5_000), map_("shrink", ms=1, bytes=1_000, calls=4), shuffle(1_000), batch(32),
+        consumer_ms=1, cores=4,
+    )  # fmt: skip
+    analysis = made.analysis
+    pipeline_ = analysis.main
+    assert pipeline_ is not None
+    call, batched = (next(c for c in analysis.calls if c.method == method) for method in ("map", "batch"))
+    iterator = next(it for it in pipeline_.iterators if any(c.id == call.id for c in it.calls))
+    expected = (iterator.parallelism or 1) * 32 * (4_000 + 2 * 1_000) + 1_000 * 3_000
+    assert vectorized_bytes(analysis, pipeline_, iterator, call, batched, 32) == expected

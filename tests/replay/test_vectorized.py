@@ -1,0 +1,110 @@
+"""Functions that are called once per batch: the same elements, or a reason why not, known while tracing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from advisor.model.finding import MoveAfter, SetArgument, Vectorize
+from advisor.model.vectorizable_ops import CHECKING_OPS, VECTORIZABLE_OPS
+from advisor.replay.edited import CannotVectorize
+from advisor.replay.edited_calls import edited_calls
+from advisor.replay.replay import CannotReplay
+from tests.recorded import Recorded
+
+pytestmark = pytest.mark.tensorflow
+
+
+def vectorized(recorded: Recorded) -> tuple[MoveAfter, Vectorize]:
+    call_id = recorded.call("map").id
+    return MoveAfter(call_id, recorded.call("batch").id), Vectorize(call_id)
+
+
+def values(dataset: Any) -> list[list[Any]]:
+    import numpy as np
+    import tensorflow as tf
+
+    return [[np.asarray(leaf).tolist() for leaf in tf.nest.flatten(element)] for element in dataset]
+
+
+def rows(count: int) -> Any:
+    import tensorflow as tf
+
+    return tf.reshape(tf.range(count * 3.0), [count, 3])
+
+
+@pytest.mark.parametrize("drop_remainder", [False, True])
+def test_a_dictionary_with_a_partial_batch_and_a_branch_of_autograph(recorded: Recorded, drop_remainder: bool) -> None:
+    import tensorflow as tf
+
+    def describe(row: Any) -> Any:
+        largest = row[0]
+        for index in tf.range(3):
+            largest = tf.maximum(largest, row[index])
+        if largest > 10:
+            row = row - 1.0
+        return {"row": row / largest, "is_large": largest > 10}
+
+    dataset = tf.data.Dataset.from_tensor_slices(rows(7)).map(describe, num_parallel_calls=2).shuffle(4, seed=1)
+    dataset = dataset.batch(3, drop_remainder=drop_remainder)
+    edited = recorded.replay(dataset, *vectorized(recorded))
+    assert edited.element_spec == dataset.element_spec
+    assert values(edited) == values(dataset)
+    assert len(values(edited)) == (2 if drop_remainder else 3)
+
+
+def test_nested_elements_are_passed_as_arguments_and_other_changes_of_the_call_hold(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    def pair(features: Any, label: Any) -> Any:
+        return (features["a"] @ tf.transpose(features["b"]), (label, label + 1))
+
+    features = {"a": tf.ones([5, 2, 3]), "b": tf.reshape(tf.range(30.0), [5, 2, 3])}
+    dataset = tf.data.Dataset.from_tensor_slices((features, tf.range(5))).map(pair).repeat(2).batch(4)
+    call = recorded.call("map")
+    edited, work = recorded.replaying(dataset, *vectorized(recorded), SetArgument(call.id, "num_parallel_calls", 2))
+    assert values(edited) == values(dataset)
+    now = {each.id: each for each in edited_calls(recorded.recorder, work)}
+    assert now[call.id].inputs == (recorded.call("batch").id,)
+    assert now[call.id].arguments["num_parallel_calls"] == 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda row: __import__("tensorflow").strings.as_string(row),
+        lambda row: __import__("tensorflow").boolean_mask(row, row > 4),
+        lambda row: __import__("tensorflow").image.resize(row[:, None, None], [2, 2]),
+    ],
+)
+def test_a_function_without_a_vectorised_form_is_refused_while_tracing(recorded: Recorded, function: Any) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_tensor_slices(rows(4)).map(function).batch(2)
+    with pytest.raises(
+        CannotVectorize, match=r"map at line \d+ cannot be replayed: its function has no vectorised form"
+    ):
+        recorded.replay(dataset, *vectorized(recorded))
+
+
+def test_a_map_inside_a_function_is_not_vectorised(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(2).flat_map(lambda i: tf.data.Dataset.range(8).map(lambda x: x * i).batch(2))
+    with pytest.raises(CannotReplay, match="calls inside a function cannot be"):
+        recorded.replay(dataset, *vectorized(recorded))
+
+
+def test_every_listed_op_has_a_converter_and_none_of_them_has_state_of_its_own() -> None:
+    """The list is reviewed by hand; TensorFlow's registry must agree with it."""
+    from tensorflow.python.framework import op_def_registry
+    from tensorflow.python.ops.parallel_for import pfor
+
+    from advisor.model.op_effects import CALLING_OPS
+
+    registry = set(pfor._pfor_converter_registry)
+    assert VECTORIZABLE_OPS - registry == set()
+    stateful = {op for op in VECTORIZABLE_OPS if op_def_registry.get(op).is_stateful}
+    assert stateful - CALLING_OPS == CHECKING_OPS
+    assert not any("Random" in op or "Multinomial" in op for op in VECTORIZABLE_OPS)
