@@ -23,8 +23,8 @@ from advisor.model.errors import AdvisorError
 from advisor.profile.events import SLICE
 from advisor.profile.file_content import read_profile
 from advisor.profile.iterators import decode_stats
+from advisor.profile.part_limits import TooManyParts
 from advisor.profile.safe_names import text
-from advisor.profile.size_limits import TooManyParts
 from advisor.profile.xspace import XSpaceDecodeError, clock_of, parse_events, parse_xspace
 
 Event = dict[str, object]

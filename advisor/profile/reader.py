@@ -14,9 +14,9 @@ from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
 from advisor.profile.events import Labels, PlaneDecoder
 from advisor.profile.file_content import not_enough_memory, read_profile
 from advisor.profile.iterators import IteratorTable, decode_stats
+from advisor.profile.part_limits import TooManyParts
 from advisor.profile.profile_files import ProfileFiles, few, find_profiles, host_of
 from advisor.profile.safe_names import one_line, text
-from advisor.profile.size_limits import TooManyParts
 from advisor.profile.xspace import XSpaceDecodeError, parse_xspace
 from advisor.profile.xspace import clock_of as clock_of_lines
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from advisor.profile.size_limits import XSpaceDecodeError
+from advisor.profile.part_limits import XSpaceDecodeError
 from advisor.profile.xspace import message_class
 
 Ints = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from advisor.profile.size_limits import XSpaceDecodeError, check_outline
+from advisor.profile.part_limits import XSpaceDecodeError, check_part_count
 
 __all__ = [
     "MAX_PS",
@@ -45,7 +45,7 @@ def parse_xspace(data: bytes) -> Any:  # noqa: ANN401
 
     Threads that begin at an impossible time lose their events; a warning in the message says so.
     """
-    check_outline(data)
+    check_part_count(data)
     space = _parse("XSpace", data)
     _mend_times(space)
     return space

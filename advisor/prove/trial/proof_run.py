@@ -19,7 +19,7 @@ from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import SIDE_KINDS
-from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.recorder import call_id_of
 from advisor.capture.instrument.replay_log import KeptCalls
 from advisor.capture.script_runner import one_line
@@ -47,7 +47,7 @@ class ProofRun(Session):
         self._consumption = Consumption(
             self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
         )
-        self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
+        self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         self._requests = os.fdopen(request["request_fd"], "rb")
         self._numbering = Numbering(request["consumer"], request["calls"])
         self._written = WrittenFiles()

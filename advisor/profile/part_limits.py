@@ -27,7 +27,7 @@ class TooManyParts(XSpaceDecodeError):
     """The profile has more planes, threads or names than any profiler writes."""
 
 
-def check_outline(data: bytes) -> None:
+def check_part_count(data: bytes) -> None:
     """Check the number of parts. Raises `TooManyParts`; damaged data is left to the decoder."""
     planes = parts = 0
     for field, begin, end in _fields(data, 0, len(data)):
