@@ -24,7 +24,12 @@ def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
 
 
 def edits_from_json(data: list[dict[str, Any]]) -> tuple[Edit, ...]:
-    """Parse the output of `edits_to_json`. Raises KeyError or TypeError for anything else."""
+    """Parse the output of `edits_to_json`.
+
+    Raises:
+        KeyError: An edit is incomplete, or its kind is unknown.
+        TypeError: An edit has other fields, or a value of an unsupported type.
+    """
     return tuple(_edit_from_json(edit) for edit in data)
 
 
@@ -35,7 +40,11 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
 
 
 def trial_from_json(data: dict[str, Any]) -> Trial:
-    """Parse the output of `trial_to_json`. Raises msgspec.ValidationError for anything else."""
+    """Parse the output of `trial_to_json`.
+
+    Raises:
+        msgspec.ValidationError: The data is anything else.
+    """
     return msgspec.convert(data, Trial)
 
 
@@ -46,7 +55,11 @@ def graph_to_json(graph: CallGraph) -> dict[str, Any]:
 
 
 def graph_from_json(data: dict[str, Any]) -> CallGraph:
-    """Parse the output of `graph_to_json`. Raises msgspec.ValidationError for anything else."""
+    """Parse the output of `graph_to_json`.
+
+    Raises:
+        msgspec.ValidationError: The data is anything else.
+    """
     return msgspec.convert(data, CallGraph)
 
 

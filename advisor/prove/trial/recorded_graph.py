@@ -1,6 +1,6 @@
-"""The calls of the held script as a `CallGraph`: the child's half of the check that the patched text makes the proved calls.
+"""Describes the calls of the held script as a `CallGraph`, to check that the patched text makes the calls that were proved.
 
-In: the recorder with its kept calls.  Out: `CallGraph`; its ids are those of the first run where that is known.
+In: the recorder with its replay log.  Out: `CallGraph`; its ids are those of the first run if they are known.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from advisor.capture.instrument.code_identity import spec_identity, traced_identity
 from advisor.capture.instrument.recorder import Recorder
-from advisor.capture.instrument.replay_log import KeptCall
+from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.recording import Call
 from advisor.replay.dataset_objects import is_dataset
@@ -19,11 +19,18 @@ from advisor.replay.dataset_objects import is_dataset
 def recorded_graph(
     recorder: Recorder, consumer: str, consumption: int = 0, first_ids: Mapping[str, str] | None = None
 ) -> CallGraph:
-    """All calls so far. `first_ids`: this run's id -> the first run's, for calls that are numbered otherwise there."""
-    assert recorder.kept is not None
+    """Return all calls so far.
+
+    Args:
+        recorder: A recorder with a replay log.
+        consumer: This run's id of the call whose dataset is consumed.
+        consumption: Number of the consumption at which the script is held, from 1.
+        first_ids: This run's ids -> those of the first run; None or empty if they are the same.
+    """
+    assert recorder.replay_log is not None
     known = recorder.calls()
     made = {call.id for call in known}
-    # What a public call makes inside itself follows from its arguments.
+    # The calls that a public method makes internally follow from its arguments.
     calls = sorted((call for call in known if call.made_by not in made), key=_number)
     names = {call.id: call.id for call in calls}
     if first_ids:
@@ -33,21 +40,23 @@ def recorded_graph(
 
 
 def _number(call: Call) -> int:
-    """Calls are kept in the order in which they ended; an outer call ends after those of its function."""
+    """Sort key for the order in which calls began: they are stored as they end, an outer call after those of its function."""
     digits = call.id.rpartition("_")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 def _identity(recorder: Recorder, call: Call, names: Mapping[str, str]) -> CallIdentity:
-    kept = recorder.kept.calls.get(call.id) if recorder.kept is not None else None
-    arguments, given = ({}, ()) if recorder.kept is None else recorder.kept.identities.get(call.id, ({}, ()))
+    logged = recorder.replay_log.calls.get(call.id) if recorder.replay_log is not None else None
+    arguments, given = (
+        ({}, ()) if recorder.replay_log is None else recorder.replay_log.identities.get(call.id, ({}, ()))
+    )
     options = {name: repr(value) for name, value in call.options.items()}
     if call.method == "with_options":
         arguments, given = {}, ()
     traced = input_spec = ""
-    with contextlib.suppress(Exception):  # private parts of TensorFlow: without them less is compared
-        if kept is not None:
-            traced, input_spec = traced_identity(kept.dataset), _input_spec(kept)
+    with contextlib.suppress(Exception):  # uses private parts of TensorFlow; without them less is compared
+        if logged is not None:
+            traced, input_spec = traced_identity(logged.dataset), _input_spec(logged)
     return CallIdentity(
         id=names[call.id],
         method=call.method,
@@ -62,6 +71,6 @@ def _identity(recorder: Recorder, call: Call, names: Mapping[str, str]) -> CallI
     )
 
 
-def _input_spec(kept: KeptCall) -> str:
-    values = [*kept.args, *kept.kwargs.values()]
-    return spec_identity(value for value in values if is_dataset(value) and value is not kept.dataset)
+def _input_spec(logged: LoggedCall) -> str:
+    values = [*logged.args, *logged.kwargs.values()]
+    return spec_identity(value for value in values if is_dataset(value) and value is not logged.dataset)
