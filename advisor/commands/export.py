@@ -40,7 +40,7 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
     csv       tables with full precision: all into the folder --out, or one (--table) to stdout
     sarif     findings as code-scanning results at their lines (SARIF 2.1.0)
     markdown  a summary for a pull request or an issue
-    """
+    """  # noqa: D301 (click's marker is the character \b)
     if table is not None and kind != "csv":
         raise click.UsageError("--table applies only to --to csv.")
     if out is not None and kind != "csv":

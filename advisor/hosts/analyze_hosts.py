@@ -1,6 +1,6 @@
 """Analyses the hosts of a run in parallel processes, limited by cores and memory.
 
-In: `ProfileFiles`, a recording, who is told of progress.  Out: `Analysis` of all hosts that could be read.
+In: `ProfileFiles`, a recording, a progress callback.  Out: `Analysis` of all hosts that could be read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OnHost = Callable[[int, int], None]
 MIN_BYTES_FOR_PROCESSES = 8 << 20
 """Minimum total size for several processes: starting one takes as long as analysing a profile of a few MB."""
 MAX_BYTES_IN_FLIGHT = 64 << 20
-"""Files read at the same time are together no larger than this or than the largest single file."""
+"""Maximum total size of the files that are read at the same time, unless a single file is larger."""
 
 
 def analyse_path(
@@ -57,15 +57,16 @@ def analyse_files(
     warnings: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
-    """Analyse all hosts together. A host that cannot be read is a warning as long as another one can.
+    """Analyse all hosts together. A host that cannot be read causes a warning.
 
-    Raises AdvisorError where none can.
+    Raises:
+        AdvisorError: No host can be read.
     """
     results: list[Result] = [""] * len(files.paths)
     for done, (place, result) in enumerate(_results(files.paths, recording), 1):
         results[place] = result
         on_host(done, len(files.paths))
-    parts = _told_apart([result for result in results if isinstance(result, HostPart)])
+    parts = _with_unique_names([result for result in results if isinstance(result, HostPart)])
     failures = [result for result in results if isinstance(result, str)]
     if not parts:
         raise AdvisorError(failures[0])
@@ -90,13 +91,13 @@ def analyse_and_draw(
     paths = _most_input_bound(files, analysis)[:MAX_HOSTS]
     views = []
     for path in paths:
-        with suppress(AdvisorError):  # what cannot be read has been told
+        with suppress(AdvisorError):  # files that cannot be read have already caused a warning
             views.append(draw_host(read_host(path), MAX_SPANS // len(paths)))
     return analysis, tuple(view for view in views if view is not None)
 
 
 def _most_input_bound(files: ProfileFiles, analysis: Analysis) -> list[Path]:
-    """The files of the hosts that were read, most input-bound first."""
+    """Return the files of the hosts that could be read, most input-bound first."""
     by_text = {str(path): path for path in files.paths}
     ranked = [by_text[host.path] for host in analysis.hosts.hosts if host.path in by_text] if analysis.hosts else []
     return ranked or list(files.paths)
@@ -123,7 +124,7 @@ def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tup
         finally:
             idle.put(worker)
 
-    waiting = sorted(range(len(paths)), key=lambda place: sizes[place])  # the largest last on this stack: they go first
+    waiting = sorted(range(len(paths)), key=lambda place: sizes[place])  # a stack: the largest files start first
     running: dict[Future[Result], int] = {}
     with ThreadPoolExecutor(num_workers) as threads:
         try:
@@ -141,7 +142,7 @@ def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tup
                 worker.close()
 
 
-def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
+def _with_unique_names(parts: Sequence[HostPart]) -> list[HostPart]:
     """Give the parts unique names: processes of one machine, and hosts named `localhost`, are named by their files."""
     names = [part.hostname for part in parts]
     if len(set(names)) == len(names):

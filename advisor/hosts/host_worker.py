@@ -1,8 +1,8 @@
-"""A child process that analyses hosts: paths in, parts out, until its input ends.
+"""A child process that analyses hosts until its input ends.
 
-In: pickled `Job`s on stdin.  Out: for each a pickled `HostPart`, or the sentence that says why there is none, on stdout.
+In: pickled `Job`s on stdin.  Out: for each job, a pickled `HostPart` or a sentence with the reason why there is none, on stdout.
 
-A plain child process and not `multiprocessing`: that would import the user's own script again in every worker.
+`multiprocessing` is not used because it would import the user's script again in every worker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from advisor.model.recording import Recording
 from advisor.profile import read_host
 
 Result = HostPart | str
-"""The part of a host, or one sentence that says why it could not be read."""
+"""The part of a host, or a sentence with the reason why it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class WorkerProcess:
         """Start the process. Raises OSError if it cannot be started."""
         root = str(Path(__file__).parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        # -P: a `numpy.py` in the current folder is not NumPy
+        # -P: a `numpy.py` in the current folder must not replace NumPy
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
             stdin=subprocess.PIPE,
@@ -86,7 +86,7 @@ class WorkerProcess:
 
 def serve() -> None:
     """Answer jobs until stdin ends. Output of libraries goes to stderr, because stdout carries the answers."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while True:

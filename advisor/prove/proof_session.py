@@ -337,8 +337,10 @@ class ProofSession:
                 sys.stderr.flush()
 
     def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
-        """End the child and remove its files: by request; after an error like Ctrl-C, so that exit handlers run; by force if it
-        hangs.
+        """End the child and remove its files.
+
+        It is asked to end; after an error it is interrupted like by Ctrl-C, so that exit handlers run; if it hangs, it is
+        terminated.
         """
         child, self._child = self._child, None
         try:

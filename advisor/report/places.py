@@ -27,7 +27,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def clean(text: str, keep_newlines: bool = False) -> str:
-    """Return `text` with control, format and surrogate characters as escapes (`\\x1b`) and tabs as spaces."""
+    r"""Return `text` with control, format and surrogate characters as escapes (`\x1b`) and tabs as spaces."""
     return "".join(_visible(char, keep_newlines) for char in text)
 
 
