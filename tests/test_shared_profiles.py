@@ -154,7 +154,7 @@ def test_a_text_round_trip_is_one_sentence(capsys):
     assert main(["analyze", str(PROFILES / "corrupt-utf8")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "worker.xplane.pb is no profile, or it is truncated or damaged (it must be copied as binary)" in error
+    assert "worker.xplane.pb is not a profile, or is truncated or damaged (copy profiles in binary mode)" in error
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in PROFILES.glob("*") if (path / "plugins").is_dir()))

@@ -112,10 +112,10 @@ def open_profile(path: Path) -> OpenProfile:
         space = parse_xspace(data)
     except XSpaceDecodeError:
         raise AdvisorError(
-            f"{path} is not a profile, or it is truncated or damaged (copy profiles in binary mode): profile again."
+            f"{path} is not a profile, or is truncated or damaged (copy profiles in binary mode): profile again."
         ) from None
     except TooManyParts as error:
-        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
+        raise AdvisorError(f"{path} contains {error}, which no profiler writes: it is not read.") from None
     zero_ns, start_unix_ns = clock_of(space)
     lines = [line for plane in space.planes for line in plane.lines if line.events]
     start = min((line.timestamp_ns - zero_ns + _first_offset_ps(line) // 1000 for line in lines), default=0)

@@ -20,7 +20,7 @@ from advisor.hosts.host_worker import Job, Result, WorkerProcess, work
 from advisor.model.errors import AdvisorError
 from advisor.model.locations import is_remote
 from advisor.model.trace import Trace
-from advisor.profile import ProfileFiles, find_profiles, read_host, told_choice
+from advisor.profile import ProfileFiles, choice_notes, find_profiles, read_host
 from advisor.profile.profile_files import unpacked_size
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def analyse_path(
 ) -> Analysis:
     """Analyse the run at `path`; see `find_profiles` for `run` and `hosts`."""
     files = find_profiles(path, run, hosts)
-    return analyse_files(files, recording, target, told_choice(files, path, run), on_host)
+    return analyse_files(files, recording, target, choice_notes(files, path, run), on_host)
 
 
 def analyse_files(

@@ -1,8 +1,9 @@
 """Classifies events by name, once per name if the name is sufficient.
 
-In: the names of an event's metadata, and its stats.  Out: its `EventKind` and label, or None: of no use to the analysis.
+In: the names of an event's metadata, and its stats.  Out: its `EventKind` and label; the kind is None if the analysis does not
+use the event.
 
-Names are those of TF 2.3 to 2.21; `docs/profile-format.md` lists them with what was seen.
+The names are those of TF 2.3 to 2.21; `docs/profile-format.md` lists them with observations.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ _PATTERNS: Mapping[EventKind, re.Pattern[str]] = {
     EventKind.TRACING: re.compile(r"tf\.function-graph_building|\w*Compiler::.+|(Grappler|MetaOptimizer).*"),
 }
 OPENS_INPUT = "ParallelInterleaveInitializeInput"
-"""A worker of a parallel interleave fetches its next input element and creates the iterator over it. This counts as producing,
-though it ends without an element (its key is 0 and it keeps its whole name as label)."""
+"""A worker of a parallel interleave fetches its next input element and creates the iterator over it. This counts as producing
+although it ends without an element (its key is 0, and its label is its whole name)."""
 _ROOT_EVENTS = frozenset({"SessionRun", "RunGraph", "RunGraphDone"})
 """Unclassified events that TensorFlow marks with `_r` = 1; they are not the user's steps."""
 

@@ -1,9 +1,9 @@
-"""Sanitises names in a profile, which may come from a stranger.
+"""Sanitises names in a profile, which may come from an untrusted source.
 
-In: bytes of a name.  Out: printable text; every other character (control, format, surrogate, unassigned) shows as an escape.
+In: bytes of a name.  Out: printable text; every other character (control, format, surrogate, unassigned) is escaped.
 
-Everything that leaves the reader has passed here, so that no terminal, log or page downstream meets them. Markup such as
-`<b>` is ordinary text and stays: whoever writes HTML escapes it.
+Every text that the reader returns is sanitised, so that no such character reaches a terminal, a log or a page. Markup such as
+`<b>` is not changed; it is escaped where HTML is written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def text(name: bytes) -> str:
     decoded = name[: 4 * MAX_LENGTH].decode(errors="replace")
     if cut or len(decoded) > MAX_LENGTH:
         decoded = decoded[: MAX_LENGTH - 3] + "..."
-    if decoded.isprintable():  # nearly always; in ASCII all that is not printable is a control character
+    if decoded.isprintable():  # true for nearly all names
         return decoded
     return "".join(_visible(char) for char in decoded)
 

@@ -1,8 +1,8 @@
-"""Reads several hosts in parallel, each group of them in its own process.
+"""Reads groups of hosts in parallel processes.
 
-In: profile files.  Out: `Collected`, the same as `collect` makes of them.
+In: profile files.  Out: `Collected`, the same as from `collect`.
 
-Plain child processes and not `multiprocessing`: that would import the user's own script again in every one of them.
+`multiprocessing` is not used because it would import the user's script again in every process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from advisor.statistics.collect import Collected, collect
 MIN_BYTES = 8 << 20
 """Minimum total size for several processes: starting one takes as long as reading a profile of a few MB."""
 MAX_BYTES_AT_ONCE = 64 << 20
-"""Files read at the same time are together no larger than this or than the largest single file."""
+"""Maximum total size of the files that are read at the same time, unless a single file is larger."""
 
 
 def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> Collected:
@@ -79,7 +79,7 @@ def _collect_there(paths: Sequence[Path], recording: Recording | None) -> Collec
                 "-P",
                 "-c",
                 f"from {__name__} import serve; serve()",
-            ],  # -P: a `numpy.py` here is not NumPy
+            ],  # -P: a `numpy.py` in the current folder must not replace NumPy
             input=pickle.dumps((list(paths), recording)),
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(search), "OPENBLAS_NUM_THREADS": "1"},
@@ -96,7 +96,7 @@ def _collect_there(paths: Sequence[Path], recording: Recording | None) -> Collec
 
 def serve() -> None:
     """Answer one request on stdin. Output of libraries goes to stderr, because stdout carries the answer."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     paths, recording = pickle.load(sys.stdin.buffer)

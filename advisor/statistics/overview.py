@@ -1,6 +1,6 @@
 """The overview page: step time, precision, placement, top ops, environment, next steps.
 
-In: `Collected`, the tables made of it, and the analysis.  Out: `Overview`.
+In: `Collected`, its tables, and the analysis.  Out: `Overview`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def describe_overview(
 
 
 def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
-    """The top ops of the devices; without device ops, those of the host without iterators, whose self time includes waiting."""
+    """Return the top ops of the devices; without any, those of the host except iterators, whose self time includes waiting."""
     side = DEVICE if found.ops.device.ops else HOST
     rows = [row for row in ops if row.side == side and row.type not in (IDLE, DATASET)]
     whole = sum(row.self_ns for row in rows)

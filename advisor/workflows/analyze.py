@@ -166,7 +166,7 @@ def analyze_run(
     from advisor.engine import run_rules
     from advisor.graph.recorded_calls import limit_calls
     from advisor.hosts import analyse_and_draw
-    from advisor.profile import find_profiles, told_choice
+    from advisor.profile import choice_notes, find_profiles
     from advisor.statistics import add_statistics
 
     own = read_recording(path)
@@ -181,7 +181,7 @@ def analyze_run(
     recorded = read_recording(folder) if folder else None
     recording = limit_calls(recorded) if recorded else None
     target = recording.target if recording else str(path)
-    warnings = told_choice(profiles, path, choice.run)
+    warnings = choice_notes(profiles, path, choice.run)
     if own is not None and folder is None:
         warnings = (
             *warnings,

@@ -182,7 +182,7 @@ def test_failure_leaves_what_was_there(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["export", "--to", "perfetto", "--out", str(out), str(FIVE[0]), str(tmp_path / "empty")]) == 2
     assert out.read_bytes() == old
-    assert "holds no profile" in capsys.readouterr().err
+    assert "contains no profile" in capsys.readouterr().err
 
 
 def test_memory_does_not_grow_with_the_number_of_runs():

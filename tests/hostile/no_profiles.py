@@ -30,7 +30,7 @@ contents(
     groups_in_groups=b"\x0b" * 100_000,
     end_of_no_group=b"\x0c",
 )
-contents("holds no profile", only_a_host_name=field(4, b"worker"), unknown_fields_only=field(99, b"x" * 100))
+contents("contains no profile", only_a_host_name=field(4, b"worker"), unknown_fields_only=field(99, b"x" * 100))
 
 for share in (1, 10, 33, 50, 66, 90, 99):
     CASES[f"truncated_at_{share}_percent"] = Case(

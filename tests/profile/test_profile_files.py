@@ -74,7 +74,7 @@ def many_events() -> bytes:
         ("trace.json", b'{"traceEvents": []}', "is no profile"),
         ("truncated.xplane.pb", many_events()[:-7], "truncated"),
         ("text_trip.xplane.pb", many_events().decode("utf-8", "replace").encode() + b"\xef\xbf\xbd", "damaged"),
-        ("nothing.xplane.pb", b"\x22\x01a", "holds no profile"),
+        ("nothing.xplane.pb", b"\x22\x01a", "contains no profile"),
         ("cut.xplane.pb.gz", gzip.compress(many_events())[:-9], "gzip"),
         ("bad.xplane.pb.gz", b"\x1f\x8bnot really gzip", "gzip"),
     ],
@@ -102,7 +102,7 @@ def test_missing_path_and_folder_without_profile(tmp_path):
     with pytest.raises(AdvisorError, match="does not exist"):
         read_trace(tmp_path / "nowhere")
     (tmp_path / "plugins").mkdir()
-    with pytest.raises(AdvisorError, match="holds no profile"):
+    with pytest.raises(AdvisorError, match="contains no profile"):
         read_trace(tmp_path)
 
 

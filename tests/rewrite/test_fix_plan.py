@@ -62,8 +62,8 @@ def test_conflicts_are_left_out_with_the_reason():
     assert reasons(plan) == {
         "capped": "Conflicts with serial-map (Do serial-map), which has the larger prediction: both set num_parallel_calls of "
         "map at line 2.",
-        "no-shuffle": "Conflicts with cache (Do cache), which has the larger prediction: one removes shuffle at line 2, the other "
-        "changes it.",
+        "no-shuffle": "Conflicts with cache (Do cache), which has the larger prediction: one removes shuffle at line 2, the "
+        "other changes it.",
     }
     assert make_plan([CAPPED, WITHOUT], CALLS).left_out == ()
 
