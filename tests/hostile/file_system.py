@@ -101,7 +101,7 @@ def sparse_file_of_three_gigabytes(folder: Path) -> Path:
     return folder / "worker.xplane.pb"
 
 
-@case(0, "is no profile")
+@case(0, "is not a profile")
 def one_damaged_host_of_two(folder: Path) -> Path:
     run = folder / "plugins/profile/2026_01_01_00_00_00"
     pipeline().write(run / "good.xplane.pb")

@@ -10,7 +10,7 @@ from tests.hostile.case import CASES, HOST, SOUND, Case, case, contents, field, 
 
 contents("is empty", empty_file=b"")
 contents(
-    "is no profile",
+    "is not a profile",
     one_byte=b"\x0a",
     zeros=bytes(4096),
     ones=b"\xff" * 4096,
@@ -71,7 +71,7 @@ contents(
     gzip_with_wrong_checksum=gzip.compress(SOUND)[:-8] + b"\0\0\0\0" + gzip.compress(SOUND)[-4:],
 )
 contents("is empty", gzip_of_nothing=gzip.compress(b""))
-contents("is no profile", gzip_of_gzip=gzip.compress(gzip.compress(SOUND)))
+contents("is not a profile", gzip_of_gzip=gzip.compress(gzip.compress(SOUND)))
 
 
 @case(2, "100 times its size")
