@@ -76,8 +76,8 @@ def test_verdict_on_one_step_agrees_with_the_overview(folder):
         folder
     )
     assert "too few to tell" not in text_of(folder)
-    told = [line for line in overview.next_steps if "waiting for input" in line]
-    assert all(line.startswith(format_share(waited)) for line in told)
+    sentences = [line for line in overview.next_steps if "waiting for input" in line]
+    assert all(line.startswith(format_share(waited)) for line in sentences)
 
 
 @pytest.mark.parametrize("folder", ["cpu-tf23-mirrored", "gpu-tf25-mirrored"])

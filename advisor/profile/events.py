@@ -51,7 +51,7 @@ class PlaneDecoder:
         }
         self._classes = NameClasses(self._metadata, labels, self._stat_names)
         self.num_dropped = 0
-        """Number of events at impossible times."""
+        """Number of events with impossible times."""
 
     def decode(self, lines: Sequence[Any]) -> list[Thread]:
         """Return one `Thread` per line: times in nanoseconds from the profile's zero, sorted by start, longer events first."""

@@ -53,9 +53,9 @@ def test_a_worker_that_is_killed_costs_its_host_alone(tmp_path):
     process = WorkerProcess()
     try:
         os.kill(process._process.pid, signal.SIGKILL)
-        told = process.work(job)
-        assert isinstance(told, str)
-        assert "probably out of memory" in told
+        message = process.work(job)
+        assert isinstance(message, str)
+        assert "probably out of memory" in message
         assert not isinstance(process.work(job), str), "the next host has a process again"
     finally:
         process.close()

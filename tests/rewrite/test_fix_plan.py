@@ -107,9 +107,9 @@ def test_an_allowed_level_permits_no_assumption_and_nothing_undecided():
 
 def test_what_makes_nothing_faster_is_shown_and_never_applied():
     made = finding("told", InsertAfter("map", "cache"), is_auto=False)
-    told = replace(made, fix=replace(made.fix, is_provable=False))
+    unprovable = replace(made, fix=replace(made.fix, is_provable=False))
     for options in ({}, {"only": {"told"}, "allow": set(Safety)}):
-        plan = make_plan([told], CALLS, **options)
+        plan = make_plan([unprovable], CALLS, **options)
         assert plan.findings == () and "make the change yourself" in reasons(plan)["told"]
 
 
