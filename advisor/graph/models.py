@@ -21,7 +21,13 @@ class Models:
     """The models of one pipeline, where recorded: one of the profiled window and one of the unprofiled stretch."""
 
     def __init__(self, root: Node, recording: Recording | None, calls: Mapping[str, Call]) -> None:
-        """Align the models with the nodes under `root`. `calls`: dataset name -> recorded call."""
+        """Align the models with the nodes under `root`.
+
+        Args:
+            root: Root of the executed pipeline.
+            recording: The recording with tf.data's models; None if there is none.
+            calls: Dataset name -> recorded call.
+        """
         self.window = self._plain = None
         if recording is not None:
             ids = {call.id for node in root.walk() for call in calls_of(node, calls)}

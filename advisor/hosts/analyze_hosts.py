@@ -45,7 +45,19 @@ def analyse_path(
     hosts: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
-    """Analyse the run at `path`; see `find_profiles` for `run` and `hosts`."""
+    """Analyse all hosts of a run.
+
+    Args:
+        path: A run folder, a logdir or a profile file.
+        recording: The recording of the run; None if the profile was not captured by the advisor.
+        target: Name of the target for the report.
+        run: See `find_profiles`.
+        hosts: See `find_profiles`.
+        on_host: Called with (finished hosts, total hosts).
+
+    Raises:
+        AdvisorError: There is no profile, or no host can be read.
+    """
     files = find_profiles(path, run, hosts)
     return analyse_files(files, recording, target, choice_notes(files, path, run), on_host)
 
@@ -58,6 +70,13 @@ def analyse_files(
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
     """Analyse all hosts together. A host that cannot be read causes a warning.
+
+    Args:
+        files: The profile files, one per host.
+        recording: The recording of the run; None if the profile was not captured by the advisor.
+        target: Name of the target for the report.
+        warnings: Sentences to add to the warnings of the analysis.
+        on_host: Called with (finished hosts, total hosts).
 
     Raises:
         AdvisorError: No host can be read.
@@ -81,7 +100,14 @@ def analyse_and_draw(
     warnings: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> tuple[Analysis, tuple[HostView, ...]]:
-    """Analyse all hosts and compute the lanes of their windows; with many hosts, those of the most input-bound ones."""
+    """Analyse all hosts like `analyse_files`, and compute the lanes of their windows.
+
+    Returns:
+        The analysis, and the lanes; with many hosts, only those of the most input-bound ones.
+
+    Raises:
+        AdvisorError: No host can be read.
+    """
     from advisor.profile.lanes import MAX_HOSTS, MAX_SPANS, draw_host, draw_hosts
 
     if len(files.paths) == 1:  # one trace serves both

@@ -47,7 +47,11 @@ class WorkerProcess:
     """The parent's end of a worker process."""
 
     def __init__(self) -> None:
-        """Start the process. Raises OSError if it cannot be started."""
+        """Start the process.
+
+        Raises:
+            OSError: It cannot be started.
+        """
         root = str(Path(__file__).parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         # -P: a `numpy.py` in the current folder must not replace NumPy

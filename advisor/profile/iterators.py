@@ -54,7 +54,15 @@ class IteratorTable:
     def keep(
         self, iterator_id: int, start_ps: int, parent_id: int, long_name: str, stats: Mapping[str, Parameter]
     ) -> None:
-        """Keep a call as the last one of its iterator. Stats that it lacks are taken from the previous call."""
+        """Keep a call as the last one of its iterator. Stats that it lacks are taken from the previous call.
+
+        Args:
+            iterator_id: Id of the iterator.
+            start_ps: Start of the call.
+            parent_id: Id of the iterator that made the call; 0 for a root.
+            long_name: Name of the event.
+            stats: All stats of the event.
+        """
         known = stats
         if UNAVAILABLE in stats.values():
             before = self._last[iterator_id].stats if iterator_id in self._last else {}

@@ -44,9 +44,17 @@ STATS: Mapping[EventKind, tuple[str, str]] = {
 def classify(name: str, display_name: str, stats: Mapping[str, object]) -> tuple[EventKind | None, str, bool]:
     """Return the kind and label of an event, and whether they apply to all events with that name.
 
-    kind: None where the analysis has no use for the event. `stats` are those of the event at hand: steps and calls of a
-    `tf.function` have names of the user's choice, so their stats tell; a user's `Trace` and a `tf.function` can share one
-    name, and a `tf.function` is traced in some calls only, so each of their events is judged by itself.
+    Steps and calls of a `tf.function` have names chosen by the user, so they are recognised by their stats. A user's `Trace` and
+    a `tf.function` can have the same name, and only some calls of a `tf.function` trace it, so each of these events is classified
+    separately.
+
+    Args:
+        name: Name of the event's metadata.
+        display_name: Its display name; empty if it has none.
+        stats: Stats of this event.
+
+    Returns:
+        The kind, None if the analysis does not use the event; the label; whether both apply to all events with that name.
     """
     kind, label = _classify_name(name)
     if kind is not None:

@@ -57,7 +57,13 @@ def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) ->
 
 
 def choice_notes(files: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
-    """Describe the choice among several runs and hosts, in sentences for the report."""
+    """Describe the choice among several runs and hosts in sentences for the report.
+
+    Args:
+        files: The chosen files and the alternatives.
+        path: The path as given by the user.
+        run: The requested run; None if the newest one was chosen.
+    """
     sentences = []
     if run is None and files.num_runs > 1:
         sentences.append(

@@ -188,7 +188,11 @@ class ProofSession:
         return self.try_fix((), edits, claimed)
 
     def call_graph(self) -> CallGraph:
-        """Return the calls that the script has made so far. Raises AdvisorError if they cannot be read."""
+        """Return the calls that the script has made so far.
+
+        Raises:
+            AdvisorError: They cannot be read.
+        """
         try:
             return graph_from_json(self._ask({"do": "calls"})["graph"])
         except _Hangs:
@@ -257,7 +261,13 @@ class ProofSession:
         return self._wait_for("trial" if message["do"] == "try" else "done", self._silence_s, is_silence=True)
 
     def _wait_for(self, wanted: str, limit_s: float, is_silence: bool) -> dict[str, Any]:
-        """Wait for the reply of that kind. Raises AdvisorError, ScriptFailed, or _Hangs after `limit_s` s."""
+        """Wait for the reply of that kind.
+
+        Raises:
+            AdvisorError: The child reports a failure.
+            ScriptFailed: The script fails.
+            _Hangs: There is no reply within `limit_s` seconds.
+        """
         deadline = time.monotonic() + limit_s
         ended: dict[str, Any] = {}
         while True:

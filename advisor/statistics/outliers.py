@@ -28,7 +28,16 @@ _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TR
 
 
 def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[OutlierStep]:
-    """Find the steps longer than the mean plus three standard deviations."""
+    """Find the steps longer than the mean plus three standard deviations.
+
+    Args:
+        host: Name of the host.
+        activity: Its activity.
+        steps: Its steps.
+
+    Returns:
+        The outliers, longest first.
+    """
     if len(steps) < MIN_STEPS:
         return []
     length = (steps.end_ps - steps.start_ps).astype(np.float64)

@@ -24,7 +24,18 @@ NUM_TOP_OPS = 10
 def describe_overview(
     found: Collected, analysis: Analysis, ops: Sequence[OpRow], facts: DeviceFacts, inputs: InputStatistics | None
 ) -> Overview | None:
-    """Build the overview; None if the profile contains neither steps nor ops."""
+    """Build the overview.
+
+    Args:
+        found: The data of all hosts.
+        analysis: The analysis, for the environment of the run.
+        ops: Rows of the op table, see `op_rows`.
+        facts: The device facts, for the recommendations.
+        inputs: The input analysis; None without an input pipeline.
+
+    Returns:
+        The overview; None if the profile contains neither steps nor ops.
+    """
     step_ps, causes = found.all_step_ps, found.all_cause_ps
     if not len(step_ps) and not ops:
         return None

@@ -292,7 +292,8 @@ def _check_reports(folder: Path) -> None:
 def _write_reports(report: Report, folder: Path) -> None:
     """Write report.json and report.html into a run folder.
 
-    Raises AdvisorError if they cannot be written, or would replace files that this tool did not write.
+    Raises:
+        AdvisorError: They cannot be written, or would replace files that the advisor did not write.
     """
     from advisor.model.outputs import check_output
     from advisor.model.own_files import FileKind
