@@ -70,8 +70,8 @@ def many_events() -> bytes:
     ("name", "content", "said"),
     [
         ("empty.xplane.pb", b"", "is empty"),
-        ("text.xplane.pb", b"Hello, this is no profile at all.\n" * 9, "is no profile"),
-        ("trace.json", b'{"traceEvents": []}', "is no profile"),
+        ("text.xplane.pb", b"Hello, this is no profile at all.\n" * 9, "is not a profile"),
+        ("trace.json", b'{"traceEvents": []}', "is not a profile"),
         ("truncated.xplane.pb", many_events()[:-7], "truncated"),
         ("text_trip.xplane.pb", many_events().decode("utf-8", "replace").encode() + b"\xef\xbf\xbd", "damaged"),
         ("nothing.xplane.pb", b"\x22\x01a", "contains no profile"),
