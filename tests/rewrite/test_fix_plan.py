@@ -105,7 +105,7 @@ def test_an_allowed_level_permits_no_assumption_and_nothing_undecided():
     assert not is_asked(made, ()) and not is_asked(made, {"serial-map"}) and is_asked(made, {"order"})
 
 
-def test_what_makes_nothing_faster_is_shown_and_never_applied():
+def test_unprovable_fixes_are_reported_but_not_applied():
     made = finding("told", InsertAfter("map", "cache"), is_auto=False)
     unprovable = replace(made, fix=replace(made.fix, is_provable=False))
     for options in ({}, {"only": {"told"}, "allow": set(Safety)}):

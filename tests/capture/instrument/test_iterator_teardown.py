@@ -62,7 +62,7 @@ def test_two_iterators_between_two_steps_are_one_pause():
     assert track.releases == [(9, 3), (19, 3), (29, 3)]
 
 
-def test_what_is_over_the_limit_changes_nothing_kept():
+def test_values_over_the_limit_do_not_change_stored_ones():
     track = Track("c0", "for", None, None)
     for step in range(MAX_RELEASES + 5):
         track.begin(step * 10 + 1)

@@ -36,7 +36,7 @@ def recorder():
     return Recorder(SiteFinder(), lambda text: None)
 
 
-def test_a_replay_replaces_the_calls_of_its_own_thread_only(recorder):
+def test_a_replay_replaces_only_the_calls_of_its_thread(recorder):
     wrapped = recorder.wrap(make, "batch")
     recorder.replacing = lambda original, method, args, kwargs, is_constructor: "replaced"
     assert wrapped(3) == "replaced"

@@ -51,7 +51,7 @@ def test_too_few_figures_are_undecided_even_if_they_have_nothing_in_common(count
     assert compare_distributions(*samples, 0) is Agreement.UNDECIDED
 
 
-def test_from_the_smallest_sample_on_they_are_told_apart():
+def test_samples_of_the_minimum_size_are_distinguished():
     assert (
         smallest_p(SMALLEST_SAMPLE - 1, SMALLEST_SAMPLE - 1) >= P_VALUE > smallest_p(SMALLEST_SAMPLE, SMALLEST_SAMPLE)
     )
