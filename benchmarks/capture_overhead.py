@@ -166,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", help="part of a script's name")
-    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -186,14 +186,14 @@ def main() -> None:
     host = describe_host()
     print(
         f"{host.cores:g} cores, {host.cpu_model}, {host.memory_bytes / 2**30:.0f} GiB, Python {host.python_version}, "
-        f"{options.repeats} repeats by turns"
+        f"{options.repeats} alternating repeats"
     )
     if options.json:
         options.json.write_text(json.dumps({"median_step_ns": results}, indent=1))
 
 
 def measure(script: Path, data: Path) -> dict[str, float]:
-    """Median step in nanoseconds, one run of each: `without` the advisor; the whole `window` and its two parts."""
+    """Return the median step in ns of one run `without` the advisor, and of the `window` and its two parts in another run."""
     stamps = data / "stamps.json"
     environment = {**os.environ, "STAMPS": str(stamps), "TF_CPP_MIN_LOG_LEVEL": "2"}
     subprocess.run([sys.executable, str(script), str(data)], env=environment, check=True, capture_output=True)
@@ -213,13 +213,13 @@ def measure(script: Path, data: Path) -> dict[str, float]:
 
 
 def median_step(stamps: list[int], start: int, end: int) -> float:
-    """Median time between the stamps within that part of the run."""
+    """Return the median time between the stamps in that part of the run."""
     inside = [stamp for stamp in stamps if start <= stamp <= end]
     return statistics.median(b - a for a, b in itertools.pairwise(inside))
 
 
 def make_images(folder: Path) -> None:
-    """A few JPEG files that are as expensive to decode as photographs (noise on a gradient, 256 x 256)."""
+    """Write a few JPEG files that are as expensive to decode as photographs (noise on a gradient, 256 x 256)."""
     import numpy as np
     from PIL import Image
 

@@ -89,22 +89,22 @@ dataset = range_(100_000).map(costly, num_parallel_calls=CORES).batch(4).prefetc
 dataset = dataset.with_options(options_of(autotune__enabled=False))
 train(dataset)
 """),
-    NearMiss("autotune-ram", "The budget fits into the memory that there is.", """
+    NearMiss("autotune-ram", "The budget fits into the memory.", """
 dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 dataset = dataset.with_options(options_of(autotune__ram_budget=256 << 20))
 train(dataset)
 """),
-    NearMiss("cache-after-random", "What is random stands behind the cache.", """
+    NearMiss("cache-after-random", "The random op follows the cache.", """
 dataset = range_(500).map(costly, num_parallel_calls=AUTOTUNE).cache()
 dataset = dataset.map(noisy, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset, epochs=200)
 """),
-    NearMiss("cache-after-shuffle", "The shuffle stands behind the cache.", """
+    NearMiss("cache-after-shuffle", "The shuffle follows the cache.", """
 dataset = range_(500).map(costly, num_parallel_calls=AUTOTUNE).cache().shuffle(500)
 dataset = dataset.batch(4).prefetch(AUTOTUNE)
 train(dataset, epochs=200)
 """),
-    NearMiss("cache-cut-short", "The cache stands behind `take`, so it is read to its end.", """
+    NearMiss("cache-cut-short", "The cache follows `take`, so it is read to its end.", """
 dataset = range_(5_000).map(costly, num_parallel_calls=AUTOTUNE).take(500).cache()
 dataset = dataset.batch(4).prefetch(AUTOTUNE)
 train(dataset, epochs=200)
@@ -123,7 +123,7 @@ train(dataset, epochs=500)
 dataset = range_(100_000).map(costly, num_parallel_calls=CORES).batch(4).prefetch(AUTOTUNE)
 train(dataset)
 """),
-    NearMiss("compressed-records", "The records are compressed, but the work on them is what takes the time.", """
+    NearMiss("compressed-records", "The records are compressed, but processing them takes the time.", """
 def spectrum(record):
     image = tf.reshape(tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32), (-1, 256))
     return tf.sort(tf.sort(tf.tile(image, (4, 1)), 0), 1)
@@ -134,12 +134,12 @@ dataset = slices(records("GZIP")).interleave(
 dataset = dataset.map(spectrum, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset, epochs=50)
 """),
-    NearMiss("cpu-budget-mismatch", "The budget is what the process has.", """
+    NearMiss("cpu-budget-mismatch", "The budget equals the number of cores of the process.", """
 dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 dataset = dataset.with_options(options_of(autotune__cpu_budget=CORES))
 train(dataset)
 """),
-    NearMiss("head-of-line", "All elements take equally long, so nobody waits for a straggler.", """
+    NearMiss("head-of-line", "All elements take equally long, so none is delayed by a slow one.", """
 dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset)
 """),
@@ -156,7 +156,7 @@ dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).filter(lambda
 dataset = dataset.batch(4).prefetch(AUTOTUNE)
 train(dataset)
 """),
-    NearMiss("late-shard", "The shard stands before the work.", """
+    NearMiss("late-shard", "The shard precedes the work.", """
 dataset = range_(400_000).shard(4, 0).map(costly, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset)
 """),

@@ -1,4 +1,4 @@
-"""Measures on a CPU what the fixes advised by the rules about the training step gain on their own examples.
+"""Measures on a CPU the gain of the fixes advised by the rules about the training step, on the rules' examples.
 
     python benchmarks/training_step.py [--only short_steps] [--turns 7] [--write-docs]
 
@@ -40,15 +40,16 @@ class Case:
     """An example, its fix, and how long to run it."""
 
     name: str
-    remedy: tuple[str, str]
-    """Text of the script, and its replacement."""
+    change: tuple[str, str]
+    """Text in the script, and its replacement."""
     rows: tuple[int, int]
     """Rows per batch, before and after."""
     skipped: int
     """Steps before the clock starts; a multiple of the steps per call."""
     steps: int
-    """All steps."""
-    what: str
+    """Number of all steps."""
+    label: str
+    """The change as text for the table."""
 
 
 CASES = (
@@ -93,18 +94,18 @@ CLOCKED = (
     ("enumerate(dataset)", "enumerate(clock.over(dataset))"),
     ("verbose=2)", "verbose=2, callbacks=[clock.callback()])"),
 )
-"""What reports each step to the clock; every script contains one of these."""
+"""Text in the script, and its replacement that reports each step to the clock; every script contains one of these."""
 
 
 class Clock:
     """Measures the time from the beginning of one step to the end of the last one."""
 
     def __init__(self, skipped: int) -> None:
-        """`skipped`: steps before the clock starts."""
+        """Create a clock that starts after `skipped` steps."""
         self.skipped, self.start_s, self.end_s = skipped, 0.0, 0.0
 
     def over(self, dataset: Iterable[Any]) -> Iterator[Any]:
-        """The elements of a loop of the script's own."""
+        """Yield the elements of a custom training loop."""
         for step, element in enumerate(dataset):
             if step == self.skipped:
                 self.start_s = time.perf_counter()
@@ -112,7 +113,7 @@ class Clock:
         self.end_s = time.perf_counter()
 
     def callback(self) -> Any:
-        """For `fit`: Keras names the first step of each call."""
+        """Return a callback for `fit`. Keras passes the number of the first step of each call."""
         import keras
 
         def begin(step: int, logs: object = None) -> None:
@@ -140,33 +141,33 @@ def main() -> None:
     sentence = f"{machine_sentence()} {options.turns} turns."
     print(sentence)
     if options.write_docs:
-        head = ["| rule | remedy | rows/s as written | rows/s with it | gain |", "|---|---|---|---|---|"]
+        head = ["| rule | fix | rows/s without | rows/s with | gain |", "|---|---|---|---|---|"]
         write_section("training-step", [*head, *rows, "", sentence])
 
 
 def measure(case: Case, turns: int) -> list[tuple[float, float]]:
-    """(rows per second of the original, with the fix) for each turn."""
+    """Return (rows per second of the original, rows per second with the fix) for each turn."""
     path = ROOT / "examples" / f"{case.name}.py"
     written = path.read_text(encoding="utf-8")
-    assert written.count(case.remedy[0]) == 1, f"{case.remedy[0]!r} must stand in {path.name} once"
-    texts = tuple(clocked(text) for text in (written, written.replace(*case.remedy)))
-    found = []
+    assert written.count(case.change[0]) == 1, f"{case.change[0]!r} must occur once in {path.name}"
+    texts = tuple(clocked(text) for text in (written, written.replace(*case.change)))
+    pairs = []
     for turn in range(-1, turns):  # the first one warms up thread pools and caches
         order = (0, 1) if turn % 2 else (1, 0)
         rates = {i: rate(path, texts[i], case, case.rows[i]) for i in order}
         if turn >= 0:
-            found.append((rates[0], rates[1]))
-    return found
+            pairs.append((rates[0], rates[1]))
+    return pairs
 
 
 def clocked(text: str) -> str:
-    """The script with the clock inserted."""
+    """Return the script with the clock inserted."""
     (pair,) = [pair for pair in CLOCKED if text.count(pair[0]) == 1]
     return text.replace(*pair)
 
 
 def rate(path: Path, text: str, case: Case, batch: int) -> float:
-    """Rows per second of one run, without its first steps."""
+    """Return the rows per second of one run, without its first steps."""
     import keras
 
     keras.utils.clear_session()
@@ -183,16 +184,16 @@ def rate(path: Path, text: str, case: Case, batch: int) -> float:
 
 
 def speedup(rates: list[tuple[float, float]]) -> Interval | None:
-    """The ratio of rows per second."""
+    """Return the ratio of rows per second with its 95 % interval; None if there are too few turns."""
     return median_interval([after / before for before, after in rates])
 
 
 def row(case: Case, rates: list[tuple[float, float]]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     before, after = (statistics.median(column) for column in zip(*rates, strict=True))
     ratio = speedup(rates)
     gain = "too few turns" if ratio is None else f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
-    return f"| {case.name.replace('_', '-')} | {case.what} | {before:,.0f} | {after:,.0f} | {gain} |"
+    return f"| {case.name.replace('_', '-')} | {case.label} | {before:,.0f} | {after:,.0f} | {gain} |"
 
 
 if __name__ == "__main__":

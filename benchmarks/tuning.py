@@ -143,7 +143,7 @@ def measure(example: Example, turns: int, allow: str) -> Result:
         }
         command = [sys.executable, "-m", "advisor", "fix", "--write", "--allow", allow, "--budget", BUDGET, "--json"]
         report = Path(folder) / "fix.json"
-        state = {**os.environ, "XDG_STATE_HOME": folder}  # backups of a copy are nobody's
+        state = {**os.environ, "XDG_STATE_HOME": folder}  # backups of a copy must not be kept
         subprocess.run([*command, str(report), str(script)], check=True, env=state)
         texts[FIXED] = script.read_text()
         out = Path(folder) / "run"

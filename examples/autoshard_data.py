@@ -1,6 +1,6 @@
 """autoshard-data: two workers, each of which prepares all elements and trains on one half of them.
 
-There are no files that auto-sharding could share out, so TensorFlow puts its shard behind the costly map: the marked
+There are no files that auto-sharding could distribute, so TensorFlow shards the elements after the expensive map: the marked
 call runs for all elements on both workers. The script starts the second worker itself.
 """
 

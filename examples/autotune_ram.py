@@ -1,7 +1,7 @@
-"""autotune-ram: autotuning may buffer more than the memory that the process has.
+"""autotune-ram: the memory budget of autotuning is larger than the memory of the process.
 
-The number was right on another machine. With large elements and a fast source, tf.data lets its buffers grow until the process
-is killed. The options that hold it are set by the marked call; without the line, tf.data takes a half of what it finds.
+The budget was set for another machine. With large elements and a fast source, tf.data lets its buffers grow until the process
+is killed. The marked call sets the options; without the budget, tf.data uses half of the available memory.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""cache-after-random: the cache stands behind the augmentation, so every epoch sees the noise of the first.
+"""cache-after-random: the cache follows the augmentation, so every epoch has the noise of the first.
 
-Nothing is slow here; the model is trained on less variety than its author believes. The marked cache belongs before
+Nothing is slow here, but the model is trained on less variety than intended. The marked cache belongs before
 `map(augment)`.
 """
 

@@ -1,6 +1,6 @@
 """cache-after-shuffle: the cache keeps the order of the first epoch, so the data is never shuffled again.
 
-Nothing is slow here; every epoch trains on the same order. The marked cache belongs before `shuffle`.
+Nothing is slow here, but every epoch has the same order. The marked cache belongs before `shuffle`.
 """
 
 import argparse

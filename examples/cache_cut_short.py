@@ -1,6 +1,6 @@
-"""cache-cut-short: every epoch takes only a part of what is cached, so the cache is never complete and never used.
+"""cache-cut-short: every epoch takes only part of the cached dataset, so the cache is never complete and never used.
 
-tf.data throws an unfinished cache away and decodes again. The marked cache belongs behind `take`.
+tf.data discards an incomplete cache and decodes again. The marked cache belongs after `take`.
 """
 
 import argparse

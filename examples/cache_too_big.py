@@ -1,8 +1,8 @@
-"""cache-too-big: what the cache is to hold is larger than the machine's memory.
+"""cache-too-big: the cached elements are larger than the machine's memory.
 
-`--images` copies of some files stand for a large data set of raw images; as floats they take four times the memory of the files.
-The first epoch never comes to its end: until memory runs out, each image is written to memory that was never used before, which
-costs more than making the image. The marked call can go.
+`--images` copies of some files represent a large data set of raw images; as floats they take four times the memory of the files.
+The first epoch never ends: until memory runs out, each image is written to memory that was never used before, which
+costs more than producing the image. Remove the marked call.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""cache-without-reuse: a cache inside the function of an interleave is made anew for every file, and never read again.
+"""cache-without-reuse: a cache inside the function of an interleave is created for every file, and never read again.
 
-Each epoch calls the function again, and with it makes new, empty caches: all they do is hold on to every image, so that each
-is written to memory that was not used before. The marked call can go.
+Each epoch calls the function again, which creates new, empty caches. They only keep every image in memory, so that each
+is written to memory that was not used before. Remove the marked call.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""capped-parallelism: a constant `num_parallel_calls` holds a costly map to fewer cores than the machine has.
+"""capped-parallelism: a constant `num_parallel_calls` limits an expensive map to fewer cores than the machine has.
 
-With `num_parallel_calls=1` written down, autotune may not raise it: one call runs at a time although cores are idle. The call
+With `num_parallel_calls=1`, AUTOTUNE cannot increase the parallelism: one call runs at a time although cores are idle. The call
 to change is marked: pass `num_parallel_calls=tf.data.AUTOTUNE`.
 """
 

@@ -1,7 +1,7 @@
-"""cpu-budget-mismatch: autotuning is told that there are many more cores than the process may use.
+"""cpu-budget-mismatch: the CPU budget of autotuning is much larger than the number of cores that the process may use.
 
-The number was right on another machine. tf.data starts a hundred parallel calls, which take turns on the cores that there are.
-The options that hold it are set by the marked call; without the line, tf.data looks at the machine by itself.
+The budget was set for another machine. tf.data starts a hundred parallel calls, which compete for the available cores.
+The marked call sets the options; without the budget, tf.data uses the number of cores of the machine.
 """
 
 import argparse

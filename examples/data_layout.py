@@ -1,7 +1,7 @@
 """data-layout: a model that changes the order of its images' dimensions around every convolution.
 
-The marked call turns channels-last images into channels-first ones; the convolution wants them the other way. Leave
-both transposes out. The rule reads kernels of a GPU; on a CPU there is nothing to find.
+The marked call converts channels-last images to channels-first; the convolution converts them back. Remove both
+transposes. The rule needs the kernels of a GPU; on a CPU it reports nothing.
 """
 
 import argparse

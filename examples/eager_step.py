@@ -1,7 +1,7 @@
-"""eager-step: the training step runs op by op from Python.
+"""eager-step: the training step runs eagerly, op by op.
 
-The step is an ordinary Python function: each of its ops is dispatched by itself, and nothing is fused or run beside
-another. The step begins at the marked call; `@tf.function` above `train_step` makes a graph of it.
+The step is an ordinary Python function: its ops are dispatched one by one, and none are fused or run in parallel.
+The step starts at the marked call; `@tf.function` on `train_step` turns it into a graph.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""epoch-pauses: every epoch makes a new iterator, and the script waits until TensorFlow has let go of the last one.
+"""epoch-pauses: every epoch creates a new iterator, and the script waits until TensorFlow has destroyed the last one.
 
-An iterator that AUTOTUNE looks after goes away at once, or only when AUTOTUNE looks at it the next time: after an epoch of 700 ms
-that is more than half a second later. The loop to change is marked: with `dataset.repeat(args.epochs)` there is one iterator.
+An iterator with AUTOTUNE is destroyed immediately, or only at the next update of AUTOTUNE, which after an epoch of 700 ms
+is more than half a second later. The loop to change is marked: with `dataset.repeat(args.epochs)` there is one iterator.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Train a small network on photographs from tensorflow-datasets, written the way the tutorials write it.
 
 Reads JPEGs from TFRecord files, decodes and resizes them, augments, shuffles, batches, and trains with Keras `fit`. The first
-run makes the photographs (under a minute, offline) below the user's cache or `--data-dir`. Training waits for `map(decode)`.
+run creates the photographs (under a minute, offline) below the user's cache or `--data-dir`. Training waits for `map(decode)`.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""A tensorflow-datasets builder of the kind of `tf_flowers`: photographs as JPEG with a class label, in TFRecord files.
+"""A tensorflow-datasets builder similar to `tf_flowers`: photographs as JPEG with a class label, in TFRecord files.
 
-In: the varied JPEGs of `sample_data`, made on this machine.  Out: `tfds.load("flowers_like", ...)` with the splits `train`
-and `validation`. Nothing is downloaded, and tensorflow-datasets is kept from asking Google Cloud Storage.
+In: the varied JPEGs of `sample_data`, created on this machine.  Out: `tfds.load("flowers_like", ...)` with the splits `train`
+and `validation`. Nothing is downloaded, and tensorflow-datasets is prevented from contacting Google Cloud Storage.
 """
 
 from __future__ import annotations

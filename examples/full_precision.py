@@ -1,7 +1,7 @@
 """full-precision: large matrix products in 32 bit on a processor that multiplies 16-bit floats several times faster.
 
 Tensor cores of a GPU (compute capability 7.0 and later) and the AMX or AVX512_BF16 units of a CPU are idle. The
-marked call sets the policy; `mixed_bfloat16` (on GPUs also `mixed_float16`) belongs there. Variables and the loss
+marked call sets the policy; use `mixed_bfloat16` (on GPUs also `mixed_float16`). Variables and the loss
 stay in 32 bit.
 """
 

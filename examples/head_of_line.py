@@ -1,4 +1,4 @@
-"""head-of-line: a few slow elements hold up all that are ready behind them, because order must be kept.
+"""head-of-line: a few slow elements delay all finished elements after them, because the order must be preserved.
 
 One request in twenty to the (imitated) server takes 25 times as long. Sixteen calls run at once, and when the slow one is
 the next in order, fifteen finished ones wait for it. The marked map lacks `deterministic=False`.

@@ -1,7 +1,7 @@
 """Train on a folder of photographs, one folder per class, with a custom training loop.
 
 Lists the files, loads each (read, decode, resize), shuffles, batches, and trains step by step with `tf.GradientTape`. The
-first run makes the photographs (offline, seconds) below the user's cache or `--data-dir`. Training waits for `map(load)`.
+first run creates the photographs (offline, seconds) below the user's cache or `--data-dir`. Training waits for `map(load)`.
 """
 
 import argparse

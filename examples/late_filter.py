@@ -1,6 +1,6 @@
-"""late-filter: most images are decoded first and thrown away afterwards.
+"""late-filter: most images are decoded and then discarded.
 
-The filter looks at the label alone, which the map passes on as it is. The marked filter belongs before the map.
+The filter uses only the label, which the map does not change. The marked filter belongs before the map.
 """
 
 import argparse

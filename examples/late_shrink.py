@@ -1,6 +1,6 @@
 """late-shrink: whole photographs are decoded, and a small part of each is used.
 
-JPEG can be decoded in part: `tf.image.decode_and_crop_jpeg` decodes only what is cut out. The marked map is the one to
+JPEG images can be decoded partially: `tf.image.decode_and_crop_jpeg` decodes only the crop. The marked map is the one to
 change.
 """
 

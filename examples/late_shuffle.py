@@ -1,8 +1,8 @@
 """late-shuffle: every epoch begins with a wait until a thousand images are augmented.
 
-The images come from a cache, and augmenting them takes about as long as training on them, so that the one could go on beside
-the other. But the shuffle stands behind the augmentation: it gives nothing before its buffer is full, and training stands still
-for as long. The marked shuffle belongs before the map.
+The images come from a cache, and augmenting them takes about as long as training on them, so both could run in parallel.
+But the shuffle follows the augmentation and emits nothing before its buffer is full, so the training waits. The marked
+shuffle belongs before the map.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """launch-bound: tf.data takes all cores, and the thread that launches kernels waits for one.
 
 The marked call keeps every core busy. On a GPU, `TF_GPU_THREAD_MODE=gpu_private` in the environment gives the
-launches threads of their own. Without a GPU there are no kernels to launch, and nothing of this to find.
+launches separate threads. Without a GPU there are no kernels to launch, and the rule reports nothing.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""map-inside-interleave: a costly map stands in the function of a `flat_map`, where it runs one element at a time.
+"""map-inside-interleave: an expensive map is in the function of a `flat_map`, where it runs one element at a time.
 
-tf.data parallelises a stateless map by itself, but not inside another transformation's function. The marked map lacks
-`num_parallel_calls=tf.data.AUTOTUNE`, or belongs behind the `flat_map`.
+tf.data parallelises a stateless map by itself, but not inside another transformation's function. The marked map needs
+`num_parallel_calls=tf.data.AUTOTUNE`, or belongs after the `flat_map`.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""misplaced-prefetch: the only prefetch stands before the costly work, and nothing is buffered behind it.
+"""misplaced-prefetch: the only prefetch precedes the expensive work, whose results are not buffered.
 
-File names are fetched ahead, which costs nothing; inflating the records and training never happen at the same time. The
-options forbid tf.data to put a prefetch at the end. One belongs behind the call after the marked one.
+Prefetching file names gains nothing, and the records are never decompressed while the model trains. The
+options prevent tf.data from adding a prefetch at the end. One belongs after the call that follows the marked one.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""missing-prefetch: the next batch is made only when the training step asks for it.
+"""missing-prefetch: the next batch is produced only when the training step requests it.
 
-The options forbid tf.data to inject a prefetch, and the last transformation has no buffer of its own: reading the batch and
-training on the one before never happen at the same time. What is missing stands behind the marked call:
+The options prevent tf.data from adding a prefetch, and the last transformation has no buffer: a batch is never read
+while the model trains on the previous one. Add after the marked call:
 `.prefetch(tf.data.AUTOTUNE)`.
 """
 

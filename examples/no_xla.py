@@ -1,7 +1,7 @@
 """no-xla: a step of hundreds of short ops on tensors of fixed shapes.
 
-On a GPU each op is a kernel of its own, and the device waits for its launch. XLA compiles the function that the marked
-line wraps into few: `tf.function(train_step, jit_compile=True)`. On a processor that gained nothing, and the rule is silent.
+On a GPU, each op is a separate kernel, and the device waits for its launch. XLA compiles the function in the marked
+line to a few kernels: `tf.function(train_step, jit_compile=True)`. On a CPU this gained nothing, so the rule is silent.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """not-input-bound: the training step takes nearly all the time; no change to the input pipeline can help.
 
-Every call of the pipeline could be blamed by someone who only reads it (no cache, a small prefetch). The consumer never waits
-for it. Where the time goes is marked.
+Judged by the source alone, every call of the pipeline looks improvable (no cache, a small prefetch). But the consumer never waits
+for it. The call that takes the time is marked.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""odd-dimensions: mixed precision on layers of 1001 units, which tensor cores cannot take.
+"""odd-dimensions: mixed precision on layers of 1001 units, for which tensor cores cannot be used.
 
-The marked call makes layers whose width is no multiple of 8; 1008 would be. It shows on GPUs with tensor cores; on a
-CPU there is nothing to find.
+The marked call creates layers whose width is not a multiple of 8, as 1008 would be. This matters on GPUs with tensor cores;
+on a CPU the rule reports nothing.
 """
 
 import argparse

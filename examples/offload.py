@@ -1,7 +1,7 @@
 """offload: a GPU that could train several times faster than this host's cores prepare its input.
 
-The marked map takes all cores, draws random numbers (so that nothing can be cached), and still is too slow.
-`tf.data.experimental.service` runs the pipeline on more machines. Without an accelerator the training itself wants
+The marked map uses all cores, draws random numbers (so that nothing can be cached), and is still too slow.
+`tf.data.experimental.service` runs the pipeline on more machines. Without an accelerator the training itself needs
 the cores, and the advice does not apply.
 """
 

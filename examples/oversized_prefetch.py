@@ -1,7 +1,7 @@
 """oversized-prefetch: hundreds of batches are prefetched where two are enough.
 
-The pipeline is faster than training, so the buffer fills with gigabytes. The marked call's number is meant in batches,
-each of 12 MB; `tf.data.AUTOTUNE` belongs there.
+The pipeline is faster than training, so the buffer fills with gigabytes. The marked call's argument is a number of batches,
+each of 12 MB; use `tf.data.AUTOTUNE`.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""oversized-shuffle: the shuffle's buffer holds images as floats, gigabytes of them.
+"""oversized-shuffle: the shuffle's buffer contains gigabytes of images as floats.
 
-Before the first step the buffer is filled, and the memory is gone for as long as training runs. Each image is written to memory
-that no cache of the processor holds, and read from there again. The marked call belongs before the map, where it holds file
-names. `--images` copies of some files stand for a large data set.
+The buffer is filled before the first step, and occupies its memory throughout the training. Each image is written to memory
+that is in no processor cache, and read from there again. The marked call belongs before the map, where it buffers file
+names. `--images` copies of some files represent a large data set.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """padding-waste: texts of very different lengths are padded to the longest of their batch.
 
-Most of what is copied, sent and computed is padding. `bucket_by_sequence_length` puts texts of like length into one batch;
-the marked call is the one to replace.
+Most of the data that is copied, transferred and computed is padding. `bucket_by_sequence_length` batches texts of similar
+length; replace the marked call with it.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""parse-per-record: every line of a table is parsed by a call of its own.
+"""parse-per-record: every line of a table is parsed by a separate call.
 
-Calling the parser costs more than parsing. Behind the batch, `tf.io.decode_csv` parses all its lines in one call. The marked
-map is the one to move. (With tf.Examples the function has to be changed too, from `parse_single_example` to `parse_example`.)
+Calling the parser costs more than parsing. After the batch, `tf.io.decode_csv` parses a whole batch in one call. The marked
+map is the one to move. (For tf.Examples, the function must also be changed from `parse_single_example` to `parse_example`.)
 """
 
 import argparse

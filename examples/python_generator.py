@@ -1,7 +1,7 @@
 """python-generator: elements come from a Python generator, one after the other, under the interpreter's lock.
 
-No transformation behind it can make Python faster: `num_parallel_calls` and `prefetch` are already there. The marked call is
-the one to replace, by a source that TensorFlow reads itself.
+No later transformation can make Python faster: `num_parallel_calls` and `prefetch` are already used. Replace the marked call
+with a source that TensorFlow reads itself.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """python-lock: a map runs Python code, so its parallel calls wait for each other at the interpreter's lock.
 
-`num_parallel_calls=tf.data.AUTOTUNE` is there and does not help. The marked call is the one to write in TensorFlow ops, or to
-do once beforehand.
+`num_parallel_calls=tf.data.AUTOTUNE` is already used and does not help. Implement the function of the marked call with
+TensorFlow ops, or run it once in advance.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """repeated-work: every epoch reads, decodes and resizes the same files again.
 
-The map is parallel, the pipeline prefetches, and still the consumer waits: all cores decode. The result is the same each
-epoch and fits in memory. What is missing stands behind the marked call: `.cache()`.
+The map is parallel and the pipeline prefetches, but the consumer still waits, because all cores decode. The result is the same
+each epoch and fits in memory. Add `.cache()` after the marked call.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """repeated-work-on-disk: every epoch decodes the same images again, and decoded they are too large for memory.
 
-`--images` copies of the photographs stand for a data set of tens of gigabytes. What is missing stands behind the marked call:
+`--images` copies of the photographs represent a data set of tens of gigabytes. Add after the marked call:
 `.cache("a folder on a fast disk")`.
 """
 

@@ -1,7 +1,7 @@
-"""retracing: the training step is traced anew in every step.
+"""retracing: the training step is traced again in every step.
 
-A Python number is part of a `tf.function`'s signature: each new learning rate makes a new graph. The number passed in
-the marked call belongs into a tensor (`tf.constant(rate)`), or into a `tf.Variable`.
+A Python number is part of a `tf.function`'s signature, so each new learning rate creates a new graph. Pass it in the marked
+call as a tensor (`tf.constant(rate)`) or as a `tf.Variable`.
 """
 
 import argparse

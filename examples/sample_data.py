@@ -1,11 +1,11 @@
-"""Real input for the examples and the benchmarks, made once and offline from what ships inside Python packages.
+"""Real input for the examples and the benchmarks, created once and offline from data in Python packages.
 
 In: the photographs in the wheels of scikit-image and scikit-learn, and the source text of Python's standard library.
 Out: a folder below the user's cache (`platformdirs`, `tfdata-advisor/examples`) or below `data_dir`: varied JPEGs in a folder
 per class, text files with one labelled paragraph a line, or files and TFRecord files of raw images.
 
-A folder is written under another name and moved into place when it is complete, so an interrupted run leaves nothing behind
-and two runs at once do no harm. The same arguments always make the same bytes.
+A folder is written under another name and moved into place when it is complete, so interrupted and simultaneous runs
+are harmless. The same arguments always create the same bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""scalar-map: a cheap function is called once for every scalar; calling it costs far more than what it does.
+"""scalar-map: a cheap function is called once for every scalar; the call costs far more than its work.
 
-The marked map multiplies one number at a time. Behind the batch the same function would run once for a thousand of them:
+The marked map multiplies one number at a time. After the batch, the same function runs once for a thousand numbers:
 `.batch(1024).map(scale)`.
 """
 

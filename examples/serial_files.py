@@ -1,6 +1,6 @@
 """serial-files: many files are read one after the other, by one thread.
 
-`TFRecordDataset` opens the next file when the last one ends, and one core inflates them all. The marked call lacks
+`TFRecordDataset` opens the next file when the last one ends, and one core decompresses all of them. The marked call needs
 `num_parallel_reads`.
 """
 

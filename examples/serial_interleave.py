@@ -1,7 +1,7 @@
 """serial-interleave: files are interleaved, but read one at a time by the same thread.
 
-`interleave` alternates between four compressed files. Without `num_parallel_calls` each record is read and inflated when its
-turn comes, by the thread that asks for it. The call to change is marked: pass `num_parallel_calls=tf.data.AUTOTUNE`.
+`interleave` alternates between four compressed files. Without `num_parallel_calls`, each record is read and decompressed on
+request, by the requesting thread. The call to change is marked: pass `num_parallel_calls=tf.data.AUTOTUNE`.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """serial-map: a random map runs one element at a time, because tf.data never parallelises a stateful function by itself.
 
-`tf.data` turns stateless maps parallel without being asked. `distort` draws random numbers, so it stays a sequential `Map`
-while the other cores have nothing to do. The call to change is marked: pass `num_parallel_calls=tf.data.AUTOTUNE`.
+`tf.data` parallelises stateless maps automatically. `distort` draws random numbers, so it remains a sequential `Map`
+while the other cores are idle. The call to change is marked: pass `num_parallel_calls=tf.data.AUTOTUNE`.
 """
 
 import argparse

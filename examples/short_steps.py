@@ -1,7 +1,7 @@
 """short-steps: a small Keras model whose steps take less time than the Python between them.
 
-Keras comes back to Python after every batch, to call its callbacks and to start the next step; with a model of this
-size that takes longer than the step itself. `steps_per_execution=32` in the marked call lets one call do 32 steps.
+Keras returns to Python after every batch to call its callbacks and to start the next step; with a model of this
+size, that takes longer than the step itself. With `steps_per_execution=32` in the marked call, one call runs 32 steps.
 """
 
 import argparse

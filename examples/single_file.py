@@ -1,7 +1,7 @@
 """single-file: all data is in one file, so one thread reads it while the other cores are idle.
 
-A file is read from its beginning to its end, by one reader. The same records in as many files as there are cores can be read
-at once with `interleave`. The marked call reads the file.
+A file is read sequentially by one reader. The same records in as many files as there are cores can be read in
+parallel with `interleave`. The marked call reads the file.
 """
 
 import argparse

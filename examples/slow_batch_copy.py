@@ -1,7 +1,7 @@
 """slow-batch-copy: one thread copies large elements into the batch.
 
-The images lie in memory, ready; putting 16 of them side by side is all the work there is, and the options keep tf.data from
-doing it on several threads. The marked call lacks `num_parallel_calls=tf.data.AUTOTUNE`.
+The images are in memory; copying 16 of them into a batch is the only work, and the options prevent tf.data from
+doing it on several threads. The marked call needs `num_parallel_calls=tf.data.AUTOTUNE`.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""small-batch: so few rows in a batch that a step costs as much as one of many times as many.
+"""small-batch: a batch has so few rows that a step takes as long as with many times as many.
 
-A step of 8 rows does hundreds of small ops, and each costs its scheduling whatever it computes. The marked call is
-where the batch size stands. A larger one changes the training (fewer updates, the learning rate has to follow), so it
+A step of 8 rows runs hundreds of small ops, each with a fixed scheduling cost. The marked call sets
+the batch size. A larger one changes the training (fewer updates, and the learning rate must be adapted), so it
 is only advice.
 """
 

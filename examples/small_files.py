@@ -1,6 +1,6 @@
-"""small-files: every element is a small file of its own, and opening it costs more than reading it.
+"""small-files: every element is a separate small file, and opening it costs more than reading it.
 
-Twenty thousand files of 2 kB. Written once into a few TFRecord files, the same bytes are read in long stretches. The marked
+There are twenty thousand files of 2 kB. In a few TFRecord files, the same bytes could be read in large blocks. The marked
 map opens the files.
 """
 

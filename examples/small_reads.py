@@ -1,7 +1,7 @@
-"""small-reads: the reader's buffer is so small that every record takes many calls of the file system.
+"""small-reads: the reader's buffer is so small that every record takes many system calls.
 
-A buffer of 256 bytes was meant to save memory; each record of 12 kB costs fifty reads. The marked call's `buffer_size` can go,
-or become a few hundred kilobytes.
+A buffer of 256 bytes was meant to save memory; each record of 12 kB takes fifty reads. Remove `buffer_size` from the marked call,
+or set it to a few hundred kilobytes.
 """
 
 import argparse

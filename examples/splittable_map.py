@@ -1,7 +1,7 @@
 """splittable-map: one function decodes, which is the same every epoch, and augments, which is not.
 
-A cache behind the marked map would freeze the augmentation, so none is possible. As two maps, `decode` and `augment`, the
-cache goes between them.
+A cache after the marked map would freeze the augmentation. If the map is split into `decode` and `augment`, the
+cache can be inserted between them.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """step-outliers: a few steps take many times as long as the others, and together a large part of the time.
 
-Every 25th step writes a checkpoint while training waits for it. The marked call is what those steps do besides
-training; it belongs at the end of an epoch, or into an asynchronous checkpoint
+Every 25th step writes a checkpoint while training waits for it. The marked call is the additional work of those
+steps; it belongs at the end of an epoch, or into an asynchronous checkpoint
 (`tf.train.CheckpointOptions(enable_async=True)`).
 """
 

@@ -1,7 +1,7 @@
 """straggler: of three workers one prepares its input several times slower than the others.
 
-Started once, the script starts three workers, profiles all of them at the same moment with `advisor capture` and
-reads the run with `advisor analyze`. The marked call is what takes longer on one of them.
+The script starts three workers, profiles all of them at the same time with `advisor capture` and
+analyses the run with `advisor analyze`. The marked call takes longer on one of them.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Train a text classifier on lines of text: is a paragraph of Python's standard library code or prose?
 
-Reads text files line by line, cuts each line into words, looks the words up in a vocabulary, pads, and trains with Keras
+Reads text files line by line, splits each line into words, looks the words up in a vocabulary, pads, and trains with Keras
 `fit`. The first run writes the text files (offline, seconds) below the user's cache or `--data-dir`. Training waits for
 `map(to_word_ids)`.
 """

@@ -1,8 +1,8 @@
-"""transfer-bound: every batch is copied to the GPU when the step asks for it, as 32-bit floats.
+"""transfer-bound: every batch is copied to the GPU when the step requests it, as 32-bit floats.
 
-The marked call is the last transformation: behind it belongs
-`.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))`, and the images could stay `uint8` until they are there.
-Without a GPU nothing is copied, and there is nothing to find.
+The marked call is the last transformation. Add after it
+`.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))`; the images could also be transferred as `uint8`.
+Without a GPU nothing is copied, and the rule reports nothing.
 """
 
 import argparse

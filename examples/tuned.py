@@ -1,7 +1,7 @@
-"""A pipeline with nothing to improve: no finding must come of it.
+"""A pipeline with nothing to improve, for which no finding may be reported.
 
-Files are read and photographs decoded in parallel, the decoded ones are cached as bytes before anything random, shuffled and
-augmented a batch at a time, and prefetched; the training step is the larger part of the work.
+Files are read and photographs decoded in parallel. The decoded ones are cached as bytes before any random op, shuffled,
+augmented in batches, and prefetched; the training step takes most of the time.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""unbatch-rebatch: blocks of rows are taken apart row by row and put together again.
+"""unbatch-rebatch: blocks of rows are split into single rows and batched again.
 
-The rows come in blocks of 5000; `unbatch` followed by `batch` handles each row alone. The marked call and the `batch` behind
-it are one `.rebatch(8192)`.
+The rows come in blocks of 5000; `unbatch` followed by `batch` processes each row separately. Replace the marked call and the
+`batch` after it with one `.rebatch(8192)`.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.recorder import Recorder, call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.finding import Edit
 from advisor.model.recording import Call
 from advisor.replay.replay import AS_RECORDED, Replay
@@ -51,8 +51,8 @@ def install() -> Iterator[Recorded]:
         record_dataset_api(tf, _recorders[0], lambda text: None)
     recorder = _recorders[0]
     recorder._calls.clear()
-    recorder.kept, recorder.is_open = KeptCalls(), True
+    recorder.replay_log, recorder.is_open = ReplayLog(), True
     try:
         yield Recorded(recorder)
     finally:
-        recorder.kept, recorder.is_open = None, False
+        recorder.replay_log, recorder.is_open = None, False

@@ -148,7 +148,7 @@ def test_fail_on(options, folder, code, tmp_path):
         (["analyze", "-m"], "-m needs a module name"),
         (["analyze", "--json", "/not/there/r.json", RUN], "Cannot write /not/there/r.json"),
         (["analyze", "--json", "/dev/full", RUN], "No space left"),
-        (["analyze", DATA / "scripts"], "holds no profile"),
+        (["analyze", DATA / "scripts"], "contains no profile"),
         (["explain", "serial-mop"], "Did you mean serial-map?"),
         (["explain"], "RULE"),
         (["nalyze"], "nalyze"),

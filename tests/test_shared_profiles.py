@@ -76,8 +76,8 @@ def test_verdict_on_one_step_agrees_with_the_overview(folder):
         folder
     )
     assert "too few to tell" not in text_of(folder)
-    told = [line for line in overview.next_steps if "waiting for input" in line]
-    assert all(line.startswith(format_share(waited)) for line in told)
+    sentences = [line for line in overview.next_steps if "waiting for input" in line]
+    assert all(line.startswith(format_share(waited)) for line in sentences)
 
 
 @pytest.mark.parametrize("folder", ["cpu-tf23-mirrored", "gpu-tf25-mirrored"])
@@ -154,7 +154,7 @@ def test_a_text_round_trip_is_one_sentence(capsys):
     assert main(["analyze", str(PROFILES / "corrupt-utf8")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "worker.xplane.pb is no profile, or it is truncated or damaged (it must be copied as binary)" in error
+    assert "worker.xplane.pb is not a profile, or is truncated or damaged (copy profiles in binary mode)" in error
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in PROFILES.glob("*") if (path / "plugins").is_dir()))

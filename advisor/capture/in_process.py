@@ -22,7 +22,7 @@ from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
-from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.patches import PATCHING, Patches
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
 from advisor.capture.instrument.replay_log import current_seeds
@@ -88,7 +88,7 @@ class Hooks:
         self.tracks = Tracks()
         self.recorder = Recorder(SiteFinder(), self.warn)
         self.consumption = Consumption(self.recorder.finder, self.tracks, self.follower, self.warn)
-        self.keras = KerasSteps(self.consumption, self.follower, self.warn)
+        self.keras = KerasLoops(self.consumption, self.follower, self.warn)
         self.warnings: dict[str, None] = {}
         self._patches = Patches()
         self._imports: AfterImport | None = None

@@ -22,7 +22,7 @@ from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
-from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
 from advisor.capture.instrument.state_hooks import watch_tensorflow
 from advisor.capture.instrument.state_hooks import watch_writes as watch_written_state
@@ -88,7 +88,7 @@ class Session:
             None if self._ceiling is None else self._ceiling.substitute,
         )
         self._consumption.on_epoch = self._recorder.state.epoch
-        self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
+        self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
 
     def run(self) -> int:
         """Run the script with the hooks installed and return its exit code."""

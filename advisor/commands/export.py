@@ -46,7 +46,7 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
     sarif     findings as code-scanning results at their lines (SARIF 2.1.0)
     markdown  a summary for a pull request or an issue
     graph     iterators, calls and what consumes what, in networkx' node-link format (JSON)
-    """
+    """  # noqa: D301 (click's marker is the character \b)
     if table is not None and kind != "csv":
         raise click.UsageError("--table applies only to --to csv.")
     if out is not None and kind != "csv":

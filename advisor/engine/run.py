@@ -31,7 +31,13 @@ _IGNORE = re.compile(r"#\s*advisor:\s*ignore(?:\[([^\]]*)\])?")
 
 
 def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Settings) -> Report:
-    """Evaluate the rules on `analysis`. A rule that raises becomes a row of the report."""
+    """Evaluate the rules. A rule that raises an exception becomes a row of the report.
+
+    Args:
+        analysis: The analysis of a run.
+        rules: The loaded rules.
+        settings: Ignored rules, allowed safety levels, and the time limit of a rule.
+    """
     findings: list[Finding] = []
     notes: list[str] = []
     errors: list[RuleError] = []

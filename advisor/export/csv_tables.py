@@ -17,8 +17,20 @@ Json = dict[str, Any]
 Runs = Sequence[tuple[str, Json]]
 
 MAX_CELL = 32_000
-"""Characters of one cell; spreadsheets hold 32,767."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # full-width forms: East Asian spreadsheets
+"""Maximum number of characters in a cell; the limit of spreadsheets is 32,767."""
+_FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # full-width forms are formulas in East Asian spreadsheets
 
 
 def _verdicts(report: Json) -> Iterator[Json]:
@@ -50,7 +62,7 @@ def _fixes(report: Json) -> Iterator[Json]:
 
 
 def _rows_of(section: str) -> Callable[[Json], Iterator[Json]]:
-    """The rows of one table of the statistics, `input.ops` reaching inside."""
+    """Return a function that yields the rows of one table of the statistics; `input.ops` is a nested table."""
 
     def rows(report: Json) -> Iterator[Json]:
         found: Any = report.get("statistics")
@@ -100,7 +112,7 @@ HEADERS = {
     "kernels": "run,name,registers_per_thread",
     "memory": "run,host,allocator,op,region",
 }
-"""Name of a table -> how its first line begins, by which an earlier export is recognised."""
+"""Name of a table -> start of its first line, by which an earlier export is recognised."""
 
 
 def table_to_csv(name: str, runs: Runs) -> str:
@@ -117,7 +129,7 @@ def table_to_csv(name: str, runs: Runs) -> str:
 
 
 def _flat(row: Json) -> Json:
-    """Inner objects as columns of their own (`site.line`), lists as text."""
+    """Flatten inner objects to separate columns (`site.line`), and join lists to text."""
     flat: Json = {}
     for key, value in row.items():
         if isinstance(value, dict):

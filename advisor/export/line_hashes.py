@@ -1,10 +1,10 @@
-"""The hash by which code scanning recognises a line again after the file has changed elsewhere.
+"""Hashes by which code scanning recognises a line after the file has changed elsewhere.
 
-In: source text.  Out: a hash for each line, as GitHub's own upload action computes `primaryLocationLineHash`.
+In: source text.  Out: a hash for each line, computed like `primaryLocationLineHash` of GitHub's upload action.
 
-A polynomial rolling hash (base 37, 64 bits) runs over 100 characters, blanks and tabs left out, every line end as one line feed.
-The hash of a line is that of the 100 characters from its first one on; a number counts equal hashes in the file, so that equal
-lines in equal neighbourhoods differ.
+The hash of a line is a polynomial rolling hash (base 37, 64 bits) of the 100 characters that start with the line's first one.
+Spaces and tabs are ignored, and every line end counts as one line feed. A counter of equal hashes in the file is appended, so
+that equal lines with equal neighbours differ.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MASK = (1 << 64) - 1
 _LEAVING = pow(BASE, BLOCK, 1 << 64)
 _TAB, _LINE_FEED, _RETURN, _BLANK = 9, 10, 13, 32
 _END = 0xFFFF
-"""Stands behind the last character."""
+"""Marks the end of the text."""
 
 
 def line_hashes(text: str) -> list[str]:
-    """The hash of each line of `text`, the first line first; characters count as UTF-16 code units."""
+    """Return the hash of each line of `text`, in order. Characters are UTF-16 code units."""
     units = [*_units(text), *[0] * BLOCK]
     num_units = len(units) - BLOCK
     starts = [0, *(place + 1 for place, unit in enumerate(units[: num_units - 1]) if unit == _LINE_FEED)]
@@ -49,7 +49,7 @@ def _counted(value: int, counts: Counter[str]) -> str:
 
 
 def _units(text: str) -> Iterator[int]:
-    """The code units that count, and the mark of the end."""
+    """Yield the code units to be hashed, then the end mark."""
     units = array("H", text.encode("utf-16-le", "surrogatepass"))
     follows_return = False
     for unit in units:

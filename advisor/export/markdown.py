@@ -1,7 +1,7 @@
 """The report as Markdown for a pull request or an issue.
 
-In: the dictionary of report.json.  Out: GitHub-flavoured Markdown. Texts of the run stay text: no heading, link, mention, table
-or HTML of theirs takes effect.
+In: the dictionary of report.json.  Out: GitHub-flavoured Markdown. Text from the run is escaped, so that a heading, link,
+mention, table or HTML in it has no effect.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Json = dict[str, Any]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@])")
 _AUTOLINK = re.compile(r"(?<=\w)(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
-"""What makes GitHub turn bare text into a link."""
+"""Text that GitHub turns into a link without any markup."""
 _START = re.compile(r"^([-=])|(?<=^\d)([.)])(?=\s)|(?<=^\d\d)([.)])(?=\s)")
-"""What makes a list, a rule or a heading of a line that begins so."""
+"""Starts of lines that Markdown turns into a list, a rule or a heading."""
 _TICKS = re.compile(r"`+")
 MAX_FINDINGS = 20
 
@@ -116,7 +116,7 @@ def _footer(report: Json) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` on one line with every character that Markdown, GitHub or HTML would act on made inert."""
+    """Return `text` on one line, with every character escaped that has a meaning in Markdown, on GitHub or in HTML."""
     line = _SPECIAL.sub(_escaped, " ".join(text.split()))
     return _START.sub(_escaped, _AUTOLINK.sub(_escaped, line))
 
@@ -126,7 +126,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def code(text: str) -> str:
-    """`text` as code, in a cell too; empty stays empty."""
+    """Return `text` as inline code that is valid in table cells, too; empty text stays empty."""
     line = " ".join(text.split()).replace("|", "\\|")
     if not line:
         return ""
@@ -136,6 +136,6 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str) -> str:
-    """`text` as a block of code that no line of it can end."""
+    """Return `text` as a fenced code block; the fence is longer than any in the text."""
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"

@@ -1,7 +1,7 @@
-"""Several runs merged into one timeline, each with tracks of its own: Chrome trace JSON, for ui.perfetto.dev.
+"""Merges runs into one timeline with separate tracks for each run: Chrome trace JSON, for ui.perfetto.dev.
 
-In: paths of run folders, logdirs, profiles, or TF1 timelines.  Out: pieces of JSON text. One input is held at a time, never
-the result.
+In: paths of run folders, logdirs, profiles, or TF1 timelines.  Out: pieces of JSON text. Only one input is in memory at a time,
+and never the whole result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from advisor.model.own_files import TRACE_GENERATOR
 from advisor.profile.profile_files import find_profiles, host_of
 
 _BATCH = 2_000
-"""Events per piece of text: about 400 KiB."""
+"""Events per piece of text; a piece is about 400 KiB."""
 
 
 def merge_runs(paths: Sequence[Path], align: str = "start") -> Iterator[bytes]:
@@ -48,13 +48,13 @@ def merge_runs(paths: Sequence[Path], align: str = "start") -> Iterator[bytes]:
 
 
 def _pieces(events: Iterator[Event]) -> Iterator[bytes]:
-    """Events as JSON, some thousand at a time."""
+    """Encode the events as JSON, some thousand at a time."""
     while batch := list(itertools.islice(events, _BATCH)):
         yield b",\n".join(map(msgspec.json.encode, batch))
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """A name for each run: that of its file or folder, with a number where two are the same."""
+    """Return a name for each run: that of its file or folder, with a number if several are the same."""
     names = [path.name or str(path) for path in (path.resolve() for path in paths)]
     return [
         f"{name} #{names[:index].count(name) + 1}" if names.count(name) > 1 else name
@@ -63,7 +63,7 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 
 
 def _sources(path: Path) -> Iterator[tuple[Path, str]]:
-    """The files of one run, and what tells them apart: the host, where there are several."""
+    """Yield the files of a run with a suffix for their labels: the host, if there are several files."""
     if is_timeline(path):
         yield path, ""
         return
@@ -73,7 +73,7 @@ def _sources(path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _placed(source: Path, label: str, first_pid: int, earliest_ns: int | None) -> tuple[Iterator[Event], int]:
-    """The events of one file, shifted in time, and how many process numbers they take."""
+    """Return the events of one file, shifted in time, and the number of process ids they use."""
     if is_timeline(source):
         timeline = open_timeline(source)
         origin = round(timeline.start_us * 1000) if earliest_ns is None else earliest_ns
@@ -86,7 +86,7 @@ def _placed(source: Path, label: str, first_pid: int, earliest_ns: int | None) -
 
 
 def _earliest_ns(paths: Sequence[Path]) -> int | None:
-    """Unix time at which the first run begins; None where no file tells the time."""
+    """Return the Unix time at which the first run begins; None if no file contains it."""
     starts = []
     for path in paths:
         for source, _ in _sources(path):

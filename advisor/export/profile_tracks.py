@@ -1,12 +1,12 @@
 """A profile's threads and device streams as Chrome trace events.
 
-In: the path of a `.xplane.pb[.gz]` file.  Out: dictionaries, one per event, made a slice of events at a time: beside
-the file's own bytes only two numbers per event of one thread are held.
+In: the path of a `.xplane.pb[.gz]` file.  Out: dictionaries, one per event, generated incrementally: in addition to the file,
+memory holds only two numbers per event of one thread.
 
-A Chrome trace draws the events of one track as a stack, and viewers drop what sticks out of the event below it. Events of one
-thread that overlap without enclosing each other (asynchronous runs) therefore go on further tracks of the same thread, and both
-ends of an event are written in whole nanoseconds: Perfetto rounds a start and a duration each for itself, which would push
-ends of finer times past each other.
+A Chrome trace draws the events of one track as a stack, and viewers drop events that extend beyond the event below them. Events
+of a thread that overlap without being nested (asynchronous runs) are therefore put on additional tracks of that thread. Both ends
+of an event are written in whole nanoseconds, because Perfetto rounds start and duration separately, which could move the end of
+an inner event beyond that of the outer one.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from advisor.model.errors import AdvisorError
 from advisor.profile.events import SLICE
 from advisor.profile.file_content import read_profile
 from advisor.profile.iterators import decode_stats
+from advisor.profile.part_limits import TooManyParts
 from advisor.profile.safe_names import text
-from advisor.profile.size_limits import TooManyParts
 from advisor.profile.xspace import XSpaceDecodeError, clock_of, parse_events, parse_xspace
 
 Event = dict[str, object]
 
 LARGEST_EXACT = 2**53
-"""Integers above this lose digits in JavaScript: iterator ids are written as text."""
+"""Larger integers lose digits in JavaScript, so they (iterator ids) are written as text."""
 MAX_TRACKS = 64
-"""Of one thread; what overlaps more deeply than that stays on the last one."""
+"""Maximum number of tracks per thread; events that would need more stay on the last one."""
 _NO_ARGUMENTS = frozenset({"_r", "_pt", "_p", "_ct", "_c", "group_id"})
-"""TensorFlow's links between threads; they say nothing to a reader."""
+"""Stats by which TensorFlow links threads; they are of no use to a reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What a file's events are written with."""
+    """Label, time offset and first process id of a file's events in the merged timeline."""
 
     label: str
-    """Stands before every process' name, so that runs can be told apart."""
+    """Prefix of every process name, which identifies the run."""
     first_pid: int
     shift_ns: int
-    """Added to the profile's own time."""
+    """Offset added to the profile's times."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenProfile:
-    """A decoded file: where its time begins and ends, and its planes."""
+    """A decoded profile: its planes, and the start of its time."""
 
     space: Any
     zero_ns: int
     start_ns: int
-    """Of the first event, from the profile's zero."""
+    """Start of the first event, relative to the profile's zero."""
     start_unix_ns: int | None
-    """Unix time of the profile's zero, where the file tells it."""
+    """Unix time of the profile's zero; None if the file does not contain it."""
 
     def events(self, placed: Placed) -> Iterator[Event]:
-        """Every event with its process and thread, names first."""
+        """Yield the names of processes and threads, and all events."""
         pid = placed.first_pid
         for plane in self.space.planes:
             if not any(line.events for line in plane.lines):
@@ -74,7 +74,7 @@ class OpenProfile:
             pid += 1
 
     def _line(self, plane: Any, line: Any, placed: Placed, pid: int, tid: int) -> Generator[Event, None, int]:  # noqa: ANN401
-        """The events of one line; returns the next free track number."""
+        """Yield the events of one line; the generator's return value is the next free track number."""
         tracks = _tracks(line)
         used = int(tracks.max(initial=0)) + 1
         title = text(line.display_name) or text(line.name) or f"thread {line.id}"
@@ -102,16 +102,20 @@ class OpenProfile:
 
 
 def open_profile(path: Path) -> OpenProfile:
-    """Decode a file. Raises AdvisorError, one sentence that names it."""
+    """Decode a profile.
+
+    Raises:
+        AdvisorError: The file cannot be read, is not a profile, or has more parts than any profiler writes.
+    """
     data = read_profile(path)
     try:
         space = parse_xspace(data)
     except XSpaceDecodeError:
         raise AdvisorError(
-            f"{path} is not a profile, or it is truncated or damaged (copy profiles in binary mode): profile again."
+            f"{path} is not a profile, or is truncated or damaged (copy profiles in binary mode): profile again."
         ) from None
     except TooManyParts as error:
-        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
+        raise AdvisorError(f"{path} contains {error}, which no profiler writes: it is not read.") from None
     zero_ns, start_unix_ns = clock_of(space)
     lines = [line for plane in space.planes for line in plane.lines if line.events]
     start = min((line.timestamp_ns - zero_ns + _first_offset_ps(line) // 1000 for line in lines), default=0)
@@ -119,12 +123,12 @@ def open_profile(path: Path) -> OpenProfile:
 
 
 def num_processes(profile: OpenProfile) -> int:
-    """How many process numbers its events take."""
+    """Return the number of process ids that the events use."""
     return sum(any(line.events for line in plane.lines) for plane in profile.space.planes)
 
 
 def _timed(line: Any) -> Iterator[Any]:  # noqa: ANN401
-    """The line's events; sums over many events, which have no place in time, are left out."""
+    """Yield the line's events without aggregated ones, which have no start."""
     for first in range(0, len(line.events), SLICE):
         for event in parse_events(line.events[first : first + SLICE]):
             if event.offset_ps or not event.num_occurrences:
@@ -136,7 +140,7 @@ def _first_offset_ps(line: Any) -> int:  # noqa: ANN401
 
 
 def _tracks(line: Any) -> npt.NDArray[np.int32]:  # noqa: ANN401
-    """For each event of a line, in the file's order, the number of the track on which it nests."""
+    """Return the track number of each event of a line, in the file's order; events of one track are properly nested."""
     times = np.fromiter(
         ((event.offset_ps, event.offset_ps + event.duration_ps) for event in _timed(line)),
         np.dtype([("start", np.int64), ("end", np.int64)]),
@@ -162,12 +166,12 @@ def _tracks(line: Any) -> npt.NDArray[np.int32]:  # noqa: ANN401
 
 
 def _names(name: str, display_name: str) -> tuple[str, Event]:
-    """What is written on the event, and its full name as an argument where that says more."""
+    """Return the event's label, and its full name as an argument if that differs."""
     return (display_name, {"long_name": name}) if display_name and display_name != name else (name, {})
 
 
 def _arguments(stats: Mapping[str, object]) -> Event:
-    """The event's stats as a viewer can show them."""
+    """Return the event's stats in a form that viewers can show."""
     return {
         name: str(value) if isinstance(value, int) and not -LARGEST_EXACT < value < LARGEST_EXACT else value
         for name, value in stats.items()

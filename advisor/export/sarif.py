@@ -1,6 +1,6 @@
-"""Findings as code-scanning results at their lines: SARIF 2.1.0 within the rules of GitHub's code scanning.
+"""Converts findings to code-scanning results: SARIF 2.1.0 within the limits of GitHub's code scanning.
 
-In: dictionaries of report.json, and the pages of the rules that are known here.  Out: one SARIF log; each report is a run in it.
+In: dictionaries of report.json, and the pages of the known rules.  Out: one SARIF log; each report is a run in it.
 
 Formats: https://docs.oasis-open.org/sarif/sarif/v2.1.0/ and
 https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning
@@ -21,11 +21,11 @@ Json = dict[str, Any]
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 MAX_RUNS = 20
-"""Of one file; code scanning refuses more."""
+"""Maximum number of runs in a file; code scanning rejects more."""
 MAX_RESULTS = 5_000
-"""Of one run; code scanning shows no more."""
+"""Maximum number of results in a run; code scanning does not show more."""
 MAX_DESCRIPTION = 1_024
-"""Characters of a rule's description."""
+"""Maximum number of characters in a rule's description."""
 
 
 def report_to_sarif(reports: Sequence[Json], pages: Mapping[str, Page]) -> Json:
@@ -72,8 +72,9 @@ def _run(report: Json, pages: Mapping[str, Page], taken: set[str]) -> Json:
 
 
 def _category(label: str, taken: set[str]) -> str:
-    """Differs between the runs of a file: code scanning takes one run per tool and category. What follows the last slash would be
-    the name of a single upload.
+    """Return a category that no other run of the file has, because code scanning accepts one run per tool and category.
+
+    Text after the last slash would be the id of a single upload, so the category ends with a slash.
     """
     name, number = f"advisor/{label}/", 1
     while name in taken:
@@ -126,7 +127,10 @@ def _result(finding: Json, rule_index: int, report: Json, tree: SourceTree) -> J
 
 
 def _region(site: Json, report: Json) -> Json:
-    """The span of the recorded call that begins at the site, or its first character. Code scanning requires all four fields."""
+    """Return the span of the recorded call that starts at the site, or its first character.
+
+    Code scanning requires all four fields.
+    """
     line, column = site["line"], site.get("column") or 1
     end_line, end_column = line, column + 1
     calls = (call for p in report["pipelines"] for iterator in p["iterators"] for call in iterator["calls"])
@@ -139,7 +143,7 @@ def _region(site: Json, report: Json) -> Json:
 
 
 def _notifications(report: Json) -> list[Json]:
-    """Warnings, and the rules that failed."""
+    """Return the warnings and the errors of rules."""
     notes = [{"level": "warning", "message": {"text": text}} for text in report["warnings"]]
     return notes + [
         {"level": "error", "message": {"text": f"{error['rule']}: {error['message']}"}}

@@ -1,6 +1,6 @@
-"""The repository that a report speaks of: paths relative to its root, places for findings without one, hashes of its lines.
+"""The repository of a report: paths relative to its root, locations for findings without one, hashes of lines.
 
-In: the dictionary of a report.json.  Out: artifact locations as SARIF has them.
+In: the dictionary of a report.json.  Out: SARIF artifact locations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from advisor.export.line_hashes import line_hashes
 Json = dict[str, Any]
 
 MAX_SOURCE_BYTES = 5_000_000
-"""Larger files are no source that a person wrote; their lines are not hashed."""
+"""Maximum size of a file whose lines are hashed, in bytes; larger ones are not hand-written source."""
 
 
 MAX_LABEL = 200
@@ -24,19 +24,19 @@ MAX_LABEL = 200
 
 @dataclass
 class SourceTree:
-    """The root of the repository (without one: the working folder, or the script's) and what lies below it."""
+    """The root of the repository (without one, the working folder or the script's) and the files below it."""
 
     BASE_ID: ClassVar[str] = "%SRCROOT%"
     root: Path
     label: str
-    """The target for people and programs, in the characters of a URI."""
+    """The target as a label, percent-encoded."""
     fallback: Json
-    """Where findings without a call stand."""
+    """Location of findings without a call."""
     _hashes: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of_report(cls, report: Json) -> SourceTree:
-        """The tree of the report's script; of a profile from elsewhere that of its consumer, else the working folder."""
+        """Return the tree of the report's script; for a profile without one, that of its consumer or the working folder."""
         fallback = _main_site(report)
         tree = cls(_root_of(Path(fallback["file"])), "", fallback)
         tree.label = tree.location(_target_path(report))["uri"].removeprefix("file://").strip("/")[:MAX_LABEL] or "run"
@@ -44,11 +44,11 @@ class SourceTree:
 
     @property
     def root_uri(self) -> str:
-        """Ends with a slash, as SARIF wants it of a folder."""
+        """URI of the root; it ends with a slash, as SARIF requires for folders."""
         return self.root.as_uri().rstrip("/") + "/"
 
     def location(self, file: str) -> Json:
-        """A file below the root relative to it, as code scanning wants it; another one as a file: URI."""
+        """Return the location of a file: relative to the root if it is below it, as code scanning requires, else a file: URI."""
         path = Path(file)
         if not path.is_absolute() and not _exists(_absolute(path)):
             is_inside = ".." not in path.parts  # recorded elsewhere, relative to the folder of that run
@@ -62,7 +62,7 @@ class SourceTree:
         return {"uri": path.as_uri()}
 
     def line_hash(self, file: str, line: int) -> str | None:
-        """What code scanning recognises the line by; None where the file is not there or has no such line."""
+        """Return the hash by which code scanning recognises the line; None if the file or the line does not exist."""
         if file not in self._hashes:
             self._hashes[file] = _hashes_of(Path(file))
         hashes = self._hashes[file]
@@ -70,7 +70,7 @@ class SourceTree:
 
 
 def _main_site(report: Json) -> Json:
-    """The first line of the script; where the target is none, where the main pipeline is consumed, else the target itself."""
+    """Return the first line of the script; without a script, the site of the main consumer, or the target itself."""
     target = _target_path(report)
     if target.endswith(".py"):
         return {"file": target, "line": 1}
@@ -81,13 +81,13 @@ def _main_site(report: Json) -> Json:
 
 
 def _target_path(report: Json) -> str:
-    """The target without a script's arguments or what is no path."""
+    """Return the path in the target, without a script's arguments."""
     target = str(report["target"])
     return target if target.strip() else "run"
 
 
 def _root_of(file: Path) -> Path:
-    """The repository that holds the file; without one the working folder, or the file's own where it lies elsewhere."""
+    """Return the repository of the file; without one, the working folder, or the file's folder if it is not below that."""
     path, here = _absolute(file), Path.cwd()
     if not _exists(path.parent):
         path = here / "anything"

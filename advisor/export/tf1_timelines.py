@@ -1,7 +1,7 @@
-"""TF1's timelines (`timeline.Timeline(...).generate_chrome_trace_format()`) and other Chrome traces as events.
+"""Reads timelines of TF1 (`timeline.Timeline(...).generate_chrome_trace_format()`) and other Chrome traces.
 
-In: the path of a `.json[.gz]` file.  Out: its events, unchanged but for their process numbers, times, and the ids of flows and
-objects, which have to differ from run to run. Holds the file's bytes and one decoded event at a time.
+In: the path of a `.json[.gz]` file.  Out: its events, unchanged except for times, process ids, and the ids of flows and objects,
+which must differ between runs. Memory holds the file's bytes and one decoded event at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OpenTimeline:
     """Of the first event that has a time."""
 
     def events(self, placed: Placed) -> Iterator[Event]:
-        """Every event, with the run's label before each process' name."""
+        """Yield every event, with the run's label before each process name."""
         numbers = {pid: placed.first_pid + index for index, pid in enumerate(self.pids)}
         for event in _decoded(self.raw):
             event["pid"] = numbers[event.get("pid", 0)]
@@ -52,26 +52,30 @@ class OpenTimeline:
 
 
 def is_timeline(path: Path) -> bool:
-    """Whether the path is to be read as a Chrome trace: a JSON file, and no report of ours."""
+    """Whether to read the path as a Chrome trace: it is a JSON file, but not one of the advisor's reports."""
     return path.is_file() and path.name.endswith(SUFFIXES) and path.name != "report.json"
 
 
 def open_timeline(path: Path) -> OpenTimeline:
-    """Decode a file. Raises AdvisorError, one sentence that names it."""
+    """Decode a file.
+
+    Raises:
+        AdvisorError: The file cannot be read, or is not a Chrome trace.
+    """
     try:
         data = path.read_bytes()
         if data.startswith(b"\x1f\x8b"):
             data = gzip.decompress(data)
         try:
             raw = msgspec.json.decode(data, type=_Trace).traceEvents
-        except msgspec.ValidationError:  # the format's other form: the list alone
+        except msgspec.ValidationError:  # the format's other form is the list of events alone
             raw = msgspec.json.decode(data, type=list[msgspec.Raw])
         pids: dict[object, None] = {}
         start = float("inf")
         for event in _decoded(raw):
             pid = event.get("pid", 0)
             if not isinstance(pid, int | str):
-                raise msgspec.ValidationError("a process number that is none")
+                raise msgspec.ValidationError("a process id that is not a number")
             pids[pid] = None
             if event.get("ph") != "M" and _is_number(event.get("ts")):
                 start = min(start, event["ts"])

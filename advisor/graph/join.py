@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int32]
 
 MAX_NESTING = 500
 """Maximum nesting depth. A damaged file can nest every event, and the cost of lookups grows with the depth."""
-NOBODY = -1
+NO_OWNER = -1
 """Owner of events that belong to no node."""
 
 
@@ -39,13 +39,13 @@ class NestedThread:
 
     def inherit(self, rows: Rows) -> None:
         """Assign to rows without an owner the owner of the nearest enclosing row that has one."""
-        pending = rows[self.owner[rows] == NOBODY]
+        pending = rows[self.owner[rows] == NO_OWNER]
         above = self.parent[pending]
         while len(pending):
             has_parent = above >= 0
             pending, above = pending[has_parent], above[has_parent]
             owners = self.owner[above]
-            known = owners != NOBODY
+            known = owners != NO_OWNER
             self.owner[pending[known]] = owners[known]
             pending, above = pending[~known], self.parent[above[~known]]
 
@@ -59,13 +59,13 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
     """Nest every thread, and assign iterators and the Produce events around their inputs to nodes."""
     ids = np.array(sorted(forest.node_of_iterator), np.uint64)
     node_of = np.array([forest.node_of_iterator[int(i)] for i in ids], np.int32)
-    parent_node = np.full(len(forest.nodes), NOBODY, np.int32)
+    parent_node = np.full(len(forest.nodes), NO_OWNER, np.int32)
     for index, consumer in forest.graph.edges:
         parent_node[index] = consumer
     nested = []
     for thread in host.threads:
         part = NestedThread(
-            thread, nest(thread.start_ns, thread.end_ns, MAX_NESTING), np.full(len(thread), NOBODY, np.int32)
+            thread, nest(thread.start_ns, thread.end_ns, MAX_NESTING), np.full(len(thread), NO_OWNER, np.int32)
         )
         rows = rows_of(thread, EventKind.ITERATOR)
         if len(rows) and len(ids):
@@ -78,7 +78,7 @@ def _own_iterators(host: HostTrace, forest: Forest) -> list[NestedThread]:
             # a root's id may be reused; its input tells which root it is
             inside_root = known & (above >= 0) & (thread.kind[above] == EventKind.ITERATOR) & (thread.link[above] == 0)
             caller = parent_node[node_of[where[inside_root]]]
-            part.owner[above[inside_root]] = np.where(caller != NOBODY, caller, part.owner[above[inside_root]])
+            part.owner[above[inside_root]] = np.where(caller != NO_OWNER, caller, part.owner[above[inside_root]])
         nested.append(part)
     return nested
 
@@ -93,9 +93,9 @@ def _join_elements(nested: Sequence[NestedThread]) -> None:
         owners.update(zip(zip(labels, keys, strict=True), part.owner[rows].tolist(), strict=True))
     for part in nested:
         rows = rows_of(part.thread, EventKind.PRODUCE)
-        rows = rows[part.owner[rows] == NOBODY]
+        rows = rows[part.owner[rows] == NO_OWNER]
         labels, keys = part.thread.label[rows].tolist(), part.thread.key[rows].tolist()
-        part.owner[rows] = [owners.get(pair, NOBODY) for pair in zip(labels, keys, strict=True)]
+        part.owner[rows] = [owners.get(pair, NO_OWNER) for pair in zip(labels, keys, strict=True)]
 
 
 def _join_functions(nested: Sequence[NestedThread]) -> None:
@@ -105,7 +105,7 @@ def _join_functions(nested: Sequence[NestedThread]) -> None:
     for part in nested:
         rows = rows_of(part.thread, EventKind.FUNCTION)
         part.inherit(rows)
-        rows = rows[(part.owner[rows] != NOBODY) & (part.thread.link[rows] != 0)]
+        rows = rows[(part.owner[rows] != NO_OWNER) & (part.thread.link[rows] != 0)]
         steps.append(part.thread.link[rows])
         owners.append(part.owner[rows])
     if not steps:

@@ -21,7 +21,14 @@ class Models:
     """The models of one pipeline, where recorded: one of the profiled window and one of the unprofiled stretch."""
 
     def __init__(self, forest: Forest, root: Node, recording: Recording | None, calls: Mapping[str, Call]) -> None:
-        """Align the models with the nodes under `root`. `calls`: dataset name -> recorded call."""
+        """Align the models with the nodes of one pipeline.
+
+        Args:
+            forest: The executed graph.
+            root: Root of the executed pipeline.
+            recording: The recording with tf.data's models; None if there is none.
+            calls: Dataset name -> recorded call.
+        """
         self.window = self._plain = None
         if recording is not None:
             ids = {call.id for node in forest.upstream(root) for call in calls_of(forest, node, calls)}

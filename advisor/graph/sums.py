@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from advisor.graph.join import NOBODY, Ints, NestedThread, Rows, nearest, rows_of
+from advisor.graph.join import NO_OWNER, Ints, NestedThread, Rows, nearest, rows_of
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.trace import EventKind
 
@@ -82,7 +82,7 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     duration = thread.end_ns - thread.start_ns
     count = len(sums)
     iterators = rows_of(thread, EventKind.ITERATOR)
-    iterators = iterators[owner[iterators] != NOBODY]
+    iterators = iterators[owner[iterators] != NO_OWNER]
     if len(iterators):
         # subtract the time of each iterator call from its nearest enclosing iterator or produce event
         scope = nearest(part, (EventKind.ITERATOR, EventKind.PRODUCE))
@@ -102,7 +102,7 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     else:
         own = duration
     produces = rows_of(thread, EventKind.PRODUCE)
-    produces = produces[owner[produces] != NOBODY]
+    produces = produces[owner[produces] != NO_OWNER]
     for index, value, _ in zip(*_grouped(owner[produces], np.maximum(own[produces], 0)), strict=True):
         sums[index].produce_ns += value
     for index in np.unique(owner[produces]).tolist():
@@ -118,7 +118,7 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     own_run = duration.copy()
     above = nearest(part, (EventKind.EXECUTOR,))[executors]
     np.subtract.at(own_run, above[above >= 0], duration[executors[above >= 0]])
-    executors = executors[owner[executors] != NOBODY]
+    executors = executors[owner[executors] != NO_OWNER]
     is_done = np.array([name == DONE_CALLBACK for name in labels] or [False])[thread.label[executors]]
     for index, value, _ in zip(*_grouped(owner[executors], np.maximum(own_run[executors], 0)), strict=True):
         sums[index].function_ns += value
@@ -150,7 +150,7 @@ def _add_function_waits(part: NestedThread, scope: Rows, duration: Ints, sums: l
     direct = (above >= 0) & (thread.kind[above] == EventKind.ITERATOR)
     rows = rows[direct]
     outermost = rows[thread.kind[part.parent[rows]] != EventKind.FUNCTION]
-    outermost = outermost[part.owner[outermost] != NOBODY]
+    outermost = outermost[part.owner[outermost] != NO_OWNER]
     remaining = duration.copy()
     function_scope = nearest(part, (EventKind.FUNCTION, EventKind.ITERATOR, EventKind.PRODUCE))
     inner = rows_of(thread, EventKind.ITERATOR)
@@ -162,7 +162,7 @@ def _add_function_waits(part: NestedThread, scope: Rows, duration: Ints, sums: l
 
 def _add_ops(part: NestedThread, duration: Ints, sums: list[NodeSums], labels: Sequence[str]) -> None:
     rows = rows_of(part.thread, EventKind.OP)
-    rows = rows[part.owner[rows] != NOBODY]
+    rows = rows[part.owner[rows] != NO_OWNER]
     if not len(rows):
         return
     pair = part.owner[rows].astype(np.int64) * (len(labels) + 1) + part.thread.label[rows]

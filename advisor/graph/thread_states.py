@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import MAX_NESTING, NOBODY, Ints, NestedThread, Rows, join, nearest, rows_of
+from advisor.graph.join import MAX_NESTING, NO_OWNER, Ints, NestedThread, Rows, join, nearest, rows_of
 from advisor.graph.nodes import Forest
 from advisor.graph.sums import NodeSums, sum_up
 from advisor.model.trace import EventKind, HostTrace
@@ -108,7 +108,7 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
         rows = rows_of(thread, EventKind.ITERATOR)
         rows = rows[is_root[part.owner[rows]]]
         # a root inside another node's call or worker is a fragment with an unrecorded parent; no consumer waits for it directly
-        rows = rows[_enclosing_owner(part, rows) == NOBODY]
+        rows = rows[_enclosing_owner(part, rows) == NO_OWNER]
         feeds = thread.name.startswith(MULTI_DEVICE_THREAD)
         starts, ends, keys = thread.start_ns[rows].tolist(), thread.end_ns[rows].tolist(), thread.key[rows].tolist()
         for row, owner, start, end, key in zip(
@@ -143,10 +143,10 @@ def _collect_root_calls(forest: Forest, nested: Sequence[NestedThread], timeline
 
 
 def _enclosing_owner(part: NestedThread, rows: Rows) -> Rows:
-    """The node of the nearest enclosing event that has one; NOBODY if none has."""
-    owners = np.full(len(rows), NOBODY, np.int32)
+    """The node of the nearest enclosing event that has one; NO_OWNER if none has."""
+    owners = np.full(len(rows), NO_OWNER, np.int32)
     above = part.parent[rows]
-    while (pending := (above >= 0) & (owners == NOBODY)).any():
+    while (pending := (above >= 0) & (owners == NO_OWNER)).any():
         owners[pending] = part.owner[above[pending]]
         above = np.where(pending, part.parent[np.maximum(above, 0)], above)
     return owners
@@ -158,7 +158,7 @@ def _look_inside(part: NestedThread, row: int, scope: Rows) -> SlowCall:
     begin, finish = int(thread.start_ns[row]), int(thread.end_ns[row])
     last = int(np.searchsorted(thread.start_ns, finish, side="left"))
     rows = np.arange(row, max(last, row + 1), dtype=np.int32)
-    rows = rows[(thread.kind[rows] == EventKind.ITERATOR) & (part.owner[rows] != NOBODY)]
+    rows = rows[(thread.kind[rows] == EventKind.ITERATOR) & (part.owner[rows] != NO_OWNER)]
     inside: dict[int, tuple[int, int, int]] = {}
     for inner in rows.tolist():
         node, time = int(part.owner[inner]), int(thread.end_ns[inner] - thread.start_ns[inner])
@@ -175,7 +175,7 @@ def _activities(part: NestedThread, known: dict[Activity, int]) -> tuple[Ints, R
     """The instants at which the thread's activity changes, and the activity from then on; adds new activities to `known`."""
     thread, owner = part.thread, part.owner
     rows = rows_of(thread, EventKind.ITERATOR, EventKind.PRODUCE, EventKind.EXECUTOR, EventKind.FUNCTION)
-    rows = rows[(owner[rows] != NOBODY) & (thread.end_ns[rows] > thread.start_ns[rows])]
+    rows = rows[(owner[rows] != NO_OWNER) & (thread.end_ns[rows] > thread.start_ns[rows])]
     if not len(rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int32)
     start, end = thread.start_ns[rows], thread.end_ns[rows]

@@ -1,7 +1,7 @@
 """Several hosts of one run: analysed one by one or in parallel processes, then compared.
 
-In: the profile files of a run.  Out: `Analysis` with `hosts`; of each host only its pipelines are kept, so memory is
-bounded by the largest single file and not by the number of hosts.
+In: the profile files of a run.  Out: `Analysis` with `hosts`. Only the pipelines of each host are kept, so memory depends on the
+largest file and not on the number of hosts.
 """
 
 from advisor.hosts.analyze_hosts import analyse_and_draw, analyse_files, analyse_path

@@ -1,6 +1,6 @@
 """Analyses the hosts of a run in parallel processes, limited by cores and memory.
 
-In: `ProfileFiles`, a recording, who is told of progress.  Out: `Analysis` of all hosts that could be read.
+In: `ProfileFiles`, a recording, a progress callback.  Out: `Analysis` of all hosts that could be read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from advisor.hosts.host_worker import HostWorker, Job, Result, work
 from advisor.model.errors import AdvisorError
 from advisor.model.locations import is_remote
 from advisor.model.trace import Trace
-from advisor.profile import ProfileFiles, find_profiles, read_host, told_choice
+from advisor.profile import ProfileFiles, choice_notes, find_profiles, read_host
 from advisor.profile.profile_files import unpacked_size
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ OnHost = Callable[[int, int], None]
 MIN_BYTES_FOR_PROCESSES = 8 << 20
 """Minimum total size for several processes: starting one takes as long as analysing a profile of a few MB."""
 MAX_BYTES_IN_FLIGHT = 64 << 20
-"""Files read at the same time are together no larger than this or than the largest single file."""
+"""Maximum total size of the files that are read at the same time, unless a single file is larger."""
 
 
 def analyse_path(
@@ -45,9 +45,21 @@ def analyse_path(
     hosts: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
-    """Analyse the run at `path`; see `find_profiles` for `run` and `hosts`."""
+    """Analyse all hosts of a run.
+
+    Args:
+        path: A run folder, a logdir or a profile file.
+        recording: The recording of the run; None if the profile was not captured by the advisor.
+        target: Name of the target for the report.
+        run: See `find_profiles`.
+        hosts: See `find_profiles`.
+        on_host: Called with (finished hosts, total hosts).
+
+    Raises:
+        AdvisorError: There is no profile, or no host can be read.
+    """
     files = find_profiles(path, run, hosts)
-    return analyse_files(files, recording, target, told_choice(files, path, run), on_host)
+    return analyse_files(files, recording, target, choice_notes(files, path, run), on_host)
 
 
 def analyse_files(
@@ -57,15 +69,23 @@ def analyse_files(
     warnings: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> Analysis:
-    """Analyse all hosts together. A host that cannot be read is a warning as long as another one can.
+    """Analyse all hosts together. A host that cannot be read causes a warning.
 
-    Raises AdvisorError where none can.
+    Args:
+        files: The profile files, one per host.
+        recording: The recording of the run; None if the profile was not captured by the advisor.
+        target: Name of the target for the report.
+        warnings: Sentences to add to the warnings of the analysis.
+        on_host: Called with (finished hosts, total hosts).
+
+    Raises:
+        AdvisorError: No host can be read.
     """
     results: list[Result] = [""] * len(files.paths)
     for done, (place, result) in enumerate(_results(files.paths, recording), 1):
         results[place] = result
         on_host(done, len(files.paths))
-    parts = _told_apart([result for result in results if isinstance(result, HostPart)])
+    parts = _with_unique_names([result for result in results if isinstance(result, HostPart)])
     failures = [result for result in results if isinstance(result, str)]
     if not parts:
         raise AdvisorError(failures[0])
@@ -80,7 +100,14 @@ def analyse_and_draw(
     warnings: Sequence[str] = (),
     on_host: OnHost = lambda done, total: None,
 ) -> tuple[Analysis, tuple[HostView, ...]]:
-    """Analyse all hosts and compute the lanes of their windows; with many hosts, those of the most input-bound ones."""
+    """Analyse all hosts like `analyse_files`, and compute the lanes of their windows.
+
+    Returns:
+        The analysis, and the lanes; with many hosts, only those of the most input-bound ones.
+
+    Raises:
+        AdvisorError: No host can be read.
+    """
     from advisor.profile.lanes import MAX_HOSTS, MAX_SPANS, draw_host, draw_hosts
 
     if len(files.paths) == 1:  # one trace serves both
@@ -90,13 +117,13 @@ def analyse_and_draw(
     paths = _most_input_bound(files, analysis)[:MAX_HOSTS]
     views = []
     for path in paths:
-        with suppress(AdvisorError):  # what cannot be read has been told
+        with suppress(AdvisorError):  # files that cannot be read have already caused a warning
             views.append(draw_host(read_host(path), MAX_SPANS // len(paths)))
     return analysis, tuple(view for view in views if view is not None)
 
 
 def _most_input_bound(files: ProfileFiles, analysis: Analysis) -> list[Path]:
-    """The files of the hosts that were read, most input-bound first."""
+    """Return the files of the hosts that could be read, most input-bound first."""
     by_text = {str(path): path for path in files.paths}
     ranked = [by_text[host.path] for host in analysis.hosts.hosts if host.path in by_text] if analysis.hosts else []
     return ranked or list(files.paths)
@@ -123,7 +150,7 @@ def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tup
         finally:
             idle.put(worker)
 
-    waiting = sorted(range(len(paths)), key=lambda place: sizes[place])  # the largest last on this stack: they go first
+    waiting = sorted(range(len(paths)), key=lambda place: sizes[place])  # a stack: the largest files start first
     running: dict[Future[Result], int] = {}
     with ThreadPoolExecutor(num_workers) as threads:
         try:
@@ -141,7 +168,7 @@ def _results(paths: Sequence[Path], recording: Recording | None) -> Iterator[tup
                 worker.close()
 
 
-def _told_apart(parts: Sequence[HostPart]) -> list[HostPart]:
+def _with_unique_names(parts: Sequence[HostPart]) -> list[HostPart]:
     """Give the parts unique names: processes of one machine, and hosts named `localhost`, are named by their files."""
     names = [part.hostname for part in parts]
     if len(set(names)) == len(names):

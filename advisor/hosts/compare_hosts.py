@@ -2,8 +2,8 @@
 
 In: the combined `Analysis` and the hosts' parts.  Out: the same analysis with `hosts`, and its verdict naming the host.
 
-A straggler is a host whose steps wait for input far longer than those of the others. Where every step ends with an exchange
-between the hosts, all steps take as long as the slowest host's, so the step time tells nothing and the wait tells who it is.
+A straggler is a host whose steps wait for input far longer than those of the others. If every step ends with an exchange between
+the hosts, all steps take as long as that of the slowest host, so only the wait identifies the straggler, not the step time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from advisor.model.units import format_ns, format_rate, format_share
 from advisor.profile.profile_files import few
 
 OUTLIER = 3.5
-"""Threshold in robust deviations from the median. Source: Iglewicz and Hoaglin, the usual cut for the modified z-score."""
+"""Threshold in robust deviations from the median: the usual one for the modified z-score (Iglewicz and Hoaglin, 1993)."""
 MAD_TO_SIGMA = 1.4826
 """Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 SAME_STEP = 0.05
@@ -80,7 +80,7 @@ def _summary(part: HostPart, pipelines: Sequence[Pipeline], slowest: Pipeline | 
         summary = replace(summary, bottleneck=worst.name, bottleneck_share=slowest.bottleneck.blame_share)
     if slowest.steps is None or not slowest.span_ns:
         return summary
-    if slowest.serves_elements:  # its thread always waits for the next element: no step of anybody's
+    if slowest.serves_elements:  # its thread always waits for the next element, which is not a step
         return replace(summary, elements_per_s=slowest.elements_per_s)
     return replace(
         summary,
@@ -98,7 +98,7 @@ def _with_stragglers(hosts: Sequence[HostSummary]) -> list[HostSummary]:
     if len(measured) < 2:
         return list(hosts)
     waits = [h.wait_per_step_ns or 0 for h in measured]
-    # of two hosts the quicker one is the measure: their median lies between them
+    # two hosts are compared with the faster one, because their median lies between them
     middle = statistics.median(waits) if len(waits) > 2 else min(waits)
     deviation = MAD_TO_SIGMA * statistics.median(abs(w - middle) for w in waits) if len(waits) > 2 else 0.0
     marked = []
@@ -204,16 +204,16 @@ _COMPARED: tuple[tuple[str, _Read], ...] = (
 
 def _odd_ones(what: str, values: dict[str, str], show: Callable[[str], str] = str) -> list[str]:
     """A sentence for each value that differs from the usual one; several values of similar frequency are listed together."""
-    told = {name: value for name, value in values.items() if value}
-    counts = Counter(told.values()).most_common()
+    known = {name: value for name, value in values.items() if value}
+    counts = Counter(known.values()).most_common()
     if len(counts) < 2:
         return []
     usual, number = counts[0]
-    if number * 2 <= len(told) or len(counts) > 4:
+    if number * 2 <= len(known) or len(counts) > 4:
         listed = ", ".join(f"{show(value)} on {count}" for value, count in counts[:6])
         return [f"Between hosts {what} not the same: {listed} hosts."]
     return [
-        f"On {few([name for name, each in told.items() if each == value])} {what} {show(value)}, "
+        f"On {few([name for name, own in known.items() if own == value])} {what} {show(value)}, "
         f"on {number} others {show(usual)}."
         for value, _ in counts[1:]
     ]

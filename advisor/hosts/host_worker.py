@@ -1,6 +1,6 @@
-"""A child process that analyses hosts.
+"""A child process that analyses hosts until its input ends.
 
-In: `Job`s.  Out: for each a `HostPart`, or the sentence that says why there is none.
+In: `Job`s.  Out: for each job, a `HostPart` or a sentence with the reason why there is none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from advisor.model.recording import Recording
 from advisor.profile import read_host
 
 Result = HostPart | str
-"""The part of a host, or one sentence that says why it could not be read."""
+"""The part of a host, or a sentence with the reason why it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class HostWorker:
     """A process that analyses hosts."""
 
     def __init__(self) -> None:
+        """Start the process.
+
+        Raises:
+            OSError: It cannot be started.
+        """
         self._process = WorkerProcess(__name__)
 
     def work(self, job: Job) -> Result:

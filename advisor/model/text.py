@@ -6,7 +6,7 @@ import unicodedata
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Return `text` with every character that is neither printable nor a space as an escape (`\\x1b`).
+    r"""Return `text` with every character that is neither printable nor a space as an escape (`\x1b`).
 
     These are control, format, surrogate, private and unassigned characters and line separators, which can move the cursor, hide
     or reverse text, or cannot be written.

@@ -111,7 +111,7 @@ class HostTrace:
     is_jax: bool = False
     """Whether it was taken with JAX's profiler, which does not record tf.data."""
     warnings: tuple[str, ...] = ()
-    """What was left out to read the file (impossible times, too many names), in sentences."""
+    """What was omitted when the file was read (impossible times, too many names), in sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

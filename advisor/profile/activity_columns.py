@@ -1,9 +1,9 @@
-"""Reads the activity of a host as columns for the statistics, in addition to the `Trace` that `reader` makes.
+"""Reads the activity of a host as columns for the statistics, in addition to the `Trace` from `reader`.
 
-In: a `.xplane.pb` file.  Out: `HostActivity`, its devices included.
+In: a `.xplane.pb` file.  Out: `HostActivity`, including its devices.
 
-It is read apart from the trace, since only reports need it and since it keeps nearly every event. Names are judged once per name,
-and events are decoded a slice at a time, as in `events`. Events of Python frames and of thread pools are dropped.
+It is read separately from the trace because only reports need it and because it contains nearly every event. Names are classified
+once per name, and events are decoded in slices, as in `events`. Events of Python frames and of thread pools are dropped.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class _LineDecoder:
         self._stat_names = {number: name for name, number in stat_numbers.items()}
         self._memory = memory
         self._ids = np.array(sorted(judged), np.int64)
-        # one more for names that are missing: a damaged file
+        # one more for missing names, as in a damaged file
         self._kinds = np.array([*(judged[number] for number in self._ids.tolist()), _DROP], np.int16)
         self._labels = np.array([*(labels.get(number, 0) for number in self._ids.tolist()), 0], np.int32)
 
@@ -176,7 +176,7 @@ class _LineDecoder:
         for event in np.flatnonzero(is_possible & (kind == _MEMORY)).tolist():
             self._memory(parse_event(batch.encoded[event]), zero_ps[batch.line[piece[event]]])
         group, flags = np.full(len(events), NO_GROUP, np.int32), np.zeros(len(events), np.uint8)
-        # a sum over many events has no place in time
+        # aggregated events have no start
         kept = is_possible & (kind >= 0) & ((duration != 0) | (events.num_occurrences == 0))
         self._read_stats(events, kept, kind, group, flags)
         rows = np.flatnonzero(kept)
@@ -208,7 +208,7 @@ class _LineDecoder:
             flags[events.stat_event[stats[events.numbers(stats) != 0]]] |= _EAGER
         if _CORRELATION_ID in rows_of_stat:
             flags[events.stat_event[rows_of_stat[_CORRELATION_ID]]] |= _LAUNCH
-        # of a step's number and a function's call the one that stands last decides; both are rare
+        # of a step number and a function call, the last one counts; few events have both
         marks = np.concatenate(
             [rows_of_stat[code] for code in (_STEP_NUM, _FUNCTION_CALL) if code in rows_of_stat] or [_NONE]
         )
@@ -224,13 +224,13 @@ class _LineDecoder:
                 kind[event] = int(HostKind.TRACED_CALL if name.startswith("traced") else HostKind.FUNCTION_CALL)
         if _HLO_OP in rows_of_stat:
             rows = np.unique(events.stat_event[rows_of_stat[_HLO_OP]])
-            # launches of a GPU's kernels name their op too
+            # launches of GPU kernels also name their op
             kind[rows[(kind[rows] == HostKind.OTHER) & (flags[rows] & _LAUNCH == 0)]] = int(HostKind.XLA_OP)
         np.copyto(group, step, where=group == NO_GROUP)
 
 
 def _sorted(parts: Sequence[_Part], thread: int, zero_ps: int) -> tuple[np.ndarray[Any, Any], ...]:
-    """The columns of a line, sorted by start, longer events first: start, duration, thread, name, kind, group, flags."""
+    """Return the columns of a line, sorted by start, longer events first: start, duration, thread, name, kind, group, flags."""
     columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else _NO_COLUMNS
     offset, length, name, kind, group, flags = columns
     start, duration = sane_times(offset, length, zero_ps)
@@ -247,7 +247,7 @@ def _sorted(parts: Sequence[_Part], thread: int, zero_ps: int) -> tuple[np.ndarr
 
 
 def _judge(name: str) -> int:
-    """The kind of all events with that name; `_MEMORY`, or `_DROP` for irrelevant ones."""
+    """Return the kind of all events with that name; `_MEMORY`, or `_DROP` for irrelevant ones."""
     if is_iterator_name(name):
         return int(HostKind.ITERATOR)
     if name in (ALLOCATION, DEALLOCATION):
@@ -261,7 +261,7 @@ def _judge(name: str) -> int:
 
 
 def _small(values: UInts) -> Numbers:
-    """Group numbers; NO_GROUP for values that do not fit into an int32 (a damaged file)."""
+    """Return group numbers; NO_GROUP for values that do not fit into an int32 (a damaged file)."""
     return np.where(values < np.uint64(2**31), values, np.uint64(0)).astype(np.int32) + np.where(
         values < np.uint64(2**31), 0, NO_GROUP
     ).astype(np.int32)

@@ -2,9 +2,9 @@
 
 In: a `/device:...` plane.  Out: `DeviceActivity`.
 
-TensorFlow 2.3 to 2.5 added lines of its own making to the plane ("TensorFlow Ops", "Steps", ...); later versions make them when a
-profile is looked at. Of those lines only the steps are read, since everything else follows from the streams. An op's name stands
-in `tf_op` (`level 0` in TensorFlow 2.4), or is the head of the annotation; XLA's in `hlo_op`.
+TensorFlow 2.3 to 2.5 added derived lines to the plane ("TensorFlow Ops", "Steps", ...); later versions derive them when a profile
+is displayed. Only the steps of these lines are read, because everything else follows from the streams. The name of an op is in
+`tf_op` (`level 0` in TensorFlow 2.4) or at the start of the annotation; that of an XLA op is in `hlo_op`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DERIVED_IDS = range(0xDEADBEEF - 32, 0xDEADBEEF + 32)
 _HALF_NAME = re.compile(r"half|fp16|bf16|bfloat16|_h\d+(gemm|cudnn)|h884|h1688|hmma", re.IGNORECASE)
 """Names of kernels that compute with 16-bit floats; XProf matches only `half` and `fp16` and therefore misses bfloat16."""
 _HALF_HLO = re.compile(r"^%?[\w.\-]+ = \(?(bf16|f16)\[")
-"""An XLA op as written in the file, with the type of its result."""
+"""Matches the text of an XLA op in the file if its result is a 16-bit float."""
 _HALF_SHAPE = re.compile(r"half|bfloat16")
 _NUMBERS = frozenset({"group_id", "is_eager"})
 _WANTED = (
@@ -135,7 +135,7 @@ class _DeviceDecoder:
         self._streams.append(stream)
 
     def spans(self, line: Any, zero_ns: int) -> list[tuple[int, str, int, int]]:  # noqa: ANN401
-        """The events of a derived line: (group, name, start, end) in ps; without a group, their position is used."""
+        """Return the events of a derived line: (group, name, start, end) in ps; without a group, their position is used."""
         zero_ps = (line.timestamp_ns - zero_ns) * 1000
         found = []
         for order, event in enumerate(parse_events(list(line.events))):
@@ -176,7 +176,7 @@ class _DeviceDecoder:
         )
 
     def _read(self, stats: Any) -> dict[str, Any]:  # noqa: ANN401
-        """The requested stats of an event; texts as str, numbers as numbers."""
+        """Return the requested stats of an event; texts as str, numbers as numbers."""
         found: dict[str, Any] = {}
         wanted = self._wanted
         for stat in stats:
@@ -191,15 +191,15 @@ class _DeviceDecoder:
         return found
 
     def _op(self, stats: Mapping[str, Any], name: str, is_xla_line: bool) -> int:
-        """The number of the event's op; -1 if it is unknown."""
-        said = str(stats.get("tf_op") or stats.get("level 0") or str(stats.get("annotation", "")).partition("#")[0])
+        """Return the number of the event's op; -1 if it is unknown."""
+        tf_op = str(stats.get("tf_op") or stats.get("level 0") or str(stats.get("annotation", "")).partition("#")[0])
         hlo = name if is_xla_line else str(stats.get("hlo_op", ""))
-        known = self._op_numbers.get((said, hlo))
-        if known is None:
-            found = _name_op(said, hlo)
-            known = -1 if found is None else self._ops.setdefault(found, len(self._ops))
-            self._op_numbers[(said, hlo)] = known
-        return known
+        number = self._op_numbers.get((tf_op, hlo))
+        if number is None:
+            op = _name_op(tf_op, hlo)
+            number = -1 if op is None else self._ops.setdefault(op, len(self._ops))
+            self._op_numbers[(tf_op, hlo)] = number
+        return number
 
     def _is_half(self, name: str, shape: str) -> bool:
         """Whether the event computes with 16-bit floats: from the op's shapes, or else from the name of the kernel or XLA op."""
@@ -212,22 +212,22 @@ class _DeviceDecoder:
 
 
 def sane_times(offset: Picoseconds, duration: Picoseconds, zero_ps: int) -> tuple[Picoseconds, Picoseconds]:
-    """Starts and durations of events, limited to 0 to `MAX_PS`."""
+    """Return starts and durations of events in ps, limited to the range from 0 to `MAX_PS`."""
     zero = min(max(zero_ps, -MAX_PS), MAX_PS)
     start = np.clip(offset, -2 * MAX_PS, 2 * MAX_PS) + zero
     return np.clip(start, 0, MAX_PS), np.clip(duration, 0, MAX_PS)
 
 
-def _name_op(said: str, hlo: str) -> tuple[str, str] | None:
-    """(name, type) of the op that an event belongs to: TensorFlow's if known, otherwise XLA's."""
-    parsed = parse_op_name(said)
+def _name_op(tf_op: str, hlo: str) -> tuple[str, str] | None:
+    """Return (name, type) of the op that an event belongs to: TensorFlow's if known, otherwise XLA's."""
+    parsed = parse_op_name(tf_op)
     if parsed is not None:
         return parsed
     if hlo:
         last = hlo.rpartition("::")[2]
         return last, xla_type(last)
-    said = said.rstrip(":")
-    return (said, "") if said else None
+    name = tf_op.rstrip(":")
+    return (name, "") if name else None
 
 
 def _kind(name: str, details: str, stats: Mapping[str, Any]) -> DeviceKind:

@@ -1,9 +1,9 @@
 """Decodes the events of host threads into columns.
 
-In: the lines of a `/host:CPU` plane.  Out: one `Thread` per line; iterators are told to an `IteratorTable` on the way.
+In: the lines of a `/host:CPU` plane.  Out: one `Thread` per line; facts about iterators are added to an `IteratorTable`.
 
-Event names are classified once per name, stats are read only for the kinds that need them, and events are decoded a slice
-at a time, so that the memory held beside the columns does not grow with the file.
+Event names are classified once per name, stats are read only for the kinds that need them, and events are decoded in slices,
+so that the memory needed in addition to the columns does not grow with the file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PlaneDecoder:
         }
         self._classes = NameClasses(self._metadata, labels, self._stat_names)
         self.num_dropped = 0
-        """Number of events at impossible times."""
+        """Number of events with impossible times."""
 
     def decode(self, lines: Sequence[Any]) -> list[Thread]:
         """Return one `Thread` per line: times in nanoseconds from the profile's zero, sorted by start, longer events first."""
@@ -71,7 +71,7 @@ class PlaneDecoder:
         rows = np.flatnonzero(is_possible)
         self.num_dropped += len(events) - len(rows)
         kind, label, key_stat, link_stat = self._classes.of(events, batch.encoded, rows)
-        # a sum over many events has no place in time
+        # aggregated events have no start
         kept = (kind != NO_KIND) & ((offset[rows] != 0) | (events.num_occurrences[rows] == 0))
         rows, kind = rows[kept], kind[kept]
         key, link = np.zeros(len(events), np.uint64), np.zeros(len(events), np.uint64)
@@ -127,7 +127,7 @@ class PlaneDecoder:
 
 
 def _last_calls(group: Ints, offset: Ints) -> Ints:
-    """Rows of the last `LAST_CALLS` calls of each group, in order; groups in the order of their first rows.
+    """Return the rows of the last `LAST_CALLS` calls of each group, in order; groups in the order of their first rows.
 
     A call that began before one that was written earlier is not counted.
     """
@@ -148,7 +148,7 @@ def _last_calls(group: Ints, offset: Ints) -> Ints:
 
 
 def _thread(parts: Sequence[_Columns], line_id: int, name: str, start_ns: int) -> Thread:
-    """The columns of one line, sorted. Times are in picoseconds from the start of the line."""
+    """Return the sorted columns of one line. Times are in picoseconds from the start of the line."""
     columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else _NO_COLUMNS
     start_ps, duration_ps, kind, label, key, link = columns
     end_ps = start_ps + duration_ps

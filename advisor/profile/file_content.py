@@ -1,4 +1,4 @@
-"""Reads and decompresses profile files within memory limits, because a file may come from a stranger.
+"""Reads and decompresses profile files within memory limits, because a file may come from an untrusted source.
 
 In: a path.  Out: bytes, or one `AdvisorError` sentence that names the path.
 """
@@ -34,7 +34,11 @@ _KINDS = {
 
 
 def read_profile(path: Path) -> bytes:
-    """Return the contents of a profile file, decompressed if it is gzipped (regardless of its name)."""
+    """Return the contents of a profile file, decompressed if it is gzipped (regardless of its name).
+
+    Raises:
+        AdvisorError: The file cannot be read, is damaged, is not a regular file, or is too large.
+    """
     try:
         with reading(path):
             _check_kind(path)
@@ -57,7 +61,7 @@ def not_enough_memory(path: Path) -> AdvisorError:
 def _check_kind(path: Path) -> None:
     """Raise AdvisorError unless the path is a regular file: reading a pipe may block, and a device may never end."""
     facts = path.stat()
-    if int(facts.st_size or 0) > MAX_BYTES:  # some servers tell no size
+    if int(facts.st_size or 0) > MAX_BYTES:  # some servers do not send the size
         raise AdvisorError(f"{path} is larger than 2 GiB, more than a profile can be: profile fewer steps.")
     if not is_remote(path):
         for is_kind, kind in _KINDS.items():

@@ -1,9 +1,9 @@
-"""Collects the facts of each iterator from its events: names, parents, parameters, fill of its buffer.
+"""Collects facts about each iterator from its events: name, parent, parameters, fill of its buffer.
 
 In: GetNext events, by iterator id.  Out: `IteratorFacts`.
 
-Parameters are those of an iterator's last call in the file. The mean fill of a buffer is over all its calls. Calls that
-carry no id are no iterator's.
+The parameters are those of an iterator's last call in the file. The mean fill of a buffer is that of all calls. Calls without an
+id are ignored.
 """
 
 from __future__ import annotations
@@ -54,7 +54,15 @@ class IteratorTable:
     def keep(
         self, iterator_id: int, start_ps: int, parent_id: int, long_name: str, stats: Mapping[str, Parameter]
     ) -> None:
-        """Keep a call as the last one of its iterator. Stats that it lacks are taken from the previous call."""
+        """Keep a call as the last one of its iterator. Stats that it lacks are taken from the previous call.
+
+        Args:
+            iterator_id: Id of the iterator.
+            start_ps: Start of the call.
+            parent_id: Id of the iterator that made the call; 0 for a root.
+            long_name: Name of the event.
+            stats: All stats of the event.
+        """
         known = stats
         if UNAVAILABLE in stats.values():
             before = self._last[iterator_id].stats if iterator_id in self._last else {}
@@ -64,7 +72,7 @@ class IteratorTable:
     def add_fills(self, iterator_ids: Keys, elements: Keys) -> None:
         """Count calls that found this many elements in the buffers of these iterators."""
         ids, number, count = np.unique(iterator_ids, return_inverse=True, return_counts=True)
-        if len(elements) and int(elements.max()) >= _LARGEST_FILL:  # a damaged file: sums must not overflow
+        if len(elements) and int(elements.max()) >= _LARGEST_FILL:  # in a damaged file; sums must not overflow
             elements = np.where(elements < _LARGEST_FILL, elements, np.uint64(0))
         total = np.zeros(len(ids), np.uint64)
         np.add.at(total, number.reshape(-1), elements)
@@ -95,7 +103,7 @@ class IteratorTable:
 def decode_stats(stats: Iterable[Any], stat_names: Mapping[int, str]) -> dict[str, Parameter]:
     """Convert stats to a dictionary: references resolved, bytes as text, "true"/"false" as booleans.
 
-    Nameless ones and numbers that are none (NaN, infinity) are left out.
+    Stats without a name and numbers that are not finite are omitted.
     """
     decoded: dict[str, Parameter] = {}
     for stat in stats:

@@ -1,8 +1,9 @@
 """Classifies events by name, once per name if the name is sufficient.
 
-In: the names of an event's metadata, and its stats.  Out: its `EventKind` and label, or None: of no use to the analysis.
+In: the names of an event's metadata, and its stats.  Out: its `EventKind` and label; the kind is None if the analysis does not
+use the event.
 
-Names are those of TF 2.3 to 2.21; `docs/profile-format.md` lists them with what was seen.
+The names are those of TF 2.3 to 2.21; `docs/profile-format.md` lists them with observations.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ _PATTERNS: Mapping[EventKind, re.Pattern[str]] = {
     EventKind.TRACING: re.compile(r"tf\.function-graph_building|\w*Compiler::.+|(Grappler|MetaOptimizer).*"),
 }
 OPENS_INPUT = "ParallelInterleaveInitializeInput"
-"""A worker of a parallel interleave fetches its next input element and creates the iterator over it. This counts as producing,
-though it ends without an element (its key is 0 and it keeps its whole name as label)."""
+"""A worker of a parallel interleave fetches its next input element and creates the iterator over it. This counts as producing
+although it ends without an element (its key is 0, and its label is its whole name)."""
 _ROOT_EVENTS = frozenset({"SessionRun", "RunGraph", "RunGraphDone"})
 """Unclassified events that TensorFlow marks with `_r` = 1; they are not the user's steps."""
 
@@ -43,9 +44,17 @@ STATS: Mapping[EventKind, tuple[str, str]] = {
 def classify(name: str, display_name: str, stats: Mapping[str, object]) -> tuple[EventKind | None, str, bool]:
     """Return the kind and label of an event, and whether they apply to all events with that name.
 
-    kind: None where the analysis has no use for the event. `stats` are those of the event at hand: steps and calls of a
-    `tf.function` have names of the user's choice, so their stats tell; a user's `Trace` and a `tf.function` can share one
-    name, and a `tf.function` is traced in some calls only, so each of their events is judged by itself.
+    Steps and calls of a `tf.function` have names chosen by the user, so they are recognised by their stats. A user's `Trace` and
+    a `tf.function` can have the same name, and only some calls of a `tf.function` trace it, so each of these events is classified
+    separately.
+
+    Args:
+        name: Name of the event's metadata.
+        display_name: Its display name; empty if it has none.
+        stats: Stats of this event.
+
+    Returns:
+        The kind, None if the analysis does not use the event; the label; whether both apply to all events with that name.
     """
     kind, label = _classify_name(name)
     if kind is not None:

@@ -1,6 +1,6 @@
 """Numbers texts such as event names, so that each is stored once.
 
-In: texts.  Out: their numbers, in the order in which the texts are first seen.
+In: texts.  Out: their numbers, in order of first occurrence.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Reduces a host's window to lanes with a limited number of spans, however many events there were.
+"""Reduces a host's window to lanes with a limited number of spans.
 
-In: a `HostTrace` and, where it has device planes, its file once more for their events.  Out: `HostView`.
+In: a `HostTrace` and, if it has device planes, the events of its file.  Out: `HostView`.
 
-A lane shows up to three levels of nesting. An event that is longer than the resolution is a span of its own; shorter ones
-that begin in one slot of the resolution's length become one span, named after the one that takes most time there, and equal
-neighbours are joined. The resolution is coarsened until all spans fit the budget, so short windows stay exact.
+A lane shows up to three levels of nesting. An event that is longer than the resolution is a separate span. Shorter events that
+start in the same slot (as long as the resolution) are merged to one span with the name that takes most time in the slot, and
+equal neighbours are joined. The resolution is coarsened until all spans fit into the budget, so short windows are exact.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def draw_hosts(trace: Trace) -> tuple[HostView, ...]:
 
 
 def draw_host(host: HostTrace, budget: int = MAX_SPANS) -> HostView | None:
-    """The lanes of one host with about `budget` spans; None without events. Unreadable devices are skipped."""
+    """Return the lanes of one host with about `budget` spans; None without events. Unreadable devices are skipped."""
     names, kinds = Labels(), dict[str, str]()
     all_lanes = [lane for thread in host.threads if (lane := _thread(host, thread, names, kinds)) is not None]
     all_lanes += _devices(host, names, kinds)
@@ -114,7 +114,7 @@ def draw_host(host: HostTrace, budget: int = MAX_SPANS) -> HostView | None:
 
 
 def _titles(lanes: Sequence[_Events]) -> list[str]:
-    """The names of the lanes without TensorFlow's thread numbers; threads with the same name are numbered."""
+    """Return the names of the lanes without TensorFlow's thread numbers; threads with the same name are numbered."""
     bare = [_THREAD_NUMBER.sub("", lane.title) for lane in lanes]
     return [
         f"{name} #{bare[:index].count(name) + 1}" if bare.count(name) > 1 else name for index, name in enumerate(bare)
@@ -122,7 +122,7 @@ def _titles(lanes: Sequence[_Events]) -> list[str]:
 
 
 def _weight(lane: _Events) -> tuple[bool, int]:
-    """The priority for keeping a lane: the consumer's threads first, then the busiest."""
+    """Return the priority for keeping a lane: the consumer's threads first, then the busiest."""
     return lane.is_consumer, lane.busy_ns
 
 
@@ -169,7 +169,10 @@ def _devices(host: HostTrace, names: Labels, kinds: dict[str, str]) -> Iterator[
                 lane = _device_line(title, line, metadata, zero_ns, names, kinds)
                 if lane is not None:
                     yield lane
-    except (AdvisorError, XSpaceDecodeError):  # the host threads were read from it a moment ago: it is being replaced
+    except (
+        AdvisorError,
+        XSpaceDecodeError,
+    ):  # it was readable when the host threads were read, so it has been replaced since
         return
 
 
@@ -185,7 +188,7 @@ def _device_line(
     for first in range(0, len(line.events), SLICE):
         for event in parse_events(line.events[first : first + SLICE]):
             if event.num_occurrences and not event.offset_ps:
-                continue  # a sum over many events: it has no place in time
+                continue  # aggregated events have no start
             name = metadata.get(event.metadata_id, "")
             kinds.setdefault(name, "device")
             rows.append((event.offset_ps, event.offset_ps + event.duration_ps, names.number(name)))
@@ -202,10 +205,10 @@ def _device_line(
 
 
 def _levels(start: Ints, end: Ints) -> Ints:
-    """The number of events that enclose each event: earlier ones that have not ended when it starts."""
+    """Return the number of events that enclose each event: earlier ones that have not ended when it starts."""
     ended = np.searchsorted(np.sort(end), start, side="right")
     depth: Ints = np.arange(len(start)) - ended
-    # events of no length end where they start and would count as ended before themselves
+    # events without a duration end when they start, and would count as ended before themselves
     return np.maximum(depth, 0)
 
 
@@ -252,7 +255,7 @@ def _join(level: int, start: Ints, end: Ints, name: Ints, resolution: int) -> li
 
 
 def _longest_names(group: Ints, name: Ints, weight: Ints) -> Ints:
-    """The name with the largest sum of weights in each group, the smallest of equals. `group` counts from 0 without gaps."""
+    """Return the name with the largest sum of weights in each group; of equal ones the smallest. Groups are 0, 1, 2, ..."""
     most = int(name.max()) + 1
     pair, inverse = np.unique(group * most + name, return_inverse=True)
     total = np.bincount(inverse.reshape(-1), weights=weight)

@@ -2,9 +2,9 @@
 
 In: the name of a profile event.  Out: `LongName`, its parts; text again by `str()`.
 
-Grammar: `<prefix>::<node>(::<node>)*` with node = `Type` or `Type[n]`. The index stands on the *parent* in its child's name
-(cycle slot of an interleave, epoch of a repeat, branch of a zip), so the last node of an event's own name has none.
-The prefix says which op made the iterator. Source: calls of `MakeIterator` in `tensorflow/core/kernels/data`.
+Grammar: `<prefix>::<node>(::<node>)*` with node = `Type` or `Type[n]`. In a child's name, the *parent* has the index of the child
+(cycle slot of an interleave, epoch of a repeat, branch of a zip), so the last node of a name has none. The prefix identifies the
+op that made the iterator. Source: calls of `MakeIterator` in `tensorflow/core/kernels/data`.
 """
 
 from __future__ import annotations

@@ -110,5 +110,5 @@ class MemoryTable:
 
 
 def _fitting(value: int) -> int:
-    """`value`, or 0 if it is not a size (a damaged file)."""
+    """Return `value`, or 0 if it is not a size (in a damaged file)."""
     return value if 0 <= value < 2**56 else 0

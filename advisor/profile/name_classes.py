@@ -31,7 +31,13 @@ class NameClasses:
     """The classes of events by the number of their name."""
 
     def __init__(self, names: Mapping[int, tuple[str, str]], labels: Labels, stat_names: Mapping[int, str]) -> None:
-        """Prepare classification. `names`: name and display name by number."""
+        """Prepare the classification.
+
+        Args:
+            names: Number of a name -> (name, display name).
+            labels: Receives the labels.
+            stat_names: Number of a stat -> its name.
+        """
         self._names = names
         self._labels = labels
         self._stat_names = stat_names
@@ -56,13 +62,13 @@ class NameClasses:
         return kind, label, key_stat, link_stat
 
     def _places(self, number: Ints) -> Ints:
-        """The position of each name's class."""
+        """Return the position of each name's class."""
         place = self._find(number)
         if len(self._ids):
             unknown = number[self._ids[place] != number]
         else:
             unknown = number
-        if len(unknown):  # a damaged file: events whose name is missing
+        if len(unknown):  # events without a name, in a damaged file
             self._add(np.unique(unknown))
             place = self._find(number)
         return place
@@ -103,7 +109,7 @@ class NameClasses:
         return own
 
     def _classify(self, number: int, encoded: bytes) -> tuple[Class, bool]:
-        """The class of one event, and whether it applies to its name."""
+        """Return the class of one event, and whether it applies to all events with its name."""
         name, display_name = self._names.get(number, ("", ""))
         stats = decode_stats(parse_event(encoded).stats, self._stat_names)
         kind, label, is_of_name = classify(name, display_name, stats)

@@ -1,6 +1,6 @@
 """Computes the nesting of the intervals of one thread.
 
-In: columns of starts and ends.  Out: the directly enclosing interval of each one.
+In: columns of starts and ends.  Out: the interval that directly encloses each one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MAX_LEVELS = 1_000
 def nest(start: Ints, end: Ints, max_depth: int | None = None) -> Rows:
     """Return the row of the interval that directly encloses each interval; -1 at the top.
 
-    An interval that sticks out of another one (clock rounding) counts as inside it. Properly nested intervals, which is
-    nearly all of them, are treated as columns; the others one by one.
+    An interval that starts inside another one and ends after it (clock rounding) counts as inside it. Properly nested intervals,
+    which are nearly all, are processed as columns; the others one by one.
 
     Args:
         start: Starts, sorted; of equal ones the longer interval comes first.
         end: Ends.
-        max_depth: Intervals inside one another that are told apart; deeper ones count as inside the last of these.
+        max_depth: Maximum number of nested intervals; deeper ones count as directly inside the last of these.
     """
     if not len(start):
         return np.zeros(0, np.int32)
@@ -43,7 +43,7 @@ def nest(start: Ints, end: Ints, max_depth: int | None = None) -> Rows:
         above = rows
     sticks_out = np.flatnonzero((parent >= 0) & (end > end[parent]))
     if len(sticks_out):
-        # nothing that begins after all earlier intervals have ended depends on them
+        # an interval that begins after all earlier ones have ended does not depend on them
         begins = np.concatenate([[True], start[1:] >= np.maximum.accumulate(end)[:-1]])
         group = np.cumsum(begins)
         rows = np.flatnonzero(np.isin(group, group[sticks_out]))
@@ -52,10 +52,10 @@ def nest(start: Ints, end: Ints, max_depth: int | None = None) -> Rows:
 
 
 def _depths(start: Ints, end: Ints) -> Ints:
-    """The number of earlier intervals that have not ended at the start of each interval."""
+    """Return the number of earlier intervals that have not ended at the start of each interval."""
     row = np.arange(len(start))
     ended = np.searchsorted(np.sort(end), start, side="right")
-    # intervals of no length end where they start: those that do not come before a row are counted in `ended` as well
+    # intervals without a duration end when they start: `ended` also counts those that do not precede the row
     empty = np.concatenate([[0], np.cumsum(end <= start)])
     if empty[-1]:
         ended = ended - (empty[np.searchsorted(start, start, side="right")] - empty[row])

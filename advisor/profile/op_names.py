@@ -2,8 +2,8 @@
 
 In: an event's name or an annotation.  Out: (name, type).
 
-Grammar as in TensorFlow's own profiler: `<node name>:<op type>`; a type begins with a capital letter or an underscore, JAX's
-is lower case and stands again at the end of the name.
+The grammar is that of TensorFlow's profiler: `<node name>:<op type>`. A type begins with a capital letter or an underscore; types
+of JAX are lower case and repeated at the end of the name.
 """
 
 from __future__ import annotations

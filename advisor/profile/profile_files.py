@@ -19,7 +19,7 @@ SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 MOST_NAMED = 10
 """Maximum number of runs or hosts named in a sentence; a logdir can contain hundreds."""
 _TIME = re.compile(r"\d{4}(_\d\d){5}")
-"""TensorFlow names the folder of a run by its time; sorting such names sorts by time."""
+"""TensorFlow names the folder of a run after its time, so that sorting the names sorts by time."""
 _SUMMARIES = ("trace.json.gz", "input_pipeline.pb", "overview_page.pb")
 """Files that a run folder may contain besides a profile, or instead of one before TensorFlow 2.3."""
 _PROFILE_FOLDERS = ("plugins", "profile")
@@ -44,14 +44,19 @@ class ProfileFiles:
 
 
 def find_profiles(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> ProfileFiles:
-    """Find the profile files for `path`: those of the newest run or of `run`, with all its hosts or only `hosts`.
+    """Find the profile files for a path.
 
-    A run or host may be named by the beginning of its name, as long as that fits one. Raises AdvisorError, naming what
-    there is, where it fits none or several.
+    Args:
+        path: A run folder, a logdir, a `plugins/profile/<time>` folder or a `.xplane.pb` file.
+        run: Name of the run, or an unambiguous prefix of it; None: the newest run.
+        hosts: Names of the hosts, or unambiguous prefixes of them; empty: all hosts of the run.
+
+    Raises:
+        AdvisorError: There is no profile, or no or several runs or hosts match; the message lists those that exist.
     """
     with reading(path):
         if not _exists(path):
-            if is_remote(path):  # most file systems say so as well where nobody answers
+            if is_remote(path):  # most remote file systems also report this if the server does not respond
                 raise FileNotFoundError
             raise AdvisorError(f"{path} does not exist: give a run folder, a logdir or a .xplane.pb file.")
         if not path.is_dir():
@@ -81,7 +86,7 @@ def unpacked_size(path: Path) -> int:
     """Return the size of a profile in bytes, 0 if unknown. A gzipped file counts three times, the typical compression ratio."""
     try:
         size = int(path.stat().st_size or 0)
-    except Exception:  # whatever a remote file system raises comes again, with a sentence, when the file is read
+    except Exception:  # errors of a remote file system are reported when the file is read
         return 0
     return 3 * size if path.name.endswith(".gz") else size
 
@@ -96,7 +101,7 @@ def few(names: Sequence[str]) -> str:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError as error:  # a folder on the way that must not be searched, a name that is too long
+    except OSError as error:  # a parent folder without permission, a name that is too long
         raise AdvisorError(f"{path} cannot be read ({error.strerror or error}).") from None
 
 
@@ -113,10 +118,10 @@ def _runs_in(path: Path) -> list[Path]:
 
 
 def _run_name(folder: Path, logdir: Path) -> str:
-    """The name of a run: `2026_01_02_03_04_05`, or `train/2026_01_02_03_04_05` below one of several roles."""
+    """Return the name of a run: `2026_01_02_03_04_05`, or `train/2026_01_02_03_04_05` below one of several roles."""
     try:
         parts = PurePosixPath(folder.relative_to(logdir).as_posix()).parts
-    except ValueError:  # a remote file system that writes its paths in two ways
+    except ValueError:  # some remote file systems write a path in two ways
         parts = ()
     named = [part for part in parts if part not in _PROFILE_FOLDERS]
     return "/".join(named) or folder.name or str(folder)
@@ -133,7 +138,7 @@ def _age(folder: Path, alone: bool) -> tuple[bool, str, float]:
 
 
 def _choose(wanted: str, names: Sequence[str], what: str) -> str:
-    """The run that was meant: its full name, its last part, or an unambiguous prefix of either."""
+    """Return the name that matches `wanted`: its full name, its last part, or an unambiguous prefix of either."""
     for matches in (
         [name for name in names if name == wanted],
         [name for name in names if name.rpartition("/")[2] == wanted],
@@ -154,11 +159,11 @@ def _nothing_in(path: Path) -> str:
                 return f"{folder} cannot be read (Permission denied)."
     if any(_has_summaries(path)):
         return (
-            f"{path} holds no .xplane.pb, only summaries of a profile (such as trace.json.gz), as TensorFlow before 2.3"
+            f"{path} contains no .xplane.pb, only summaries of a profile (such as trace.json.gz), as TensorFlow before 2.3"
             " wrote them: they do not say which iterator waits for which; profile again with TensorFlow 2.3 or later."
         )
     return (
-        f"{path} holds no profile (no plugins/profile/*/*.xplane.pb in it): give a run folder, a logdir or a"
+        f"{path} contains no profile (no plugins/profile/*/*.xplane.pb in it): give a run folder, a logdir or a"
         " .xplane.pb file, or make one with `advisor analyze SCRIPT`."
     )
 

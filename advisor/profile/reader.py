@@ -1,4 +1,4 @@
-"""Reads profiles: the entry point of the package.
+"""Reads profiles; the entry point of the package.
 
 In: a path.  Out: `Trace`, one `HostTrace` per profile file.
 """
@@ -14,9 +14,9 @@ from advisor.model.trace import HostTrace, PlaneFacts, Thread, Trace
 from advisor.profile.events import Labels, PlaneDecoder
 from advisor.profile.file_content import not_enough_memory, read_profile
 from advisor.profile.iterators import IteratorTable, decode_stats
+from advisor.profile.part_limits import TooManyParts
 from advisor.profile.profile_files import ProfileFiles, few, find_profiles, host_of
 from advisor.profile.safe_names import message_text, text
-from advisor.profile.size_limits import TooManyParts
 from advisor.profile.xspace import XSpaceDecodeError, parse_xspace
 from advisor.profile.xspace import clock_of as clock_of_lines
 
@@ -31,11 +31,18 @@ MOST_ERRORS = 100
 
 
 def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) -> Trace:
-    """Read the profile at `path`: run folder, logdir, `plugins/profile/<time>` folder or `.xplane.pb[.gz]` file.
+    """Read a profile. A damaged file of one of several hosts causes a warning.
 
-    Of several runs the newest or `run` is read, with all its hosts or `hosts`; a host whose file is damaged becomes a
-    warning as long as another can be read. Raises `AdvisorError`, one sentence that names the path, where nothing can.
-    Holds at most one file's bytes at a time beside the columns of the result; `advisor.hosts` holds one host at a time.
+    In addition to the columns of the result, at most one file is in memory at a time. `advisor.hosts` keeps only one host at a
+    time.
+
+    Args:
+        path: A run folder, a logdir, a `plugins/profile/<time>` folder or a `.xplane.pb[.gz]` file.
+        run: See `find_profiles`.
+        hosts: See `find_profiles`.
+
+    Raises:
+        AdvisorError: No host can be read; the message names the path.
     """
     found = find_profiles(path, run, hosts)
     read, failures = [], []
@@ -46,15 +53,21 @@ def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) ->
             failures.append(error)
     if not read:
         raise failures[0]
-    return Trace(tuple(read), (*told_choice(found, path, run), *map(str, failures)))
+    return Trace(tuple(read), (*choice_notes(found, path, run), *map(str, failures)))
 
 
-def told_choice(files: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
-    """Describe the choice among several runs and hosts, in sentences for the report."""
+def choice_notes(files: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
+    """Describe the choice among several runs and hosts in sentences for the report.
+
+    Args:
+        files: The chosen files and the alternatives.
+        path: The path as given by the user.
+        run: The requested run; None if the newest one was chosen.
+    """
     sentences = []
     if run is None and files.num_runs > 1:
         sentences.append(
-            f"{path} holds {files.num_runs} profiled runs; the newest, {files.run}, is read (--run reads another:"
+            f"{path} contains {files.num_runs} profiled runs; the newest, {files.run}, is read (--run reads another:"
             f" {few([name for name in files.runs if name != files.run])})."
         )
     if len(files.paths) < len(files.hosts):
@@ -65,7 +78,11 @@ def told_choice(files: ProfileFiles, path: Path, run: str | None = None) -> tupl
 
 
 def read_host(path: Path) -> HostTrace:
-    """Read one `.xplane.pb[.gz]` file. Raises `AdvisorError` with a sentence that names the path."""
+    """Read one `.xplane.pb[.gz]` file.
+
+    Raises:
+        AdvisorError: It cannot be read, or is not a profile; the message names the path.
+    """
     data = read_profile(path)
     if not data:
         raise AdvisorError(f"{path} is empty: the profiler did not finish writing it; profile again.")
@@ -73,13 +90,13 @@ def read_host(path: Path) -> HostTrace:
         space = parse_xspace(data)
         del data
         if not space.planes and not space.errors:
-            raise AdvisorError(f"{path} holds no profile: give a .xplane.pb file.")
+            raise AdvisorError(f"{path} contains no profile: give a .xplane.pb file.")
         return _decode_host(space, path)
     except TooManyParts as error:
-        raise AdvisorError(f"{path} holds {error}, which no profiler writes: it is not read.") from None
+        raise AdvisorError(f"{path} contains {error}, which no profiler writes: it is not read.") from None
     except XSpaceDecodeError as error:
         raise AdvisorError(
-            f"{path} is no profile, or it is truncated or damaged (it must be copied as binary): profile again."
+            f"{path} is not a profile, or is truncated or damaged (copy profiles in binary mode): profile again."
         ) from error
     except MemoryError:
         raise not_enough_memory(path) from None
@@ -118,7 +135,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
 
 
 def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
-    """(value to subtract from line timestamps, Unix time of the profile's zero if the file contains it), in nanoseconds."""
+    """Return (value to subtract from line timestamps, Unix time of the profile's zero if the file contains it), in ns."""
     zero_ns, start_unix_ns = clock_of_lines(space)
     if start_unix_ns is None:
         for plane in space.planes:
@@ -130,7 +147,7 @@ def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
 
 
 def _busiest(lines: Sequence[Any]) -> list[Any]:
-    """All lines, or those with most events if there are too many, in their original order."""
+    """Return all lines, or those with most events if there are too many, in their original order."""
     if len(lines) <= MAX_THREADS:
         return list(lines)
     ranked = sorted(range(len(lines)), key=lambda place: len(lines[place].events), reverse=True)
@@ -138,12 +155,12 @@ def _busiest(lines: Sequence[Any]) -> list[Any]:
 
 
 def _left_out(num_events: int, num_threads: int) -> tuple[str, ...]:
-    said = []
+    notes = []
     if num_events:
-        said.append(f"{num_events} events lie at impossible times and are left out")
+        notes.append(f"{num_events} events have impossible times and are omitted")
     if num_threads:
-        said.append(f"{num_threads} of its threads, those with the fewest events, are left out")
-    return tuple(said)
+        notes.append(f"{num_threads} of its threads, those with the fewest events, are omitted")
+    return tuple(notes)
 
 
 def _num_events(plane: Any) -> int:  # noqa: ANN401

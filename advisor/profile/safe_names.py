@@ -1,9 +1,9 @@
-"""Sanitises names in a profile, which may come from a stranger.
+"""Sanitises names in a profile, which may come from an untrusted source.
 
-In: bytes of a name.  Out: printable text; every other character (control, format, surrogate, unassigned) shows as an escape.
+In: bytes of a name.  Out: printable text; every other character (control, format, surrogate, unassigned) is escaped.
 
-Everything that leaves the reader has passed here, so that no terminal, log or page downstream meets them. Markup such as
-`<b>` is ordinary text and stays: whoever writes HTML escapes it.
+Every text that the reader returns is sanitised, so that no such character reaches a terminal, a log or a page. Markup such as
+`<b>` is not changed; it is escaped where HTML is written.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Finds the steps that the user's program marked in the profile.
 
-In: a `HostTrace`.  Out: `MarkedStep`s, empty where the program marked none (Keras marks none by itself).
+In: a `HostTrace`.  Out: `MarkedStep`s; none if the program marked none (Keras marks none by itself).
 
-A step is marked by `tf.profiler.experimental.Trace(name, step_num=..., _r=1)`, `jax.profiler.StepTraceAnnotation` and
-their like. Of marked steps inside one another the outermost counts, as in TensorFlow's own grouping of events.
+A step is marked by `tf.profiler.experimental.Trace(name, step_num=..., _r=1)`, `jax.profiler.StepTraceAnnotation` or a similar
+function. Of nested marks, the outermost counts, as in TensorFlow's grouping of events.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class MarkedStep:
     start_ns: int
     end_ns: int
     number: int
-    """As marked; counted from 0 where the marks carry no distinct numbers."""
+    """The marked number; counted from 0 if the marks have no distinct numbers."""
 
 
 def marked_steps(host: HostTrace) -> tuple[MarkedStep, ...]:
-    """The marked steps of all threads, in order of time."""
+    """Return the marked steps of all threads in chronological order."""
     steps: list[MarkedStep] = []
     for thread in host.threads:
         rows = np.flatnonzero(thread.kind == EventKind.STEP)

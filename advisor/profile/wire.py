@@ -1,10 +1,10 @@
-"""Encoded events as columns: decodes the protobuf wire format of many `XEvent`s at once with NumPy.
+"""Decodes the protobuf wire format of many `XEvent`s at once, into NumPy columns.
 
 In: encoded events.  Out: `EventColumns`.
 
-All events are decoded in step: first the first field of every event, then the second, and so on. This handles events as
-profilers write them: fields in order of their numbers, each at most once. Any other event is first normalised by the protobuf
-library, which also finds the damaged ones. Values of stats are decoded only on request.
+The first field of all events is decoded first, then the second, and so on. This works for events as profilers write them: fields
+in order of their numbers, each at most once. All other events are first normalised by the protobuf library, which also detects
+the damaged ones. Values of stats are decoded only on request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from advisor.profile.size_limits import XSpaceDecodeError
+from advisor.profile.part_limits import XSpaceDecodeError
 from advisor.profile.xspace import message_class
 
 Ints = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ _VALUE_TAGS[[0x11, 0x18, 0x20, 0x2A, 0x32, 0x38]] = [2, 3, 4, 5, 6, 7]
 """Tag of a value of `XStat` -> field number; 0: none."""
 DOUBLE_VALUE, UINT64_VALUE, INT64_VALUE, STR_VALUE, BYTES_VALUE, REF_VALUE = range(2, 8)
 _PADDING = bytes(24)
-"""Lets words be loaded at the end of the data."""
+"""Padding after the data, so that words can be loaded at its end."""
 _HIGH_BITS = np.uint64(0x8080_8080_8080_8080)
 _LOW_BITS = np.uint64(0x0101_0101_0101_0101)
 _SEVEN_BITS = np.uint64(0x7F7F_7F7F_7F7F_7F7F)
@@ -42,12 +42,12 @@ _FOLDS = (
     (np.uint64(0x0000_3FFF_0000_3FFF), np.uint64(0x3FFF_0000_3FFF_0000), np.uint64(2)),
     (np.uint64(0x0000_0000_0FFF_FFFF), np.uint64(0x0FFF_FFFF_0000_0000), np.uint64(4)),
 )
-"""Joins groups of 7 bits in bytes to groups of 14, 28 and 56."""
+"""Masks and shifts that join the 7-bit groups of bytes to groups of 14, 28 and 56 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventColumns:
-    """Decoded events: one row per event, and one row per stat in any order but that of each event's own stats."""
+    """Decoded events: one row per event, and one row per stat. Stats of one event keep their order; others have none."""
 
     metadata_id: Ints
     offset_ps: Ints
@@ -58,16 +58,16 @@ class EventColumns:
     stat_id: Ints
     data: Bytes
     words: UInts
-    """One word per byte of `data`, overlapping."""
+    """One word per byte of `data`; the words overlap."""
     value_begin: Ints
-    """Where the value of each stat begins in `data`, its tag included."""
+    """Position in `data` of the value of each stat, including its tag."""
     value_end: Ints
 
     def __len__(self) -> int:
         return len(self.metadata_id)
 
     def numbers(self, stats: Ints) -> UInts:
-        """Values of these stats: `uint64_value or int64_value`, 0 for those of other types. Negative ones wrap around."""
+        """Return `uint64_value` or `int64_value` of these stats; 0 for other types. Negative values wrap around."""
         values = np.zeros(len(stats), np.uint64)
         kind = self.value_fields(stats)
         rows = np.flatnonzero((kind == UINT64_VALUE) | (kind == INT64_VALUE))
@@ -76,14 +76,14 @@ class EventColumns:
         return values
 
     def references(self, stats: Ints) -> UInts:
-        """`ref_value` of these stats; 0 for those of other types."""
+        """Return `ref_value` of these stats; 0 for other types."""
         values = np.zeros(len(stats), np.uint64)
         rows = np.flatnonzero(self.value_fields(stats) == REF_VALUE)
         values[rows] = self._varints(stats[rows])
         return values
 
     def string(self, stat: int) -> bytes:
-        """`str_value` of one stat; empty for other types."""
+        """Return `str_value` of one stat; empty for other types."""
         if int(self.value_fields(np.array([stat]))[0]) != STR_VALUE:
             return b""
         _, size, is_valid = _read_varints(self.words, self.value_begin[[stat]] + 1)
@@ -93,7 +93,7 @@ class EventColumns:
         return self.data[begin : int(self.value_end[stat])].tobytes()
 
     def value_fields(self, stats: Ints) -> npt.NDArray[np.uint8]:
-        """Field numbers of the values of these stats in `XStat`; 0: no value."""
+        """Return the field numbers of the values of these stats in `XStat`; 0 without a value."""
         begin = self.value_begin[stats]
         return np.where(begin < self.value_end[stats], _VALUE_TAGS[self.data[begin]], 0).astype(np.uint8)
 
@@ -103,17 +103,17 @@ class EventColumns:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Encoded events of several lines, decoded together: a profile can have hundreds of lines with few events each."""
+    """Encoded events of several lines that are decoded together, because a profile can have hundreds of lines with few events."""
 
     encoded: list[bytes]
     line: list[int]
-    """Of each slice: the number of its line."""
+    """Line number of each slice."""
     count: list[int]
-    """Of each slice: how many events it has."""
+    """Number of events of each slice."""
 
 
 def batches(lines: Sequence[Any], size: int) -> Iterator[Batch]:
-    """All events of `lines` in order, cut into slices of at most `size` events of one line; a batch has up to twice as many."""
+    """Yield all events of `lines` in order, in slices of at most `size` events of one line; a batch has up to twice as many."""
     batch = Batch([], [], [])
     for number, line in enumerate(lines):
         for first in range(0, len(line.events), size):
@@ -129,7 +129,11 @@ def batches(lines: Sequence[Any], size: int) -> Iterator[Batch]:
 
 
 def decode_events(encoded: Sequence[bytes]) -> EventColumns:
-    """Decode events. `XSpaceDecodeError` if one is damaged."""
+    """Decode events.
+
+    Raises:
+        XSpaceDecodeError: One of them is damaged.
+    """
     columns, odd = _decode(encoded)
     if len(odd):
         normalised = list(encoded)
@@ -142,7 +146,7 @@ def decode_events(encoded: Sequence[bytes]) -> EventColumns:
 
 
 def _normalise(encoded: bytes) -> bytes:
-    """The same event with its fields in order and nothing else."""
+    """Return the event with its known fields in order."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -154,13 +158,13 @@ def _normalise(encoded: bytes) -> bytes:
 
 
 def _decode(encoded: Sequence[bytes]) -> tuple[EventColumns, Ints]:
-    """The columns, and the rows of events that are not as profilers write them."""
+    """Return the columns, and the rows of events that need to be normalised."""
     count = len(encoded)
     joined = b"".join(encoded) + _PADDING
     end = np.cumsum(np.fromiter(map(len, encoded), np.int64, count))
     position = np.concatenate([np.zeros(min(1, count), np.int64), end[:-1]])
     data = np.frombuffer(joined, np.uint8)
-    # one word per byte, overlapping: a word that begins at any byte is one element
+    # one overlapping word per byte, so that a word at any position is one element
     words = np.ndarray((len(joined) - 8,), "<u8", joined, strides=(1,))
     is_odd = np.zeros(count, np.bool_)
     metadata_id = _read_field(data, words, position, end, _METADATA_ID, is_odd)
@@ -169,7 +173,7 @@ def _decode(encoded: Sequence[bytes]) -> tuple[EventColumns, Ints]:
     event, begin, finish = _find_stats(data, words, position, end, is_odd)
     before = position.copy()
     occurrences = _read_field(data, words, position, end, _OCCURRENCES, is_odd)
-    # an offset and a number of occurrences exclude each other: the library knows which one counts
+    # an offset and a number of occurrences exclude each other; the library decides which one counts
     is_odd |= (position != before) & (offset != 0)
     is_odd |= position != end
     stat_id, value_begin = _read_stat_ids(data, words, event, begin, finish, is_odd)
@@ -178,7 +182,7 @@ def _decode(encoded: Sequence[bytes]) -> tuple[EventColumns, Ints]:
 
 
 def _read_field(data: Bytes, words: UInts, position: Ints, end: Ints, tag: int, is_odd: Flags) -> Ints:
-    """Values of the number that stands next where it has this tag, else 0; `position` moves behind it."""
+    """Return the next number of each event if it has this tag, else 0; `position` is advanced past it."""
     values = np.zeros(len(position), np.int64)
     is_here = (data[position] == tag) & (position < end)
     if is_here.all():
@@ -197,7 +201,7 @@ def _read_field(data: Bytes, words: UInts, position: Ints, end: Ints, tag: int, 
 
 
 def _find_stats(data: Bytes, words: UInts, position: Ints, end: Ints, is_odd: Flags) -> tuple[Ints, Ints, Ints]:
-    """(event, begin, end) of all encoded stats; `position` moves behind them."""
+    """Return (event, begin, end) of all encoded stats; `position` is advanced past them."""
     events, begins, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     rows = np.flatnonzero((data[position] == _STAT) & (position < end))
     here, last = position[rows], end[rows]
@@ -224,7 +228,7 @@ def _find_stats(data: Bytes, words: UInts, position: Ints, end: Ints, is_odd: Fl
 
 
 def _read_stat_ids(data: Bytes, words: UInts, event: Ints, begin: Ints, end: Ints, is_odd: Flags) -> tuple[Ints, Ints]:
-    """(number of the name, where the value's tag stands) of each stat."""
+    """Return (number of the name, position of the value's tag) of each stat."""
     has_id = (data[begin] == _METADATA_ID) & (begin < end)
     stat_id = data[begin + 1].astype(np.int64)
     value_begin = begin + 2
@@ -239,7 +243,7 @@ def _read_stat_ids(data: Bytes, words: UInts, event: Ints, begin: Ints, end: Int
         value_begin = np.where(has_id, value_begin, begin)
     is_odd[event[value_begin > end]] = True
     value_begin = np.minimum(value_begin, end)
-    # a value of a known type that fills the rest; others are left to the library
+    # the value must have a known type and fill the rest of the stat; others are left to the library
     tag = data[value_begin]
     kind = _VALUE_TAGS[tag]
     last = data[np.maximum(end - 1, value_begin)]
@@ -248,7 +252,7 @@ def _read_stat_ids(data: Bytes, words: UInts, event: Ints, begin: Ints, end: Int
     is_plain |= value_begin == end
     odd = np.flatnonzero(~is_plain)
     is_odd[event[odd]] = True
-    # numbers end where their stat does, strings too; for numbers of one byte that has been seen above
+    # numbers and strings must end with their stat; numbers of one byte have been checked above
     is_short = ((tag & 7) == _VARINT) & (end - value_begin == 2)
     rest = np.flatnonzero((value_begin < end) & ((tag & 7) != _FIXED64) & ~is_short)
     value, size, is_valid = _read_varints(words, value_begin[rest] + 1)
@@ -260,7 +264,7 @@ def _read_stat_ids(data: Bytes, words: UInts, event: Ints, begin: Ints, end: Int
 
 
 def _read_varints(words: UInts, position: Ints) -> tuple[UInts, Ints, Flags]:
-    """(values, sizes in bytes, whether they end within ten bytes) of the varints at these positions."""
+    """Return (values, sizes in bytes, whether they end within ten bytes) of the varints at these positions."""
     word = words[position]
     stop = ~word & _HIGH_BITS
     lowest = stop & (~stop + _ONE)

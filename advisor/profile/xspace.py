@@ -1,9 +1,9 @@
-"""The messages of a profile file, from our own description of them: no TensorFlow, any protobuf from 4.25 on.
+"""Decodes the messages of a profile file without TensorFlow, with protobuf 4.25 or later.
 
-In: bytes of a `.xplane.pb` file.  Out: an `XSpace` message (`xplane.proto` beside this file says what it holds).
+In: bytes of a `.xplane.pb` file.  Out: an `XSpace` message, described by `xplane.proto` in this folder.
 
-The description is loaded at run time into a pool of its own: generated `_pb2` code fits only its own and the next protobuf
-major version, and the default pool may already hold TensorFlow's messages.
+The description is loaded at run time into a separate pool, because generated `_pb2` code works only with its own and the next
+major version of protobuf, and the default pool may already contain TensorFlow's messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from advisor.profile.size_limits import XSpaceDecodeError, check_outline
+from advisor.profile.part_limits import XSpaceDecodeError, check_part_count
 
 __all__ = [
     "MAX_PS",
@@ -27,46 +27,55 @@ __all__ = [
 
 PACKAGE = "tfdata_advisor.xplane"
 MAX_PS = 10 * 86_400 * 10**12
-"""Ten days: no profile is that long. Three such times added up stay within int64."""
+"""Ten days in ps, longer than any profile; the sum of three such times fits into an int64."""
 EARLIEST_UNIX_NS = 10**17
 """Line timestamps above this (1973) are Unix times; TensorFlow writes times since the profile's start."""
 
 
 @cache
 def message_class(name: str) -> Any:  # noqa: ANN401  protobuf's classes exist at run time only
-    """The class of a message of `xplane.proto` (`XSpace`, `XLine`, `XEvents`, ...)."""
+    """Return the class of a message of `xplane.proto` (`XSpace`, `XLine`, `XEvents`, ...)."""
     from google.protobuf import message_factory
 
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
 
 def parse_xspace(data: bytes) -> Any:  # noqa: ANN401
-    """Decode a profile; `XSpaceDecodeError` if the bytes are none, `TooManyParts` if there is more than a profiler writes.
+    """Decode a profile. The events of threads with an impossible start are dropped, with a warning in the message.
 
-    Threads that begin at an impossible time lose their events; a warning in the message says so.
+    Raises:
+        TooManyParts: It has more parts than any profiler writes.
+        XSpaceDecodeError: The bytes are not a profile.
     """
-    check_outline(data)
+    check_part_count(data)
     space = _parse("XSpace", data)
     _mend_times(space)
     return space
 
 
 def parse_events(encoded: Sequence[bytes]) -> Sequence[Any]:
-    """Decode events that stand encoded in an `XLine`; `XSpaceDecodeError` if one is damaged.
+    """Decode the encoded events of an `XLine`.
 
-    Events at an impossible time or of a negative duration are left out: whatever is added up of the others fits int64.
+    Events with an impossible time or a negative duration are omitted, so that sums of the others fit into an int64.
+
+    Raises:
+        XSpaceDecodeError: An event is damaged.
     """
     events = _parse("XEvents", message_class("XLine")(events=encoded).SerializeToString()).events
     return [event for event in events if 0 <= event.duration_ps <= MAX_PS and -MAX_PS <= event.offset_ps <= MAX_PS]
 
 
 def parse_event(encoded: bytes) -> Any:  # noqa: ANN401
-    """Decode one event, whatever its times; `XSpaceDecodeError` if it is damaged."""
+    """Decode one event, even if its times are impossible.
+
+    Raises:
+        XSpaceDecodeError: It is damaged.
+    """
     return _parse("XEvent", encoded)
 
 
 def clock_of(space: Any) -> tuple[int, int | None]:  # noqa: ANN401
-    """(what to subtract from line timestamps, Unix time of the profile's zero if the lines tell it), in nanoseconds."""
+    """Return (value to subtract from line timestamps, Unix time of the profile's zero if known), in nanoseconds."""
     stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines if line.events]
     if stamps and min(stamps) > EARLIEST_UNIX_NS:
         return min(stamps), min(stamps)
@@ -83,7 +92,7 @@ def _mend_times(space: Any) -> None:  # noqa: ANN401
                 del line.events[:]
                 line.timestamp_ns = zero_ns
     if cut:
-        space.warnings.append(f"{cut} threads begin at impossible times: their events are left out.".encode())
+        space.warnings.append(f"{cut} threads start at impossible times; their events are omitted.".encode())
 
 
 def _parse(name: str, data: bytes) -> Any:  # noqa: ANN401

@@ -1,1 +1,1 @@
-"""verify phase."""
+"""Which fixes to try, how they are measured against the original, and what `advisor fix` says about them."""

@@ -44,7 +44,14 @@ class Session(Protocol):
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
     ) -> Trial:
-        """Measure `current` against `current + candidate`, and compare the elements of the latter with the original ones."""
+        """Measure the pipeline with `current` against that with `current + candidate`, and compare the latter with the original.
+
+        Args:
+            current: The edits kept so far.
+            candidate: The edits to try.
+            claimed: The safety level that all edits together claim.
+            predicted_memory_bytes: Predicted additional memory of the candidate; None if it is unknown.
+        """
         ...
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:

@@ -88,7 +88,14 @@ def sides_of(total: Trial | None, whole: EndToEnd | None) -> tuple[Side, Side]:
 
 
 def comparison_of(total: Trial | None, whole: EndToEnd | None, before: Side, after: Side) -> Comparison | None:
-    """Return the `comparison` of the report; None if nothing was compared."""
+    """Return the `comparison` of the report; None if nothing was compared.
+
+    Args:
+        total: The trial of all kept fixes on the pipeline; None if there was none.
+        whole: The measurement of the whole script; None if it was not measured.
+        before: Figures of the original.
+        after: Figures with all kept fixes.
+    """
     if total is None and (whole is None or whole.speedup is None):
         return None
     return Comparison(

@@ -188,10 +188,13 @@ class ProofSession:
         return self.try_fix((), edits, claimed)
 
     def call_graph(self, edits: tuple[Edit, ...] = ()) -> CallGraph:
-        """Return the calls that the script has made so far. Raises AdvisorError if they cannot be read.
+        """Return the calls that the script has made so far.
 
         Args:
             edits: The kept edits, for the graphs of the functions that they wrap.
+
+        Raises:
+            AdvisorError: They cannot be read.
         """
         try:
             return graph_from_json(self._ask({"do": "calls", "edits": edits_to_json(edits)})["graph"])
@@ -261,7 +264,13 @@ class ProofSession:
         return self._wait_for("trial" if message["do"] == "try" else "done", self._silence_s, is_silence=True)
 
     def _wait_for(self, wanted: str, limit_s: float, is_silence: bool) -> dict[str, Any]:
-        """Wait for the reply of that kind. Raises AdvisorError, ScriptFailed, or _Hangs after `limit_s` s."""
+        """Wait for the reply of that kind.
+
+        Raises:
+            AdvisorError: The child reports a failure.
+            ScriptFailed: The script fails.
+            _Hangs: There is no reply within `limit_s` seconds.
+        """
         deadline = time.monotonic() + limit_s
         ended: dict[str, Any] = {}
         while True:
@@ -341,8 +350,10 @@ class ProofSession:
                 sys.stderr.flush()
 
     def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
-        """End the child and remove its files: by request; after an error like Ctrl-C, so that exit handlers run; by force if it
-        hangs.
+        """End the child and remove its files.
+
+        It is asked to end; after an error it is interrupted like by Ctrl-C, so that exit handlers run; if it hangs, it is
+        terminated.
         """
         child, self._child = self._child, None
         try:

@@ -117,7 +117,12 @@ class TextCheck:
         return self._unstable is None or bool(self._unstable)
 
     def _recorded(self, overlay: Overlay, what: str) -> CallGraph:
-        """Run the script with these texts and return its calls. Raises ScriptFailed or AdvisorError."""
+        """Run the script with these texts and return its calls.
+
+        Raises:
+            AdvisorError: The calls cannot be read.
+            ScriptFailed: The script fails.
+        """
         assert self._graph is not None
         self.runs += 1
         with tempfile.TemporaryDirectory(prefix="advisor-check-") as folder:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from advisor.capture.instrument.recorder import Recorder
-from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.finding import MoveAfter
 from advisor.replay.call_arguments import Arguments
 from advisor.replay.dataset_objects import become, is_dataset, mark
@@ -75,8 +75,8 @@ class _Frame:
 class InnerCalls:
     """Handles the recorder's wrapped calls within `inside`."""
 
-    def __init__(self, recorder: Recorder, kept: KeptCalls, laid: EditedCalls, outer: Outer) -> None:
-        self._recorder, self._kept, self._laid = recorder, kept, laid
+    def __init__(self, recorder: Recorder, log: ReplayLog, laid: EditedCalls, outer: Outer) -> None:
+        self._recorder, self._log, self._laid = recorder, log, laid
         self._outer: Outer = weakref.proxy(outer)  # without a reference cycle, filled caches are freed with the replay
         self._frames: list[_Frame] = []
 
@@ -108,7 +108,7 @@ class InnerCalls:
         frame = self._frames[-1]
         if is_constructor and frame.made is args[0]:
             return original(*args, **kwargs)  # a subclass constructor calls the base constructor
-        known = self._kept.inner.get(frame.id, ())[frame.next : frame.next + 1]
+        known = self._log.inner.get(frame.id, ())[frame.next : frame.next + 1]
         frame.next += 1
         call_id = known[0][0] if known and known[0][1] == method else None
         args = tuple(self._outer.captured(value) for value in args)

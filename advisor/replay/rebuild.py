@@ -21,7 +21,7 @@ from advisor.capture.instrument.call_sites import Place, SiteFinder
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.patches import PATCHING, Patches
 from advisor.capture.instrument.recorder import ID_ATTRIBUTE, ID_PREFIX, Recorder, call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.recording import Call, Site
 from advisor.replay.program_state import state_above
 
@@ -79,7 +79,7 @@ def rebuild(
 
     finder = _Finder(place)
     recorder = Recorder(finder, warn)
-    recorder.kept = KeptCalls()
+    recorder.replay_log = ReplayLog()
     recorder.only_thread = threading.get_ident()
     result = Rebuilt(None, None, recorder)
     with _recorded_api(tf, recorder, warn):

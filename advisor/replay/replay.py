@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import ID_ATTRIBUTE, Recorder, call_id_of
-from advisor.capture.instrument.replay_log import DATA_SOURCES, KeptCall, Seeds
+from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption
 from advisor.replay.batch_function import batch_function
@@ -91,19 +91,19 @@ class Replay:
         """
         import tensorflow as tf
 
-        if recorder.kept is None:
+        if recorder.replay_log is None:
             raise CannotReplay("The dataset", "its calls were not kept")
         self._tf = tf
-        self._recorder, self._kept, self._files = recorder, recorder.kept, files
+        self._recorder, self._log, self._files = recorder, recorder.replay_log, files
         self._edits, self._seeding = edits, seeding
-        options = frozenset(c.id for c in self._kept.calls.values() if c.method == "with_options")
+        options = frozenset(c.id for c in self._log.calls.values() if c.method == "with_options")
         self.laid = lay_out(edits, options)
-        self._upstream = Upstream(recorder, self._kept, self.laid.targets)
+        self._upstream = Upstream(recorder, self._log, self.laid.targets)
         self._done: dict[str, Any] = {}
         self._building: set[str] = set()
         self._seen: set[int] = set()
         """Indices of the edits that have been applied."""
-        self._inner = InnerCalls(recorder, self._kept, self.laid, self)
+        self._inner = InnerCalls(recorder, self._log, self.laid, self)
         self.built: list[Built] = []
         """In the order in which they were built, inputs first; of the datasets inside functions only the links."""
 
@@ -151,13 +151,13 @@ class Replay:
     def _at(self, call_id: str) -> Any:  # noqa: ANN401
         if call_id in self._done:
             return self._done[call_id]
-        kept = self._kept.calls.get(call_id)
-        if kept is None:
+        logged = self._log.calls.get(call_id)
+        if logged is None:
             raise CannotReplay(call_id, "it was not recorded")
-        if kept.parent in self._kept.calls:
-            raise CannotReplay(self.name(call_id), f"it was made inside {self.name(kept.parent or '')}")
+        if logged.parent in self._log.calls:
+            raise CannotReplay(self.name(call_id), f"it was made inside {self.name(logged.parent or '')}")
         self._building.add(call_id)
-        dataset = self._own(kept)
+        dataset = self._own(logged)
         for link in self.laid.behind.get(call_id, ()):
             dataset = self.link(link, dataset)
         self._building.discard(call_id)
@@ -165,52 +165,54 @@ class Replay:
         self._done[call_id] = dataset
         return dataset
 
-    def _own(self, kept: KeptCall) -> Any:  # noqa: ANN401
-        if kept.id in self.laid.absent:
-            return self._input(kept)
-        if kept.method in DATA_SOURCES or (not self._upstream.is_touched(kept.id) and self._upstream.is_free(kept.id)):
-            if kept.id in self.laid.arguments:
-                raise CannotReplay(self.name(kept.id), "the data passed to it was not kept")
-            self.built.append(Built(kept.id, kept.method, None, kept.dataset, is_new=False))
-            return kept.dataset
+    def _own(self, logged: LoggedCall) -> Any:  # noqa: ANN401
+        if logged.id in self.laid.absent:
+            return self._input(logged)
+        if logged.method in DATA_SOURCES or (
+            not self._upstream.is_touched(logged.id) and self._upstream.is_free(logged.id)
+        ):
+            if logged.id in self.laid.arguments:
+                raise CannotReplay(self.name(logged.id), "the data passed to it was not kept")
+            self.built.append(Built(logged.id, logged.method, None, logged.dataset, is_new=False))
+            return logged.dataset
         input_dataset = None
-        if kept.args and not kept.is_constructor and is_dataset(kept.args[0]):
-            input_dataset = self._swap(kept.args[0])
-        return self._call(kept, input_dataset)
+        if logged.args and not logged.is_constructor and is_dataset(logged.args[0]):
+            input_dataset = self._swap(logged.args[0])
+        return self._call(logged, input_dataset)
 
-    def _input(self, kept: KeptCall) -> Any:  # noqa: ANN401
-        if kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
-            raise CannotReplay(self.name(kept.id), "it is not a transformation, so it cannot be removed")
-        return self._swap(kept.args[0])
+    def _input(self, logged: LoggedCall) -> Any:  # noqa: ANN401
+        if logged.is_constructor or not logged.args or not is_dataset(logged.args[0]):
+            raise CannotReplay(self.name(logged.id), "it is not a transformation, so it cannot be removed")
+        return self._swap(logged.args[0])
 
-    def _call(self, kept: KeptCall, input_dataset: Any) -> Any:  # noqa: ANN401
+    def _call(self, logged: LoggedCall, input_dataset: Any) -> Any:  # noqa: ANN401
         """Replay a call with rebuilt datasets and edited arguments."""
         if input_dataset is None:
-            args = kept.args[1:] if kept.is_constructor else kept.args
+            args = logged.args[1:] if logged.is_constructor else logged.args
             args = tuple(self._swap(value) for value in args)
         else:
-            args = (input_dataset, *(self._swap(value) for value in kept.args[1:]))
-        kwargs = {name: self._swap(value) for name, value in kept.kwargs.items()}
+            args = (input_dataset, *(self._swap(value) for value in logged.args[1:]))
+        kwargs = {name: self._swap(value) for name, value in logged.kwargs.items()}
         made = None
-        if kept.is_constructor:
-            cls = type(kept.args[0])
+        if logged.is_constructor:
+            cls = type(logged.args[0])
             made = object.__new__(cls)
             args = (made, *args)
-        args, kwargs = self.changed(kept.id, kept.original, args, kwargs)
+        args, kwargs = self.changed(logged.id, logged.original, args, kwargs)
         args, kwargs = self.with_files(
-            kept.id, kept.method, kept.original, args, kwargs, self._upstream.is_touched(kept.id)
+            logged.id, logged.method, logged.original, args, kwargs, self._upstream.is_touched(logged.id)
         )
-        if kept.id in self.laid.options:
-            args, kwargs = self._with_options(kept, args, kwargs)
-        with eager_seeds(self._seeding, kept.seeds, kept.id), self._inner.inside(kept.id, made):
+        if logged.id in self.laid.options:
+            args, kwargs = self._with_options(logged, args, kwargs)
+        with eager_seeds(self._seeding, logged.seeds, logged.id), self._inner.inside(logged.id, made):
             result = (
-                self._try_vectorized(kept, args, kwargs)
-                if kept.id in self.laid.vectorized
-                else self._try(self.name(kept.id), kept.original, args, kwargs)
+                self._try_vectorized(logged, args, kwargs)
+                if logged.id in self.laid.vectorized
+                else self._try(self.name(logged.id), logged.original, args, kwargs)
             )
-        dataset = made if kept.is_constructor else result
-        mark(dataset, kept.id)
-        self._note_built(kept.id, kept.method, input_dataset, dataset)
+        dataset = made if logged.is_constructor else result
+        mark(dataset, logged.id)
+        self._note_built(logged.id, logged.method, input_dataset, dataset)
         return dataset
 
     @staticmethod
@@ -224,12 +226,12 @@ class Replay:
             text = lines[-1] if type(error).__name__ in lines[-1] else f"{type(error).__name__}: {lines[-1]}"
             raise CannotReplay(name, text[:300].rstrip(".")) from error  # the last line, where AutoGraph puts the error
 
-    def _try_vectorized(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    def _try_vectorized(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         args, kwargs = with_function(
-            self.name(kept.id), kept.original, args, kwargs, lambda function: batch_function(function, self._tf)
+            self.name(logged.id), logged.original, args, kwargs, lambda function: batch_function(function, self._tf)
         )
         try:
-            return self._try(self.name(kept.id), kept.original, args, kwargs)
+            return self._try(self.name(logged.id), logged.original, args, kwargs)
         except CannotReplay as error:
             raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
 
@@ -255,13 +257,13 @@ class Replay:
         if not is_dataset(value):
             return value
         call_id = getattr(value, ID_ATTRIBUTE, None)
-        kept = self._kept.calls.get(call_id) if isinstance(call_id, str) else None
-        if kept is None or kept.dataset is not value or kept.id in self._building:
+        logged = self._log.calls.get(call_id) if isinstance(call_id, str) else None
+        if logged is None or logged.dataset is not value or logged.id in self._building:
             return value  # a rebuilt dataset, or the one that is being built
-        if kept.parent in self._kept.calls or not self._upstream.is_touched(kept.id):
+        if logged.parent in self._log.calls or not self._upstream.is_touched(logged.id):
             return value
         with self._tf.init_scope(), self._recorder.paused():
-            return self._at(kept.id)
+            return self._at(logged.id)
 
     # -- links
 
@@ -269,10 +271,10 @@ class Replay:
         """Return the dataset with a link applied to it."""
         edit = link.edit
         if isinstance(edit, MoveAfter):
-            kept = self._kept.calls.get(link.id)
-            if kept is None or kept.is_constructor or not kept.args or not is_dataset(kept.args[0]):
+            logged = self._log.calls.get(link.id)
+            if logged is None or logged.is_constructor or not logged.args or not is_dataset(logged.args[0]):
                 raise CannotReplay(self.name(link.id), "it is not a transformation, so it cannot be moved")
-            result = self._call(kept, dataset)
+            result = self._call(logged, dataset)
             self.note(link.id)
         elif isinstance(edit, SetOption):
             options = changed_options(self._tf.data.Options(), {edit.option: value_of(edit.value, self._tf)})
@@ -303,8 +305,8 @@ class Replay:
         return result
 
     def _anchor_seeds(self, call_id: str) -> Seeds:
-        kept = self._kept.calls.get(call_id)
-        return kept.seeds if kept is not None else Seeds(None, None)
+        logged = self._log.calls.get(call_id)
+        return logged.seeds if logged is not None else Seeds(None, None)
 
     # -- arguments
 
@@ -316,8 +318,8 @@ class Replay:
         changes = {name: value_of(value, self._tf) for name, value in edited.items()}
         return with_changes(self.name(call_id), function, args, kwargs, changes)
 
-    def _with_options(self, kept: KeptCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        changes = {name: value_of(value, self._tf) for name, value in self.laid.options[kept.id].items()}
+    def _with_options(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        changes = {name: value_of(value, self._tf) for name, value in self.laid.options[logged.id].items()}
         if len(args) > 1:
             return (args[0], changed_options(args[1], changes), *args[2:]), kwargs
         return args, {**kwargs, "options": changed_options(kwargs["options"], changes)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from advisor.capture.instrument.recorder import Recorder
-from advisor.capture.instrument.replay_log import DATA_SOURCES, KeptCalls
+from advisor.capture.instrument.replay_log import DATA_SOURCES, ReplayLog
 
 _STATELESS = frozenset(
     {
@@ -26,12 +26,12 @@ class Upstream:
 
     Args:
         recorder: The recorder of the calls.
-        kept: Its kept calls.
+        log: Its replay log.
         targets: Ids of the edited calls.
     """
 
-    def __init__(self, recorder: Recorder, kept: KeptCalls, targets: Collection[str]) -> None:
-        self._recorder, self._kept, self._targets = recorder, kept, targets
+    def __init__(self, recorder: Recorder, log: ReplayLog, targets: Collection[str]) -> None:
+        self._recorder, self._log, self._targets = recorder, log, targets
         self._untouched: dict[str, bool] = {}
         self._free: dict[str, bool] = {}
 
@@ -47,7 +47,7 @@ class Upstream:
         """Return the ids of the calls that a call uses directly: its inputs and the calls made inside it."""
         call = self._recorder.call(call_id)
         inputs = set(call.inputs) if call is not None else set()
-        return inputs | {inner for inner, _ in self._kept.inner.get(call_id, ())}
+        return inputs | {inner for inner, _ in self._log.inner.get(call_id, ())}
 
     def _all(self, call_id: str, known: dict[str, bool], holds: Callable[[str], bool]) -> bool:
         pending, seen = [call_id], {call_id}

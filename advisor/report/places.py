@@ -25,7 +25,7 @@ MAX_CALL_LENGTH = 48
 
 
 def clean(text: str, keep_newlines: bool = False) -> str:
-    """Return `text` with control, format and surrogate characters as escapes (`\\x1b`) and tabs as spaces."""
+    r"""Return `text` with control, format and surrogate characters as escapes (`\x1b`) and tabs as spaces."""
     return printable(text.replace("\t", "    "), keep="\n" if keep_newlines else "")
 
 

@@ -16,6 +16,12 @@ from advisor.rewrite.syntax import NEWLINE, LocatedArgument, LocatedCall, Source
 def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> Iterator[Splice]:
     """Replace the argument, whether passed by position or name, or add it by name.
 
+    Args:
+        source: The parsed file.
+        call: The call to change.
+        name: Name of the parameter.
+        value: The new value as source text.
+
     Raises:
         CannotRewriteError: The parameter is unknown, the call is inside a library, or arguments are hidden in `*` or `**`.
     """

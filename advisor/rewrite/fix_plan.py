@@ -1,10 +1,10 @@
-"""Which fixes are tried, in which order, and why the others are not.
+"""Decides which fixes are tried, in which order, and why the others are not.
 
-In: findings, the recorded calls, the levels of safety that are allowed.  Out: `Plan`; and `combine`, the edits of several fixes
-in an order in which all of them hold together.
+In: findings, the recorded calls, the allowed safety levels.  Out: `Plan`; and `combine`, the edits of several fixes in an order
+in which they can be applied together.
 
-Edits are carried out one after the other, and a link goes directly behind its call. So of two links behind the same call the
-one named *later* stands *nearer*: `cache` comes last in a list of edits, `prefetch` first.
+Edits are applied one after the other, and each new link is inserted directly after its call. So of two links after the same call,
+the one that is *later* in the list ends up *closer* to the call: `cache` comes last in a list of edits, `prefetch` first.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from advisor.model.recording import Call, Recording
 from advisor.model.shared_text import span_of
 from advisor.rewrite.obstacles import obstacle_to
 
-_NEVER = "It would change the data, which is never done for you."
-_UNPROVABLE = "It makes nothing faster, so nothing can prove it; make the change yourself if it is what you want."
+_NEVER = "It would change the data; such changes are never made automatically."
+_UNPROVABLE = "It makes nothing faster, so no measurement can prove it; make the change yourself if you want it."
 _SAFETY = {
     Safety.RERANDOMIZED: "Random numbers would differ from those of this seeded script; --allow rerandomized tries it.",
     Safety.REORDERED: "The elements would come in another order; --allow reordered tries it.",
@@ -39,19 +39,19 @@ _SAFETY = {
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A finding whose fix is not tried."""
+    """A finding whose fix is not tried, and the reason."""
 
     finding: Finding
     reason: str
-    """One sentence."""
+    """Why, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be tried. No two of `findings` conflict, so any subset of them can be combined."""
+    """The fixes to try. No two of `findings` conflict, so any subset of them can be combined."""
 
     findings: tuple[Finding, ...] = ()
-    """Those whose fixes are tried, best predicted first; each has a fix."""
+    """The findings to try, best prediction first; each has a fix."""
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -67,15 +67,21 @@ def make_plan(
     is_seeded: bool = False,
     only: Collection[str] = frozenset(),
 ) -> Plan:
-    """Choose and order the fixes.
+    """Choose and order the fixes to try.
 
-    `allow`: levels of safety beyond `exact` that the user allowed. `is_seeded`: the script fixes its random numbers, so that
-    drawing others needs to be allowed; a rerun of an unseeded script draws others anyway. `only`: ids of the rules asked for;
-    none named means all. A finding left out for a conflict may be planned again once the fix before it has been dropped.
+    A finding that is left out because of a conflict may be chosen by a later plan, after the conflicting fix was dropped.
+
+    Args:
+        findings: The findings of a report.
+        calls: The recorded calls by id.
+        allow: Safety levels beyond `exact` that the user allowed.
+        is_seeded: Whether the script fixes its random numbers, see `is_seeded`. If not, `rerandomized` is allowed anyway, because
+            every run draws other numbers.
+        only: Ids of the requested rules; empty means all.
     """
     chosen: list[Finding] = []
     left_out: list[LeftOut] = []
-    for finding in sorted(findings, key=lambda each: -(each.prediction.value if each.prediction else 0.0)):
+    for finding in sorted(findings, key=_predicted_speedup, reverse=True):
         reason = _reason_against(finding, calls, allow, is_seeded, only) or _conflict_with(finding, chosen, calls)
         if reason is None:
             chosen.append(finding)
@@ -84,11 +90,15 @@ def make_plan(
     return Plan(tuple(chosen), tuple(left_out))
 
 
-def is_seeded(recording: Recording) -> bool:
-    """Whether a rerun of the script draws the same random numbers somewhere, so that drawing others changes its results.
+def _predicted_speedup(finding: Finding) -> float:
+    return finding.prediction.value if finding.prediction else 0.0
 
-    Anything that fixes a seed counts: `tf.random.set_seed` (`keras.utils.set_random_seed` calls it), a `seed=` of a call of the
-    script, a seeded op in a function. What is not known counts as seeded.
+
+def is_seeded(recording: Recording) -> bool:
+    """Whether a rerun of the script reproduces any random numbers, so that drawing other numbers would change its results.
+
+    Every fixed seed counts: `tf.random.set_seed` (`keras.utils.set_random_seed` calls it), the `seed` argument of a call in the
+    script, a seeded op in a function. If it is unknown, the script counts as seeded.
     """
     if recording.is_seeded is not False:
         return True
@@ -97,9 +107,9 @@ def is_seeded(recording: Recording) -> bool:
 
 
 def is_asked(finding: Finding, only: Collection[str]) -> bool:
-    """Whether the user asked for this fix by its rule's name.
+    """Whether the user requested this fix by the name of its rule.
 
-    An allowed level is no such question: it permits what a fix claims to do to the data, not what could not be proved.
+    `--allow` is no such request: it permits the effect on the data that a fix claims, not effects that could not be proved.
     """
     return finding.rule in only
 
@@ -110,10 +120,19 @@ def is_vectorizing(fix: Fix) -> bool:
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
-    """The edits of several fixes, in an order in which all hold: each edit once, and of the links behind one call `cache`
-    nearest to it, then what works on elements, then `prefetch`, then options.
+    """Combine the edits of several fixes in an order in which they can be applied together.
 
-    `calls` lets edits of the same text (a helper called twice) count as one. Raises ValueError for fixes that conflict.
+    Of the links after one call, `cache` ends up closest to it, then links that work on elements, `prefetch`, and options.
+
+    Args:
+        fixes: Fixes that do not conflict.
+        calls: The recorded calls by id, to recognise edits of the same text (a helper that is called twice).
+
+    Returns:
+        The edits, each once.
+
+    Raises:
+        ValueError: Two fixes conflict.
     """
     known = calls or {}
     for index, fix in enumerate(fixes):
@@ -121,14 +140,14 @@ def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tu
             clash = _clash(fix, other, known)
             if clash is not None:
                 raise ValueError(f"fixes that conflict cannot be combined: {clash}")
-    found: dict[Edit, None] = {}
+    edits: dict[Edit, None] = {}
     for fix in sorted(fixes, key=_distance, reverse=True):
-        found |= dict.fromkeys(fix.edits)
-    return tuple(found)
+        edits |= dict.fromkeys(fix.edits)
+    return tuple(edits)
 
 
 def _distance(fix: Fix) -> int:
-    """How far behind its call a fix's links belong: 0 a cache, 1 anything else, 2 a prefetch, 3 options."""
+    """Return the rank of a fix's links after the same call: 0 for a cache, 2 for a prefetch, 3 for options, 1 for others."""
     methods = [edit.method for edit in fix.edits if isinstance(edit, InsertAfter)]
     if "cache" in methods:
         return 0
@@ -146,9 +165,9 @@ def _reason_against(
 ) -> str | None:
     fix = finding.fix
     if only and finding.rule not in only:
-        return f"Not asked for: --only names {', '.join(sorted(only))}."
+        return f"Not requested: --only names {', '.join(sorted(only))}."
     if fix is None:
-        return "Advice only: there is no change of a call that would do it."
+        return "Advice only: the change cannot be made by editing a call."
     if fix.safety is Safety.CHANGES:
         return _NEVER
     if not fix.is_provable:
@@ -160,7 +179,7 @@ def _reason_against(
     if fix.assumptions and not is_asked(finding, only):
         return f"It assumes that {', and that '.join(fix.assumptions)}; --only {finding.rule} tries it."
     if not fix.is_auto and not is_asked(finding, only) and not is_allowed:
-        return f"Tried only when asked for by name: --only {finding.rule}."
+        return f"Tried only if requested by name: --only {finding.rule}."
     return next((reason for edit in fix.edits if (reason := obstacle_to(edit, calls)) is not None), None)
 
 
@@ -169,12 +188,12 @@ def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[s
         if finding.fix is not None and other.fix is not None:
             clash = _clash(finding.fix, other.fix, calls)
             if clash is not None:
-                return f"Conflicts with {other.rule} ({other.title}), which promises more: {clash}."
+                return f"Conflicts with {other.rule} ({other.title}), which has the larger prediction: {clash}."
     return None
 
 
 def _clash(fix: Fix, other: Fix, calls: Mapping[str, Call]) -> str | None:
-    """Why two fixes cannot both be made; None if they can."""
+    """Return why two fixes cannot both be made, or None."""
     for edit in fix.edits:
         for before in other.edits:
             reason = _clash_of_edits(edit, before, calls) or _clash_of_edits(before, edit, calls)
@@ -184,7 +203,7 @@ def _clash(fix: Fix, other: Fix, calls: Mapping[str, Call]) -> str | None:
 
 
 def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str | None:
-    """Why `edit` does not go with `other`. Asked both ways round."""
+    """Return why `edit` conflicts with `other`, or None; called for both orders of the pair."""
     call = calls.get(edit.call_id)
     name = f"{call.method} at line {call.site.line}" if call is not None and call.site is not None else "the same call"
     spans = {span_of(edit.call_id, calls)}
@@ -199,11 +218,11 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
         case Remove():
             is_same = isinstance(other, Remove) and span_of(other.call_id, calls) in spans
             if not is_same and spans & touched:
-                return f"one takes {name} out, the other changes it"
+                return f"one removes {name}, the other changes it"
         case MoveAfter():
             is_same = isinstance(other, MoveAfter) and list(_spans(edit, calls)) == list(_spans(other, calls))
             if not is_same and not isinstance(other, SetArgument) and spans & touched:
-                return f"one moves {name}, the other changes what is behind it"
+                return f"one moves {name}, the other changes the call after it"
         case InsertAfter():
             pass
     return None

@@ -35,6 +35,13 @@ def insert_behind_library(
 ) -> Splice:
     """Insert a link after the dataset that a line gets from a library.
 
+    Args:
+        source: The parsed file.
+        call: The recorded call inside the library.
+        located: Its place in the file.
+        link: The text to insert, such as `.prefetch(tf.data.AUTOTUNE)`.
+        calls: The recorded calls by id.
+
     Raises:
         CannotRewriteError: It is unclear whether the result is the dataset.
     """

@@ -55,7 +55,13 @@ def patch_for(
 
 
 def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
-    """Return the unified diff of a fix with paths relative to `root`; None if the fix cannot be written."""
+    """Return the unified diff of a fix; None if the fix cannot be written.
+
+    Args:
+        fix: The fix.
+        calls: The recorded calls by id.
+        root: Folder to which the paths in the diff are relative.
+    """
     patch = patch_for(fix.edits, calls, root)
     return None if isinstance(patch, CannotRewrite) else patch.diff or None
 

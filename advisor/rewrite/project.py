@@ -32,7 +32,11 @@ class SourceFile:
     encoding: str
 
     def encode(self, text: str) -> bytes:
-        """Encode another text in this file's encoding. Raises CannotRewriteError if the encoding lacks a character."""
+        """Encode another text in this file's encoding.
+
+        Raises:
+            CannotRewriteError: The encoding lacks a character of the text.
+        """
         try:
             return text.encode(self.encoding)
         except UnicodeEncodeError:

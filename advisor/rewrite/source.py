@@ -51,6 +51,11 @@ def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
 def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> str:
     """Return the text with the edits, applied one after the other.
 
+    Args:
+        text: The source text of one file.
+        edits: Edits whose calls are all in this file, in the order of `advisor.rewrite.fix_plan.combine`.
+        calls: The recorded calls by id.
+
     Raises:
         CannotRewriteError: The change is unclear or would not be valid Python; the message gives the reason.
     """

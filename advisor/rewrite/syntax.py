@@ -60,7 +60,11 @@ class LocatedCall:
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """A parsed text. Raises CannotRewriteError if it is not valid Python."""
+    """A parsed text.
+
+    Raises:
+        CannotRewriteError: It is not valid Python.
+    """
 
     text: str
     module: cst.Module = field(init=False)

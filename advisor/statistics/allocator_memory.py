@@ -2,9 +2,9 @@
 
 In: the memory events of one host.  Out: `AllocatorMemory`s.
 
-What the window allocated and had not freed by the peak is told by op; the rest of the bytes in use was there before. XProf
-(`xplane_to_memory_profile.cc`) looks at the peak's own step alone and skips what was freed outside of any step. Of moments with
-equal memory the last one counts, as there.
+Memory that was allocated in the window and not freed before the peak is attributed to ops; the rest of the memory in use was
+allocated earlier. XProf (`xplane_to_memory_profile.cc`) considers only the step of the peak and skips memory that was freed
+outside of steps. If the maximum occurs several times, the last one counts, as in XProf.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from advisor.model.profile_statistics import AllocatorMemory, MemoryPoint, Memor
 from advisor.statistics.intervals import Ints
 
 MAX_POINTS = 200
-"""Maximum points of a timeline. The point with the most memory in use of each stretch is kept, so that no peak is lost."""
+"""Maximum number of points of a timeline. Of each section, the point with the most memory in use is kept, so no peak is lost."""
 MAX_USERS = 500
 
 DATA_TYPES = {
@@ -120,9 +120,9 @@ def _timeline(events: MemoryEvents, rows: Ints, in_use: Ints) -> tuple[MemoryPoi
 
 
 def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser], int]:
-    """The users of memory at the peak, largest first, and their total bytes."""
+    """Return the users of memory at the peak, largest first, and their total bytes."""
     rows = rows[rows <= peak]
-    # the last event of each address tells whether it is held: sorted by address, stable in time
+    # an address is in use if its last event is an allocation; the stable sort by address keeps the order in time
     order = np.argsort(events.address[rows], kind="stable")
     address = events.address[rows][order]
     last = np.concatenate([address[1:] != address[:-1], [True]])
@@ -149,5 +149,5 @@ def _users(events: MemoryEvents, rows: Ints, peak: int) -> tuple[list[MemoryUser
 
 
 def _share(value: float) -> float | None:
-    """The fragmentation; None if it is not a number (the allocator reports no free memory)."""
+    """Return the fragmentation; None if it is not a number (the allocator reports no free memory)."""
     return float(value) if np.isfinite(value) else None

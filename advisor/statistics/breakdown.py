@@ -1,10 +1,10 @@
-"""Breaks the time of each step down by cause; every moment counts once, for the most important activity in it.
+"""Breaks the time of each step down by cause; every moment counts once, for the most important activity at that time.
 
-In: a host's activity and its steps.  Out: time per step and cause, folded into the profiler guide's categories.
+In: a host's activity and its steps.  Out: time per step and cause, grouped into the profiler guide's categories.
 
-The order of causes is XProf's (`event_span.h`), with one change: a copy to the device counts ahead of the host's waiting and
-launching, since it is the device that works then. XProf's own test for such copies looks for names that TensorFlow no longer
-writes, so that it counts them as computing.
+The order of causes is XProf's (`event_span.h`) with one change: a copy to the device takes precedence over waiting and launching
+on the host, because the device is busy then. XProf recognises such copies by names that TensorFlow no longer writes, and
+therefore counts them as computing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from advisor.statistics.intervals import Ints, Union, join, unite
 
 
 class Cause(IntEnum):
-    """The causes that a moment of a step can have; of several simultaneous ones the greatest counts."""
+    """The causes to which a moment of a step can be attributed; of simultaneous ones, the greatest counts."""
 
     UNKNOWN = 0
     HOST_COMPUTE = 1
@@ -80,7 +80,7 @@ _HOST_CAUSES = {
 
 
 def device_causes(device: DeviceActivity) -> npt.NDArray[np.int64]:
-    """The cause of each device event."""
+    """Return the cause of each device event."""
     by_kind = np.array([_DEVICE_CAUSES[kind] for kind in DeviceKind], np.int64)
     causes = by_kind[device.kind]
     causes[(causes == Cause.COMPUTE_32) & device.is_half] = Cause.COMPUTE_16
@@ -92,7 +92,7 @@ def device_causes(device: DeviceActivity) -> npt.NDArray[np.int64]:
 
 
 def host_causes(activity: HostActivity, has_device: bool) -> npt.NDArray[np.int64]:
-    """The cause of each host event; -1 for events that only enclose others or belong to the input pipeline."""
+    """Return the cause of each host event; -1 for events that only enclose others or belong to the input pipeline."""
     by_kind = np.full(len(HostKind), -1, np.int64)
     for kind, cause in _HOST_CAUSES.items():
         by_kind[kind] = cause
@@ -135,7 +135,7 @@ def break_down(activity: HostActivity, steps: Steps) -> Ints:
 
 
 def _events(activity: HostActivity) -> Iterator[tuple[Ints, npt.NDArray[np.int32], Ints, Ints]]:
-    """(causes, groups, starts, ends) of the devices and of the host."""
+    """Yield (causes, groups, starts, ends) of the devices and of the host."""
     has_device = any(len(device) for device in activity.devices)
     for device in activity.devices:
         yield device_causes(device), device.group, device.start_ps, device.start_ps + device.duration_ps

@@ -1,8 +1,8 @@
 """Collects the sums for all tables, host by host.
 
-In: profile files and, where the run was captured by us, its recording.  Out: `Collected`.
+In: profile files and, if the advisor captured the run, its recording.  Out: `Collected`.
 
-Of each host only sums, steps and a bounded number of rows are kept, so that a run of many hosts needs the memory of one.
+Only sums, steps and a limited number of rows are kept of each host, so that many hosts need as much memory as one.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Collected:
 
     hosts: list[HostSteps] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
-    """File of a host -> name of the host. Everything here is keyed by file, whose names are unique."""
+    """File of a host -> name of the host. All data is keyed by file, because file names are unique."""
     step_ps: list[Ints] = field(default_factory=list)
     cause_ps: list[Ints] = field(default_factory=list)
-    """Per host: one row per step, one column per `Cause`."""
+    """Time in ps per host: one row per step, one column per `Cause`."""
     ops: OpSums = field(default_factory=OpSums)
     kernels: KernelSums = field(default_factory=KernelSums)
     memory: list[AllocatorMemory] = field(default_factory=list)
@@ -159,7 +159,7 @@ def _host_steps(host: str, steps: Steps, causes: Ints) -> HostSteps:
 
 
 def mean_breakdown(causes: Ints) -> Breakdown:
-    """The mean of all rows of `break_down`."""
+    """Return the mean of all rows of `break_down`."""
     return to_breakdown(np.rint(causes.mean(axis=0)).astype(np.int64)) if len(causes) else Breakdown()
 
 

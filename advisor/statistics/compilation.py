@@ -1,6 +1,6 @@
 """Counts tracing and compilation in the window; a steady state has neither.
 
-In: the activity of one host after the other.  Out: `CompileSums`.
+In: the activity of each host.  Out: `CompileSums`.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def _are_named(activity: HostActivity, rows: Ints, starts: tuple[str, ...]) -> F
 
 
 def _programs(activity: HostActivity, rows: Ints) -> Ints:
-    """One row per compiled program: the function call that contains the compiler phases, or else the phase itself.
+    """Return one row per compiled program: the function call that contains the compiler phases, or else the phase itself.
 
-    Phases on pool threads, while another thread compiles, belong to that one's program.
+    Phases on pool threads belong to the program that another thread compiles at that time.
     """
     end = activity.start_ps + activity.duration_ps
     calls = outermost_rows(activity, np.flatnonzero(np.isin(activity.kind, np.array(_CALLS, np.uint8))))

@@ -80,13 +80,13 @@ def _memory_peak_share(found: Collected) -> float | None:
 
 
 def device_type(devices: list[DeviceSeen]) -> str:
-    """`GPU` or `TPU` if the profile has such a device, otherwise `CPU`."""
+    """Return `GPU` or `TPU` if the profile has such a device, otherwise `CPU`."""
     kinds = [match[1] for device in devices if (match := _DEVICE_TYPE.search(device.name))]
     return TPU if TPU in kinds else GPU if GPU in kinds else CPU
 
 
 def compute_capability(devices: list[DeviceSeen]) -> float | None:
-    """The compute capability of the first NVIDIA device that has one; AMD's value has a different meaning."""
+    """Return the compute capability of the first NVIDIA device that has one; AMD's value has a different meaning."""
     for device in devices:
         major, minor = device.facts.get("compute_cap_major"), device.facts.get("compute_cap_minor")
         if (

@@ -1,10 +1,10 @@
 """The verdict on a profile with too few steps to judge the training, based on these steps.
 
-In: an `Analysis` with its statistics.  Out: the same analysis; its verdict repeats the overview's figure and says how many
-steps it rests on.
+In: an `Analysis` with its statistics.  Out: the same analysis; its verdict repeats the overview's figure and gives the number of
+steps.
 
-The verdict counts steps between two requests for an element, the overview also steps that the program or a device marked. A
-profile of one marked step therefore has an overview and no step of the pipeline's own.
+Otherwise, the verdict counts steps between two requests for an element, and the overview also counts steps that the program or a
+device marked. A profile of one marked step therefore has an overview, but no step of the pipeline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import format_count, format_ns, format_share
 
 
-def tell_few_steps(analysis: Analysis) -> Analysis:
+def add_few_steps_verdict(analysis: Analysis) -> Analysis:
     """Add a verdict on few steps; the analysis is unchanged if there are enough steps or none."""
     main = analysis.main
     if main is None or main.serves_elements or (main.steps is not None and main.steps.count >= MIN_STEPS):
@@ -40,7 +40,7 @@ def tell_few_steps(analysis: Analysis) -> Analysis:
 
 
 def _of_overview(analysis: Analysis) -> tuple[int, int, float] | None:
-    """Number of steps, mean step in nanoseconds, and wait share, from the breakdown of the overview."""
+    """Return number of steps, mean step in nanoseconds, and wait share, from the breakdown of the overview."""
     overview = analysis.statistics.overview if analysis.statistics is not None else None
     if overview is None or not overview.num_steps or not overview.breakdown.total_ns:
         return None
@@ -49,7 +49,7 @@ def _of_overview(analysis: Analysis) -> tuple[int, int, float] | None:
 
 
 def _of_pipeline(main: Pipeline) -> tuple[int, int, float] | None:
-    """Number of steps, mean step in nanoseconds, and wait share, from the steps between two requests for an element."""
+    """Return number of steps, mean step in nanoseconds, and wait share, from the steps between two requests for an element."""
     if main.steps is None or not main.steps.count or not main.span_ns:
         return None
     return main.steps.count, round(main.span_ns / main.steps.count), main.wait_share

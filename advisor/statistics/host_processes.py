@@ -1,6 +1,6 @@
-"""Reads several hosts in parallel, each group of them in its own process.
+"""Reads groups of hosts in parallel processes.
 
-In: profile files.  Out: `Collected`, the same as `collect` makes of them.
+In: profile files.  Out: `Collected`, the same as from `collect`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from advisor.statistics.collect import Collected, collect
 MIN_BYTES = 8 << 20
 """Minimum total size for several processes: starting one takes as long as reading a profile of a few MB."""
 MAX_BYTES_AT_ONCE = 64 << 20
-"""Files read at the same time are together no larger than this or than the largest single file."""
+"""Maximum total size of the files that are read at the same time, unless a single file is larger."""
 
 
 def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> Collected:

@@ -1,10 +1,10 @@
 """Determines the steps of one host from the best available evidence.
 
-In: a `HostActivity` and, where the run was captured by us, its recorded steps.  Out: `Steps`.
+In: a `HostActivity` and, if the advisor captured the run, its recorded steps.  Out: `Steps`.
 
-In this order: steps that TensorFlow 2.3 to 2.5 derived and wrote into the device planes; steps that the program
-marked; steps that the recorder saw from Python; calls of the `tf.function` that takes most time, or, where it loops over a
-dataset, the requests of that loop; requests for an element; runs of the program that a device spends most time in.
+The sources in order of preference: steps that TensorFlow 2.3 to 2.5 wrote into the device planes; steps marked by the program;
+steps recorded from Python; calls of the `tf.function` that takes most time, or the requests of its loop if it loops over a
+dataset; requests for an element; runs of the program in which a device spends most time.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def find_steps(activity: HostActivity, recording: Recording | None) -> Steps:
 
 
 def _steps(rows: list[tuple[int, int, int]], source: str, is_grouped: bool = False) -> Steps:
-    """Steps from (number, start, end); those without a duration are dropped."""
+    """Create steps from (number, start, end); those without a duration are dropped."""
     rows = sorted((row for row in rows if row[2] > row[1]), key=lambda row: (row[1], row[0]))
     columns = np.array(rows, np.int64).reshape(-1, 3)
     return Steps(columns[:, 1], columns[:, 2], columns[:, 0], source, is_grouped)
 
 
 def _device_steps(activity: HostActivity) -> Steps:
-    """The steps that TensorFlow derived; with several devices the longest step of each group counts, as in XProf."""
+    """Return the steps that TensorFlow derived; with several devices, the longest step of each group counts, as in XProf."""
     longest: dict[int, tuple[int, int]] = {}
     for device in activity.devices:
         for group, start, end in device.steps:
@@ -77,7 +77,7 @@ def _device_steps(activity: HostActivity) -> Steps:
 
 
 def _marked_steps(activity: HostActivity) -> Steps:
-    """The marked steps; of nested ones the outermost counts."""
+    """Return the marked steps; of nested ones, the outermost counts."""
     rows = outermost_rows(activity, np.flatnonzero(activity.kind == HostKind.STEP))
     start = activity.start_ps[rows]
     columns = (activity.group[rows], start, start + activity.duration_ps[rows])
@@ -88,7 +88,7 @@ def _marked_steps(activity: HostActivity) -> Steps:
 
 
 def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Steps:
-    """The main consumer's steps inside the window."""
+    """Return the main consumer's steps inside the window."""
     if recording is None or activity.start_unix_ns is None or not len(activity):
         return _steps([], "")
     main = {consumer.id for consumer in recording.consumers if consumer.is_main}
@@ -107,10 +107,10 @@ def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Step
 
 
 def _function_calls(activity: HostActivity) -> Steps:
-    """Steps from one call of the main `tf.function` to the next; the last step ends with the call.
+    """Return the steps from one call of the main `tf.function` to the next; the last step ends with its call.
 
-    Calls inside other calls do not count. A function that loops over a dataset takes a step with each element, not with each
-    call: then its steps are those of the loop.
+    Calls inside other calls are ignored. If the function loops over a dataset, the steps are those of the loop, because it takes
+    one step per element and not per call.
     """
     is_call = (activity.kind == HostKind.FUNCTION_CALL) | (activity.kind == HostKind.TRACED_CALL)
     rows = outermost_rows(activity, np.flatnonzero(is_call))
@@ -123,7 +123,7 @@ def _function_calls(activity: HostActivity) -> Steps:
     calls = sorted(zip(start[main].tolist(), (start + activity.duration_ps[rows])[main].tolist(), strict=True))
     requests = _loop_requests(activity)
     if _num_inside(requests, calls) > max(1, len(calls)):
-        return _between(requests)  # all of them: the call in which the window opens left no event
+        return _between(requests)  # all of them, because the call in which the window opens has no event
     ends = [start for start, _ in calls[1:]] + [finish for _, finish in calls[-1:]]
     return _steps(
         [(order, start, end) for order, ((start, _), end) in enumerate(zip(calls, ends, strict=True))], "function"
@@ -131,21 +131,21 @@ def _function_calls(activity: HostActivity) -> Steps:
 
 
 def _loop_requests(activity: HostActivity) -> Ints:
-    """The times at which loops inside `tf.function`s requested an element, sorted."""
+    """Return the times at which loops inside `tf.function`s requested an element, sorted."""
     inputs = [_is_loop_input(parse_long_name(name)) for name in activity.names]
     is_request = (activity.kind == HostKind.ITERATOR) & np.array(inputs or [False], np.bool_)[activity.name]
     return np.sort(activity.start_ps[is_request])
 
 
 def _num_inside(times: Ints, calls: list[tuple[int, int]]) -> int:
-    """Number of `times` inside one of `calls`, which are sorted and disjoint."""
+    """Return the number of `times` inside one of `calls`, which are sorted and disjoint."""
     begins, ends = (np.array(column, np.int64) for column in zip(*calls, strict=True))
     call = np.searchsorted(begins, times, side="right") - 1
     return int(np.count_nonzero((call >= 0) & (times < ends[call])))
 
 
 def _between(requests: Ints) -> Steps:
-    """Steps from one request for an element to the next; the requests are sorted by time."""
+    """Return the steps from one request for an element to the next; the requests are sorted by time."""
     spans = zip(requests[:-1].tolist(), requests[1:].tolist(), strict=True)
     return _steps([(order, start, end) for order, (start, end) in enumerate(spans)], "iterator")
 
@@ -185,7 +185,7 @@ def _is_loop_input(name: LongName | None) -> bool:
 
 
 def _requests(activity: HostActivity) -> Steps:
-    """Steps from one request for an element to the next."""
+    """Return the steps from one request for an element to the next."""
     is_request = (activity.kind == HostKind.GET_NEXT) & ~on_workers(activity)
     for chosen in (is_request, waits_for_input(activity)):
         start = np.sort(activity.start_ps[chosen])
@@ -195,7 +195,7 @@ def _requests(activity: HostActivity) -> Steps:
 
 
 def _programs(activity: HostActivity) -> Steps:
-    """Steps between runs of the program in which the first device spends most time; the last step ends with the run."""
+    """Return steps between runs of the program in which the first device spends most time; the last ends with its run."""
     for device in activity.devices:
         total: dict[str, int] = {}
         for name, start, end in device.programs:

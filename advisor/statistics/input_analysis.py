@@ -2,8 +2,8 @@
 
 In: ops and steps of all hosts, and the measured pipelines.  Out: `InputStatistics`.
 
-Classes and the table's columns are those of the profiler guide and of XProf (`op_stats_to_input_pipeline_analysis.cc`), which
-rescales the host's classes by the share of enqueuing; here every class is what was measured. Time on several threads adds up.
+Categories and columns are those of the profiler guide and of XProf (`op_stats_to_input_pipeline_analysis.cc`). XProf rescales the
+host's categories by the share of enqueuing; here every category is the measured time. Times on several threads are added.
 """
 
 from __future__ import annotations
@@ -40,7 +40,18 @@ def enqueue_ps(activity: HostActivity) -> int:
 def analyze_input(
     host: SideSums, enqueued_ps: int, step_ps: Ints, cause_ps: Ints, pipelines: Sequence[Pipeline]
 ) -> InputStatistics | None:
-    """`step_ps`: durations of all hosts' steps; `cause_ps`: their time by `Cause`. None: no input pipeline was seen."""
+    """Analyse the input of all hosts.
+
+    Args:
+        host: The sums of the host's ops.
+        enqueued_ps: Time of the host's calls that copy to a device, see `enqueue_ps`.
+        step_ps: Durations of the steps of all hosts.
+        cause_ps: Their time by `Cause`, one row per step.
+        pipelines: The measured pipelines of all hosts.
+
+    Returns:
+        The figures; None without an input pipeline.
+    """
     rows = _rows(host.ops)
     if not rows and not pipelines:
         return None
@@ -83,7 +94,7 @@ def _rows(ops: Mapping[tuple[str, str], OpSum]) -> list[InputOpRow]:
 
 
 def categorize(long_name: str) -> str:
-    """The category of an iterator, from its type and the types downstream of it, which may run ahead."""
+    """Return the category of an iterator, from its type and the types downstream of it, which may run ahead."""
     parsed = parse_long_name(long_name)
     types = [node.type for node in parsed.nodes] if parsed else long_name.split("::")
     if types[-1] in _FILE_READERS:

@@ -1,6 +1,6 @@
-"""Arithmetic of many intervals at once: unions, coverage, self times.
+"""Arithmetic on columns of intervals: unions, coverage, self times.
 
-In: columns of starts and ends in one unit.  Out: columns. All is linear in the number of intervals but for sorting.
+In: columns of starts and ends in one unit.  Out: columns. Except for sorting, all functions take linear time.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ def outermost_rows(activity: HostActivity, rows: Ints) -> Ints:
 
 
 def self_times(thread: Rows, start: Ints, duration: Ints) -> Ints:
-    """Durations less those of the intervals directly inside, thread by thread.
+    """Return the durations minus those of the intervals directly inside, thread by thread.
 
-    Rows are sorted by thread, then start, longer first. An interval that sticks out of the one it began in counts as
-    inside it; a self time is never negative.
+    Rows are sorted by thread, then start, longer first. An interval that starts inside another one and ends after it counts as
+    inside it. Self times are never negative.
     """
     own = duration.copy()
     end = start + duration
     if len(start) < 2:
         return own
-    # where no interval begins inside an earlier one there is nothing to take off, and no need to walk
+    # if no interval begins inside an earlier one, self times are the durations
     is_outermost = outermost(thread, start, end)
     if is_outermost.all():
         return own

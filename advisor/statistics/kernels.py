@@ -1,9 +1,9 @@
 """Statistics of GPU kernels: op, launch configuration, duration, use of tensor cores.
 
-In: the devices of one host after the other.  Out: `KernelRow`s.
+In: the devices of each host.  Out: `KernelRow`s.
 
-Which kernels use tensor cores and which ops could is told by their names, from what XProf knows of them
-(`kernel_stats_utils.cc`): the lists are not complete, and a Volta or later GPU is taken for granted.
+Kernels that use tensor cores and ops that could use them are recognised by name, with the lists of XProf
+(`kernel_stats_utils.cc`). The lists are incomplete and assume a Volta or later GPU.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _dimensions(text: str) -> tuple[int, int, int] | None:
 
 
 def _share(percent: str) -> float | None:
-    """The occupancy; None if it is 0, which the profiler writes if it could not compute it."""
+    """Return the occupancy; None if it is 0, which the profiler writes if it could not compute it."""
     try:
         share = float(percent) / 100
     except ValueError:

@@ -1,6 +1,6 @@
 """Recommends next steps, as the profiler guide does, based on the measurements.
 
-In: the mean step and the facts.  Out: sentences, the most important first.
+In: the mean step and the device facts.  Out: sentences, most important first.
 
 Thresholds are XProf's (`op_stats_to_input_pipeline_analysis.cc`, `op_stats_to_overview_page.cc`).
 """
@@ -23,60 +23,60 @@ TENSOR_CORES_SINCE = 7.0
 def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | None) -> tuple[str, ...]:
     """Return at most one sentence per cause, largest cause first."""
     whole = step.total_ns
-    said: list[tuple[float, str]] = []
+    advice: list[tuple[float, str]] = []
 
-    def tell(share: float | None, least: float, sentence: str) -> None:
+    def advise(share: float | None, least: float, sentence: str) -> None:
         if share is not None and share >= least:
-            said.append((share, sentence.format(share=format_share(share))))
+            advice.append((share, sentence.format(share=format_share(share))))
 
     def of_step(time_ns: int) -> float:
         return time_ns / whole if whole else 0.0
 
     has_device = facts.num_devices > 0
-    tell(
+    advise(
         of_step(step.input_ns - step.to_device_ns) if inputs else None,
         INPUT_SHARE,
         "{share} of the profiled steps' time is spent waiting for input: look at the bottleneck of the input pipeline first.",
     )
-    tell(
+    advise(
         of_step(step.to_device_ns),
         INPUT_SHARE,
         "{share} of the step time goes to copies to the device while nothing computes: prefetch to the device, send smaller"
         " types (uint8) and convert there.",
     )
-    tell(
+    advise(
         of_step(step.kernel_launch_ns),
         LAUNCH_SHARE,
         "{share} of the step time goes to launching kernels while the device waits: fewer and larger ones can help (XLA, larger"
         " batches, several steps per call), and TF_GPU_THREAD_MODE=gpu_private where tf.data takes the cores.",
     )
-    tell(
+    advise(
         of_step(step.compile_ns),
         COMPILE_SHARE,
         "{share} of the step time is tracing and compiling: keep shapes and Python arguments of tf.functions the same.",
     )
-    tell(
+    advise(
         of_step(step.device_communication_ns),
         COMMUNICATION_SHARE,
         "{share} of the step time is communication between devices: look at the collectives in the timeline.",
     )
-    tell(
+    advise(
         of_step(step.output_ns),
         OUTPUT_SHARE,
         "{share} of the step time goes to copies from the device: fetch results less often.",
     )
-    tell(
+    advise(
         of_step(step.other_ns) if has_device else None,
         OTHER_SHARE,
         "{share} of the step time is untraced, mostly Python: several steps per call can help.",
     )
-    tell(
+    advise(
         facts.eager_share,
         EAGER_SHARE,
         "{share} of the ops' time ran eagerly: wrap the step in a tf.function.",
     )
-    said.sort(key=lambda pair: -pair[0])
-    sentences = [sentence for _, sentence in said]
+    advice.sort(key=lambda pair: -pair[0])
+    sentences = [sentence for _, sentence in advice]
     if _could_use_16_bit(facts):
         sentences.append(
             f"{format_share(facts.compute_16bit_share or 0.0)} of the device's computing is 16 bit, on a device with tensor"

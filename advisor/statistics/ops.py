@@ -1,10 +1,10 @@
 """Statistics of ops: occurrences and durations on the host and on the devices.
 
-In: the activity of one host after the other.  Out: `OpRow`s per op and per type, with and without idle time.
+In: the activity of each host.  Out: `OpRow`s per op and per type, with and without idle time.
 
-Definitions are XProf's (`xplane_to_op_metrics_db.cc`): on the host an op's self time is its duration less that of ops
-directly inside it on its thread, and idle time is what each thread's span leaves; on a device an op's time is that of its
-kernels and copies, it ran as often as its most frequent kernel, and idle time is what the device's span leaves.
+Definitions are XProf's (`xplane_to_op_metrics_db.cc`). On the host, the self time of an op is its duration minus that of the ops
+directly inside it on the same thread, and idle time is the rest of each thread's span. On a device, the time of an op is that of
+its kernels and copies, its number of runs is that of its most frequent kernel, and idle time is the rest of the device's span.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _add_host(side: SideSums, activity: HostActivity) -> None:
 
 
 def _name(name: str) -> tuple[str, str] | None:
-    """(name, type) if the name denotes an op, including eager ops and tf.data iterators."""
+    """Return (name, type) if the name denotes an op, including eager ops and tf.data iterators."""
     if is_iterator_name(name):
         return name, DATASET
     if name.startswith(EAGER_DISPATCH):
@@ -138,7 +138,7 @@ def _name(name: str) -> tuple[str, str] | None:
 
 
 def _op_rows(activity: HostActivity, named: Sequence[tuple[str, str] | None]) -> Ints:
-    """Rows of ops. Eager dispatch counts as its op if the op recorded no event of its own (TensorFlow 2.6 and later)."""
+    """Return the rows of ops. Eager dispatch counts as its op if the op has no event (TensorFlow 2.6 and later)."""
     if not len(activity):
         return np.zeros(0, np.int64)
     is_named = np.array([pair is not None for pair in named], np.bool_)[activity.name]
@@ -146,7 +146,7 @@ def _op_rows(activity: HostActivity, named: Sequence[tuple[str, str] | None]) ->
     is_op = (is_named & (activity.kind != HostKind.MARKER) & ~is_dispatch) | (activity.kind == HostKind.XLA_OP)
     dispatched = np.flatnonzero(is_dispatch)
     ops = np.flatnonzero(activity.kind == HostKind.OP)
-    # rows are sorted by thread, then start: the first op behind a dispatch tells whether one is inside it
+    # rows are sorted by thread, then start: if any op is inside a dispatch, the first one after its start is
     following = np.searchsorted(ops, dispatched)
     first = ops[np.minimum(following, len(ops) - 1)] if len(ops) else dispatched
     has_op = (
@@ -159,9 +159,9 @@ def _op_rows(activity: HostActivity, named: Sequence[tuple[str, str] | None]) ->
 
 
 def _eager(activity: HostActivity, rows: Ints) -> Flags:
-    """Ops that ran inside eager dispatch and in no graph; profiles of TensorFlow 2.6 and later do not mark them.
+    """Return which ops ran inside eager dispatch and in no graph; profiles of TensorFlow 2.6 and later do not mark them.
 
-    A compiled function shows as an op as well, `__inference_...`, and what only fetches input is no eager step.
+    Compiled functions, which also appear as ops (`__inference_...`), and ops that only fetch input are excluded.
     """
     is_dispatch = np.array([name.startswith("EagerKernelExecute") for name in activity.names] or [False], np.bool_)
     is_other = np.array([name.startswith(NO_EAGER_OPS) for name in activity.names] or [False], np.bool_)
@@ -203,7 +203,7 @@ def _add_device(side: SideSums, device: DeviceActivity) -> None:
         total, self_time = _sums(op, device.duration_ps[rows], count), _sums(op, own[rows], count)
         is_eager = device.is_eager[rows]
         eager, eager_runs = _sums(op[is_eager], own[rows][is_eager], count), np.bincount(op[is_eager], minlength=count)
-        # an op that needs several kernels ran as often as the most frequent of them
+        # an op with several kernels ran as often as the most frequent one
         pairs, per_kernel = np.unique(op * max(1, len(device.names)) + name, return_counts=True)
         most = np.zeros(count, np.int64)
         np.maximum.at(most, pairs // max(1, len(device.names)), per_kernel)
@@ -215,7 +215,7 @@ def _add_device(side: SideSums, device: DeviceActivity) -> None:
 
 
 def _sums(number: npt.NDArray[Any], values: Ints, count: int) -> Ints:
-    """Exact sums per number (`bincount` adds in floating point)."""
+    """Return exact sums per number (`bincount` adds in floating point)."""
     result = np.zeros(count, np.int64)
     np.add.at(result, number, values)
     return result
@@ -246,7 +246,7 @@ def type_rows(sums: OpSums) -> tuple[OpRow, ...]:
 def _ranked(
     side: str, entries: Iterable[tuple[str, str, OpSum, int]], idle: int, tensor_core_share: Mapping[str, float]
 ) -> list[OpRow]:
-    """Rows by self time with their shares, including idle time if there is any."""
+    """Return rows by self time with their shares, including idle time if there is any."""
     ranked = sorted(entries, key=lambda entry: (-entry[2].own, entry[0], entry[1]))
     if not ranked:
         return []

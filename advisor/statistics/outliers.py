@@ -28,7 +28,16 @@ _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TR
 
 
 def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[OutlierStep]:
-    """Find the steps longer than the mean plus three standard deviations."""
+    """Find the steps longer than the mean plus three standard deviations.
+
+    Args:
+        host: Name of the host.
+        activity: Its activity.
+        steps: Its steps.
+
+    Returns:
+        The outliers, longest first.
+    """
     if len(steps) < MIN_STEPS:
         return []
     length = (steps.end_ps - steps.start_ps).astype(np.float64)
@@ -62,7 +71,7 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
 def _sums_by_name(
     activity: HostActivity, steps: Steps, rows: Ints
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """(time in ps, number) of the events of each name in those steps, summed over threads, without enclosing events."""
+    """Return (time in ps, number) of the events of each name in those steps, over all threads, without enclosing events."""
     order = np.argsort(steps.start_ps[rows], kind="stable")
     start, end = steps.start_ps[rows][order], steps.end_ps[rows][order]
     at = np.searchsorted(start, activity.start_ps, side="right") - 1

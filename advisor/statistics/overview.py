@@ -1,6 +1,6 @@
 """The overview page: step time, precision, placement, top ops, environment, next steps.
 
-In: `Collected`, the tables made of it, and the analysis.  Out: `Overview`.
+In: `Collected`, its tables, and the analysis.  Out: `Overview`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,18 @@ NUM_TOP_OPS = 10
 def describe_overview(
     found: Collected, analysis: Analysis, ops: Sequence[OpRow], facts: DeviceFacts, inputs: InputStatistics | None
 ) -> Overview | None:
-    """Build the overview; None if the profile contains neither steps nor ops."""
+    """Build the overview.
+
+    Args:
+        found: The data of all hosts.
+        analysis: The analysis, for the environment of the run.
+        ops: Rows of the op table, see `op_rows`.
+        facts: The device facts, for the recommendations.
+        inputs: The input analysis; None without an input pipeline.
+
+    Returns:
+        The overview; None if the profile contains neither steps nor ops.
+    """
     step_ps, causes = found.all_step_ps, found.all_cause_ps
     if not len(step_ps) and not ops:
         return None
@@ -53,7 +64,7 @@ def describe_overview(
 
 
 def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
-    """The top ops of the devices; without device ops, those of the host without iterators, whose self time includes waiting."""
+    """Return the top ops of the devices; without any, those of the host except iterators, whose self time includes waiting."""
     side = DEVICE if found.ops.device.ops else HOST
     rows = [row for row in ops if row.side == side and row.type not in (IDLE, DATASET)]
     whole = sum(row.self_ns for row in rows)

@@ -1,4 +1,4 @@
-"""Assembles the sections, and says for each absent one which capture would provide it.
+"""Assembles the sections, and states for each absent one which capture would provide it.
 
 In: `Collected` and the analysis.  Out: `Statistics`.
 """
@@ -40,7 +40,7 @@ def make_tables(collected: Collected, analysis: Analysis) -> Statistics:
 
 
 def _missing(statistics: Statistics, facts: DeviceFacts, collected: Collected, analysis: Analysis) -> dict[str, str]:
-    """Absent section -> the capture that would provide it."""
+    """Map each absent section to the capture that would provide it."""
     missing: dict[str, str] = {}
     if statistics.hosts is None:
         missing["hosts"] = (

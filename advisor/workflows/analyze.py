@@ -167,7 +167,7 @@ def analyze_run(
     from advisor.engine import run_rules
     from advisor.graph.recorded_calls import limit_calls
     from advisor.hosts import analyse_and_draw
-    from advisor.profile import find_profiles, told_choice
+    from advisor.profile import choice_notes, find_profiles
     from advisor.statistics import add_statistics
 
     own = read_recording(path)
@@ -182,7 +182,7 @@ def analyze_run(
     recorded = read_recording(folder) if folder else None
     recording = limit_calls(recorded) if recorded else None
     target = recording.target if recording else str(path)
-    warnings = told_choice(profiles, path, choice.run)
+    warnings = choice_notes(profiles, path, choice.run)
     if own is not None and folder is None:
         warnings = (
             *warnings,
@@ -293,7 +293,8 @@ def _check_reports(folder: Path) -> None:
 def _write_reports(report: Report, folder: Path) -> None:
     """Write report.json and report.html into a run folder.
 
-    Raises AdvisorError if they cannot be written, or would replace files that this tool did not write.
+    Raises:
+        AdvisorError: They cannot be written, or would replace files that the advisor did not write.
     """
     from advisor.model.outputs import check_output
     from advisor.model.own_files import FileKind

@@ -304,7 +304,11 @@ class _Fixing:
         )
 
     def _candidates(self, report: Report, proposals: Proposals) -> list[Finding]:
-        """Findings to try. Raises AdvisorError if all of them change files that cannot be written."""
+        """Return the findings to try.
+
+        Raises:
+            AdvisorError: All of them change files that cannot be written.
+        """
         candidates = proposals.propose(report, ())
         if not candidates and proposals.unwritable:
             raise AdvisorError(

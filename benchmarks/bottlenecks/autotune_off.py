@@ -1,4 +1,4 @@
-"""Autotune switched off: no prefetch is injected, and the consumer does all the waiting itself."""
+"""Autotuning is off, so no prefetch is injected and the consumer waits for all the work."""
 
 import lab
 import records

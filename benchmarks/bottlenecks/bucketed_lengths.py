@@ -1,4 +1,4 @@
-"""Sequences grouped by length (`bucket_by_sequence_length`: group_by_window), made by a costly random map."""
+"""Sequences grouped by length (`bucket_by_sequence_length`: group_by_window), produced by an expensive random map."""
 
 import lab
 import tensorflow as tf

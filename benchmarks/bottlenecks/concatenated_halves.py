@@ -1,4 +1,4 @@
-"""Two datasets one behind the other, the second with a costly map, repeated without end and shuffled together."""
+"""Two concatenated datasets, the second with an expensive map, repeated endlessly and shuffled together."""
 
 import lab
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""`num_parallel_calls=1` written down for a costly map: autotune may not raise it."""
+"""A constant `num_parallel_calls=1` for an expensive map, which AUTOTUNE cannot increase."""
 
 import lab
 import records

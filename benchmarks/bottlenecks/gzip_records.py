@@ -1,4 +1,4 @@
-"""Raw images in GZIP TFRecord files: inflating them costs more than everything done to them afterwards."""
+"""Raw images in GZIP TFRecord files: decompression costs more than all later transformations."""
 
 import lab
 import records

@@ -1,4 +1,4 @@
-"""Volumes of 16 MiB, batched by eight: the copy into the batch is the work."""
+"""Volumes of 16 MiB in batches of eight: most of the work is copying them into the batch."""
 
 import lab
 import tensorflow as tf

@@ -1,12 +1,12 @@
-"""What lets a benchmark script find its own bottleneck by intervention; under the advisor it only keeps the time.
+"""Helps a benchmark script to find its own bottleneck by intervention; under the advisor it only limits the time.
 
-In: a script whose `main()` trains for as long as `tick()` is false, and whose functions ask `without("decode")` whether the
-cost of the node marked `# node: decode` is to vanish (the same shapes and dtypes, made for next to nothing).
-Out: the script run alone, or under the advisor, trains once for `RUN_SECONDS`. With `BOTTLENECK_TRUTH` set to a path, it
-trains once as it is and once without each node, `TURNS` times by turns, and writes the step rates there as JSON.
+In: a script whose `main()` trains while `tick()` is false, and whose functions call `without("decode")` to find out whether to
+skip the work of the node marked `# node: decode` (and return the same shapes and dtypes at almost no cost).
+Out: without or under the advisor, the script trains once for `RUN_SECONDS`. With `BOTTLENECK_TRUTH` set to a path, it trains
+unchanged and without each node, `TURNS` times in alternation, and writes the step rates to that path as JSON.
 
-Inside one process, so that what is compared shares the machine's state of the same minute; by turns, so that a slow drift
-(page cache, clock rate, other processes) falls on all variants alike. The dataset is built anew for each turn.
+All variants run in one process, so that the state of the machine is the same, and they alternate, so that a slow drift (page
+cache, clock rate, other processes) affects all of them equally. The dataset is rebuilt for each turn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import tensorflow as tf
 TRUTH_FILE = os.environ.get("BOTTLENECK_TRUTH")
 TURNS = int(os.environ.get("BOTTLENECK_TURNS", "3"))
 WARMUP_SECONDS = float(os.environ.get("BOTTLENECK_WARMUP_SECONDS", "0.5"))
-"""After the first step: autotune moves within tens of milliseconds, first use of a function takes longer."""
+"""Time after the first step: AUTOTUNE reacts within tens of milliseconds, the first call of a function takes longer."""
 MEASURE_SECONDS = float(os.environ.get("BOTTLENECK_MEASURE_SECONDS", "0.8"))
 RUN_SECONDS = float(os.environ.get("BOTTLENECK_RUN_SECONDS", "30"))
 """How long a script trains when its bottleneck is not being established."""

@@ -1,4 +1,4 @@
-"""A large shuffle buffer above a costly map: filling it takes seconds, but it is the map that takes them."""
+"""A large shuffle buffer after an expensive map: filling it takes seconds, but the map causes them."""
 
 import lab
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""A filter that keeps one element in four, below it the costly map that it does not depend on."""
+"""A filter that keeps one element in four, after an expensive map on which it does not depend."""
 
 import lab
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""A vectorised map behind the batch, stateless, so that tf.data runs it in parallel: it is still what the consumer waits for."""
+"""A stateless vectorised map after the batch, which tf.data runs in parallel; the consumer still waits for it."""
 
 import lab
 import tensorflow as tf

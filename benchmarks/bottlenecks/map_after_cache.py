@@ -1,4 +1,4 @@
-"""A cache in the middle holds the decoded photographs; the costly augmentation stands behind it."""
+"""A cache contains the decoded photographs; the expensive augmentation follows it."""
 
 import lab
 import records

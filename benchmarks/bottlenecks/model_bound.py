@@ -1,4 +1,4 @@
-"""The training step takes far longer than making a batch: nothing in the pipeline is worth a change."""
+"""The training step takes far longer than producing a batch, so no change to the pipeline is worthwhile."""
 
 import lab
 import tensorflow as tf

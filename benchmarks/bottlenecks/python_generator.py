@@ -1,4 +1,4 @@
-"""Elements made by Python, one after the other, behind two transformations in TensorFlow."""
+"""Elements are produced by Python, one after the other, before two transformations in TensorFlow."""
 
 import lab
 import numpy as np

@@ -1,4 +1,4 @@
-"""An iterator handed to a `tf.function` that takes twenty elements a call."""
+"""An iterator is passed to a `tf.function` that takes twenty elements per call."""
 
 import lab
 import records

@@ -1,4 +1,4 @@
-"""The epoch's loop over the dataset stands inside a `tf.function`: Python sees no step."""
+"""The epoch's loop over the dataset is inside a `tf.function`, so no step is visible in Python."""
 
 import lab
 import tensorflow as tf

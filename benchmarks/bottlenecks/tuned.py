@@ -1,4 +1,4 @@
-"""A pipeline as the performance guide has it: parallel reads and maps, a cache before the augmentation, a prefetch last."""
+"""A pipeline as the performance guide recommends: parallel reads and maps, a cache before the augmentation, a prefetch last."""
 
 import lab
 import records

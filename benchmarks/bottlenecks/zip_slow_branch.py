@@ -1,4 +1,4 @@
-"""Two sources zipped: one branch is cheap, the other draws random numbers at length."""
+"""Two sources zipped: one branch is cheap, the other spends much time on random numbers."""
 
 import lab
 import tensorflow as tf

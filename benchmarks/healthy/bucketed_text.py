@@ -1,4 +1,4 @@
-"""Texts of like length share a batch, so little of it is padding; a recurrent network takes its time for each."""
+"""Texts of similar length share a batch, so there is little padding; the recurrent network takes long per batch."""
 
 import keras
 import numpy as np

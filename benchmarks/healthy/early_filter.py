@@ -1,4 +1,4 @@
-"""The filter stands before the work, the work is parallel, random, and smaller than the training."""
+"""The filter precedes the work, which is parallel, random, and takes less time than the training."""
 
 import numpy as np
 import tensorflow as tf

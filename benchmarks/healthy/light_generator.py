@@ -1,4 +1,4 @@
-"""A Python generator that only hands out rows: the training takes far longer than asking for them."""
+"""A Python generator that only yields rows: the training takes far longer than requesting them."""
 
 import numpy as np
 import tensorflow as tf

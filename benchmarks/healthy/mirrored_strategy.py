@@ -1,4 +1,4 @@
-"""A distributed dataset; each replica's step is more work than making its batch."""
+"""A distributed dataset; each replica's step is more work than producing its batch."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""What is costly was done once and saved; the training loads the finished elements."""
+"""The expensive work was done once and saved; the training loads the finished elements."""
 
 import sample_data
 import tensorflow as tf

@@ -2,7 +2,7 @@
 
     python advisor_callback.py --logdir logs
 
-`advisor.install()` stands before the dataset is made, so that the report knows its lines.
+`advisor.install()` is called before the dataset is created, so that the report can name its source lines.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the profiler guide warns of: the batch is taken before the Trace begins, so no marked step holds the wait for it.
+"""A mistake that the profiler guide warns of: the batch is requested before the Trace begins, so marked steps exclude the wait.
 
 python iterator_outside_trace.py --logdir logs && advisor analyze logs
 """

@@ -1,4 +1,4 @@
-"""Keras' TensorBoard callback: profile_batch says which batches are profiled.
+"""Keras' TensorBoard callback: profile_batch selects the batches to profile.
 
 python tensorboard_callback.py --logdir logs && advisor analyze logs
 """

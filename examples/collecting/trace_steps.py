@@ -1,4 +1,4 @@
-"""A loop that marks its steps as the profiler guide says: the batch is taken inside the Trace.
+"""A loop that marks its steps as the profiler guide recommends: the batch is requested inside the Trace.
 
 python trace_steps.py --logdir logs && advisor analyze logs
 """

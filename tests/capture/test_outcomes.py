@@ -214,7 +214,7 @@ def test_one_step_gives_no_window_but_its_step(watch):
 
 
 @pytest.mark.tensorflow
-def test_datasets_that_nobody_iterates(watch):
+def test_datasets_without_a_consumer(watch):
     run = watch("import tensorflow as tf\nds = tf.data.Dataset.range(3).batch(2)\n")
     assert [c.method for c in run.recording.calls] == ["range", "batch"]
     assert run.recording.consumers == () and run.recording.window is None

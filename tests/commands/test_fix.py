@@ -169,7 +169,7 @@ def test_written_and_undone(folder, validate):
 
 
 @pytest.mark.tensorflow
-def test_what_gives_nothing_and_what_breaks_the_data_is_not_applied(folder, validate):
+def test_fixes_without_gain_or_with_wrong_data_are_not_applied(folder, validate):
     (folder / "rules").mkdir()
     (folder / "rules/planted.py").write_text(PLANTED)
     args = ["--pipeline-only", "--write", "--rules", "rules", "--only", "planted", "--fail-on", "any", "--json", "-"]

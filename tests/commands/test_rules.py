@@ -69,7 +69,7 @@ def test_a_broken_rule_is_one_sentence(here, capsys, text, says):
     assert says in err and "broken.py" in err and len(err.splitlines()) == 1
 
 
-def test_thresholds_of_the_settings_hold_for_ones_own_rules(here, capsys):
+def test_thresholds_in_the_settings_apply_to_custom_rules(here, capsys):
     main(["rules", "new", "slow-cats", "mine"])
     (here / "pyproject.toml").write_text("[tool.advisor.rules.slow-cats]\nmin_blame_share = 2.0\n")
     capsys.readouterr()

@@ -134,7 +134,7 @@ BROKEN = {
 @pytest.mark.parametrize(
     "command", [["rules", "test", "checks"], ["analyze", "--rules", "checks", "run"]], ids=["test", "analyze"]
 )
-def test_what_is_wrong_with_it_is_one_line(folder, capsys, text, says, command):
+def test_an_error_in_the_rule_is_one_line(folder, capsys, text, says, command):
     assert text != RULE
     write(folder, text)
     assert main(command) == 2

@@ -60,7 +60,7 @@ def test_findings_are_ranked_by_predicted_gain_and_unpredicted_ones_come_last():
     ]
 
 
-def test_a_gain_that_nobody_could_prove_is_no_finding():
+def test_an_unprovable_gain_is_not_a_finding():
     assert titles(says(finding("a", 1.04), finding("b", 1.06))) == ["b"]
 
 
@@ -94,7 +94,7 @@ def test_a_rule_that_raises_becomes_a_row():
     assert error.message.startswith("KeyError: 'speed' (test_run.py:")
 
 
-def test_what_is_neither_finding_nor_note_becomes_a_row():
+def test_other_results_of_a_rule_become_a_row():
     (error,) = run_rules(SLOW.analysis, [says("hello")], Settings()).rule_errors
     assert error.message == "yielded a str, not a Finding or a Note"
 

@@ -55,7 +55,7 @@ def test_a_loss_is_one_whose_whole_interval_is_below_one(benchmark, row):
     assert "1 of 2 (r in lost)" in line_of(benchmark("worth").summary(rows), "measured as a loss")
 
 
-def test_precision_is_of_what_is_applied_unasked_and_promises_something(benchmark, row):
+def test_precision_counts_automatic_fixes_with_a_predicted_gain(benchmark, row):
     rows = [
         row(2.0, 2.0),
         row(2.0, 1.0, "same", script="vain"),

@@ -26,7 +26,7 @@ def test_iterators_are_the_reports():
     assert {row["run"] for row in found} == {"run"}
 
 
-def test_rows_of_several_runs_stand_below_each_other():
+def test_rows_of_several_runs_are_concatenated():
     found = rows("pipelines", ("a", real_report("keras_fit")), ("b", real_report("mirrored")))
     assert {row["run"] for row in found} == {"a", "b"}
 

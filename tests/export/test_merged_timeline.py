@@ -141,7 +141,7 @@ def test_clock_keeps_the_distance_between_runs():
     assert found == [0, starts[1] - starts[0]]
 
 
-def test_runs_of_one_name_are_told_apart():
+def test_runs_of_one_name_are_distinguished():
     names = set(processes(merged(FIVE[0], FIVE[0])).values())
     assert {name.split(":")[0] for name in names} == {"keras_fit #1", "keras_fit #2"}
 
@@ -182,7 +182,7 @@ def test_failure_leaves_what_was_there(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["export", "--to", "perfetto", "--out", str(out), str(FIVE[0]), str(tmp_path / "empty")]) == 2
     assert out.read_bytes() == old
-    assert "holds no profile" in capsys.readouterr().err
+    assert "contains no profile" in capsys.readouterr().err
 
 
 def test_memory_does_not_grow_with_the_number_of_runs():

@@ -28,7 +28,7 @@ def test_log_is_valid(made):
     jsonschema.Draft4Validator(SCHEMA).validate(report_to_sarif([made()], PAGES))
 
 
-def test_finding_stands_at_its_line_with_its_rule():
+def test_a_finding_is_located_at_its_line_with_its_rule():
     report = proved()
     (run,) = report_to_sarif([report], PAGES)["runs"]
     (finding,), (result,) = report["findings"], run["results"]
@@ -165,13 +165,13 @@ def test_a_script_outside_of_any_repository_is_relative_to_its_folder(tmp_path, 
     assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "train.py"
 
 
-def test_a_finding_without_a_call_stands_at_the_scripts_first_line(repository):
+def test_a_finding_without_a_call_is_located_at_the_scripts_first_line(repository):
     (run,) = report_to_sarif([report_on(repository / "src/train.py", site=False)], PAGES)["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "src/train.py" and place["region"]["startLine"] == 1
 
 
-def test_without_a_script_it_stands_at_the_consumer(repository):
+def test_without_a_script_it_is_located_at_the_consumer(repository):
     report = report_on(repository / "src/train.py", site=False)
     consumer = {"file": str(repository / "src/train.py"), "line": 12, "kind": "for"}
     pipelines = [{**pipeline, "consumer": consumer} for pipeline in report["pipelines"]]
@@ -189,7 +189,7 @@ def test_the_hash_is_that_of_the_line(repository):
     assert run["results"][0]["partialFingerprints"]["primaryLocationLineHash"] == wanted
 
 
-def test_what_exceeds_the_limits_is_told():
+def test_omissions_beyond_the_limits_are_reported():
     report = proved()
     (run,) = report_to_sarif([{**report, "findings": report["findings"] * 5_001}], PAGES)["runs"]
     assert len(run["results"]) == 5_000

@@ -87,7 +87,7 @@ def test_an_iterator_whose_parent_made_no_call_joins_the_parents_twin() -> None:
     assert types(profile) == [["Root", "ParallelInterleaveV4", "Map", "Range"]]
 
 
-def test_a_root_id_that_was_used_twice_stands_for_two_roots() -> None:
+def test_a_root_id_that_was_reused_denotes_two_roots() -> None:
     profile = Profile()
     chain(profile, 1, ("Root", "RootDataset:3"), ("BatchV2", "train"))
     profile.iterator(9, "Iterator::Root::MapAndBatch", 1, "evaluation")  # the same id 1, at another time

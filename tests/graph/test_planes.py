@@ -46,7 +46,7 @@ def test_the_profilers_own_errors_are_kept_and_mended(tmp_path, error, said):
     assert "recorded no events" not in text, "one reason is enough"
 
 
-def test_an_unknown_error_is_told_as_it_stands(tmp_path):
+def test_an_unknown_error_is_reported_verbatim(tmp_path):
     made = profile()
     made.message.errors.append(b"the sky fell down")
     assert warnings_of(made, tmp_path) == "the sky fell down"
@@ -73,5 +73,5 @@ def test_a_profile_of_jax_does_not_see_tf_data(tmp_path):
 
 
 @pytest.mark.parametrize("gpus", [(), (100,), (100, 90)])
-def test_nothing_is_said_of_a_profile_that_has_everything(tmp_path, gpus):
+def test_a_complete_profile_causes_no_remark(tmp_path, gpus):
     assert warnings_of(profile(gpus), tmp_path) == ""

@@ -42,12 +42,12 @@ def test_real_captures_get_the_lines_that_were_recorded(name):
     recorded = dict(lines_of(analyse(read_trace(folder), recording, name)))
     aligned = align_source(analyse(read_trace(folder), None, name), DATA / "scripts" / f"{name}.py")
     found = dict(lines_of(aligned))
-    told = {long_name: calls for long_name, calls in found.items() if calls}
-    assert told, "something is found in every one of them"
-    for long_name, calls in told.items():
+    aligned = {long_name: calls for long_name, calls in found.items() if calls}
+    assert aligned, "something is found in every one of them"
+    for long_name, calls in aligned.items():
         if recorded.get(long_name):  # iterators that a library made have no call of the user's in the recording
             assert calls == recorded[long_name], long_name
-    assert {long_name for long_name, calls in recorded.items() if calls} <= set(told)
+    assert {long_name for long_name, calls in recorded.items() if calls} <= set(aligned)
 
 
 def profile(tmp_path, *types: str, **parameters):

@@ -18,18 +18,18 @@ def nothing_there(folder: Path) -> Path:
     return folder / "nowhere.xplane.pb"
 
 
-@case(2, "holds no profile")
+@case(2, "contains no profile")
 def empty_folder(folder: Path) -> Path:
     return folder
 
 
-@case(2, "holds no profile")
+@case(2, "contains no profile")
 def folder_named_like_a_profile(folder: Path) -> Path:
     (folder / "worker.xplane.pb").mkdir()
     return folder / "worker.xplane.pb"
 
 
-@case(2, "holds no profile")
+@case(2, "contains no profile")
 def folders_in_place_of_profiles(folder: Path) -> Path:
     (folder / "plugins/profile/2026_01_01_00_00_00/worker.xplane.pb").mkdir(parents=True)
     return folder
@@ -101,7 +101,7 @@ def sparse_file_of_three_gigabytes(folder: Path) -> Path:
     return folder / "worker.xplane.pb"
 
 
-@case(0, "is no profile")
+@case(0, "is not a profile")
 def one_damaged_host_of_two(folder: Path) -> Path:
     run = folder / "plugins/profile/2026_01_01_00_00_00"
     pipeline().write(run / "good.xplane.pb")

@@ -10,7 +10,7 @@ from tests.hostile.case import CASES, HOST, SOUND, Case, case, contents, field, 
 
 contents("is empty", empty_file=b"")
 contents(
-    "is no profile",
+    "is not a profile",
     one_byte=b"\x0a",
     zeros=bytes(4096),
     ones=b"\xff" * 4096,
@@ -30,7 +30,7 @@ contents(
     groups_in_groups=b"\x0b" * 100_000,
     end_of_no_group=b"\x0c",
 )
-contents("holds no profile", only_a_host_name=field(4, b"worker"), unknown_fields_only=field(99, b"x" * 100))
+contents("contains no profile", only_a_host_name=field(4, b"worker"), unknown_fields_only=field(99, b"x" * 100))
 
 for share in (1, 10, 33, 50, 66, 90, 99):
     CASES[f"truncated_at_{share}_percent"] = Case(
@@ -71,7 +71,7 @@ contents(
     gzip_with_wrong_checksum=gzip.compress(SOUND)[:-8] + b"\0\0\0\0" + gzip.compress(SOUND)[-4:],
 )
 contents("is empty", gzip_of_nothing=gzip.compress(b""))
-contents("is no profile", gzip_of_gzip=gzip.compress(gzip.compress(SOUND)))
+contents("is not a profile", gzip_of_gzip=gzip.compress(gzip.compress(SOUND)))
 
 
 @case(2, "100 times its size")

@@ -36,14 +36,14 @@ def test_a_damaged_host_is_a_warning_from_a_process_too(tmp_path, in_processes):
     (logdir / RUN / "b.xplane.pb").write_bytes(b"no profile")
     analysis = analyse_path(logdir, None, "run")
     assert [host.hostname for host in analysis.hosts.hosts] == ["a", "c"]
-    assert any("b.xplane.pb is no profile" in text for text in analysis.warnings)
+    assert any("b.xplane.pb is not a profile" in text for text in analysis.warnings)
 
 
 def test_all_hosts_damaged_is_an_error(tmp_path, in_processes):
     logdir = write_hosts(tmp_path, {"a": 100, "b": 100})
     for name in "ab":
         (logdir / RUN / f"{name}.xplane.pb").write_bytes(b"no profile")
-    with pytest.raises(AdvisorError, match="is no profile"):
+    with pytest.raises(AdvisorError, match="is not a profile"):
         analyse_path(logdir, None, "run")
 
 
@@ -54,9 +54,9 @@ def test_a_worker_that_is_killed_costs_its_host_alone(tmp_path):
     try:
         assert not isinstance(process.work(job), str)
         os.kill(process._process._process.pid, signal.SIGKILL)
-        told = process.work(job)
-        assert isinstance(told, str)
-        assert "probably out of memory" in told
+        message = process.work(job)
+        assert isinstance(message, str)
+        assert "probably out of memory" in message
         assert not isinstance(process.work(job), str), "the next host has a process again"
     finally:
         process.close()

@@ -16,7 +16,7 @@ def hosts_of(logdir, **options):
     return analyse_path(logdir, None, "run", **options)
 
 
-def test_the_most_input_bound_host_stands_first_and_has_the_verdict(tmp_path):
+def test_the_most_input_bound_host_is_first_and_has_the_verdict(tmp_path):
     analysis = hosts_of(write_hosts(tmp_path, {"a": 100, "b": 400, "c": 120}))
     assert [host.hostname for host in analysis.hosts.hosts] == ["b", "c", "a"]
     assert analysis.main.host == "b"
@@ -35,7 +35,7 @@ def test_a_straggler_among_many_is_named_with_its_excess(tmp_path):
     assert comparison.do_step_together
 
 
-def test_steps_of_different_length_are_not_said_to_end_together(tmp_path):
+def test_steps_of_different_length_are_not_reported_as_synchronous(tmp_path):
     logdir = write_hosts(tmp_path, {"a": 100, "b": 101, "c": 102}, d={})
     profile_of("slow", 900, step_us=1800).write(logdir / RUN / "slow.xplane.pb")
     comparison = hosts_of(logdir).hosts
@@ -61,7 +61,7 @@ def test_of_two_hosts_the_slower_one_can_be_the_straggler(tmp_path):
     assert [host.hostname for host in comparison.hosts if host.is_straggler] == ["b"]
 
 
-def test_what_is_not_the_same_on_all_hosts_is_said(tmp_path):
+def test_differences_between_hosts_are_reported(tmp_path):
     logdir = write_hosts(tmp_path, dict.fromkeys("abcde", 100), c={"parallelism": 1})
     assert hosts_of(logdir).hosts.differences == ("On c the parallelism of ParallelMapV2 is 1, on 4 others 4.",)
 

@@ -55,7 +55,7 @@ def test_changes_of_different_iterators_are_taken_together(made):
     assert "1 and 2 together" in plan.sentence
 
 
-def test_what_a_cache_makes_pointless_is_left_out(made):
+def test_fixes_made_pointless_by_a_cache_are_omitted(made):
     parallel = finding(made, "parallel", {"p0.2": 0.5})
     cache = finding(made, "cache", {"p0.2": 0.0, "p0.3": 0.0}, {"p0.2": 0.0, "p0.3": 0.0}, memory=GIB)
     plan = plan_of(made, parallel, cache)
@@ -66,7 +66,7 @@ def test_what_a_cache_makes_pointless_is_left_out(made):
 
 
 @pytest.mark.parametrize("memory", [9 * GIB, None], ids=["too much", "unknown"])
-def test_what_does_not_fit_or_may_not_fit_is_no_part_of_a_plan(made, memory):
+def test_fixes_that_may_not_fit_are_not_part_of_a_plan(made, memory):
     parallel = finding(made, "parallel", {"p0.2": 0.5})
     cache = finding(made, "cache", {"p0.2": 0.0, "p0.3": 0.0}, {"p0.2": 0.0, "p0.3": 0.0}, memory=memory)
     assert plan_of(made, cache, parallel).findings == (1,)
@@ -107,7 +107,7 @@ def test_a_pipeline_alone_has_no_training_that_other_machines_could_feed():
     assert plan_of(dataclasses.replace(full, recording=recording), change).service_workers is None
 
 
-def test_workers_are_the_work_over_what_one_host_does_in_a_step():
+def test_number_of_workers_is_the_work_divided_by_that_of_one_host():
     full = analysis(*BEHIND, consumer_ms=10, wait_ms=90, cores=1, busy_cores=1)
     found = demands(full, full.main)
     assert service_workers(found) == math.ceil(found.cpu_ns / found.consumer_ns - 1e-6)

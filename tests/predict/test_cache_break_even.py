@@ -52,7 +52,7 @@ def test_break_even_is_the_first_epoch_that_ends_earlier(speed):
     assert n >= 2 and gain(n) > -1e-6 * found.first_epoch_ns and gain(n - 1) <= 1e-6 * found.first_epoch_ns
 
 
-def test_nothing_is_said_of_epochs_of_unknown_length():
+def test_epochs_of_unknown_length_cause_no_remark():
     made = pipeline(
         unknown_size(source()), map_("decode", ms=5, bytes=9999), batch(32), consumer_ms=5, epochs=2
     ).analysis

@@ -196,7 +196,7 @@ def test_state_that_was_not_seen_to_change_is_an_assumption():
     assert table.startswith("the mutable table `words` is not changed while training runs")
 
 
-def test_what_is_constant_needs_no_assumption():
+def test_constants_need_no_assumption():
     assert assumptions(reads(STATIC)) == assumptions(None) == []
 
 
@@ -269,7 +269,7 @@ def movable(*stages) -> dict[str, list[str]]:
     return {p.call.method: [call.method for call in p.movable] for p in cache_places(made, made.main)}
 
 
-def test_shuffles_can_stand_behind_maps_but_not_behind_batches():
+def test_shuffles_can_follow_maps_but_not_batches():
     found = movable(source("ListFiles", elements=50), shuffle(), map_("decode", ms=3), batch(10))
     assert found == {"list_files": ["list_files"], "map": ["shuffle", "list_files"], "batch": []}
 
@@ -278,7 +278,7 @@ def test_a_shuffle_does_not_move_past_random_numbers():
     assert movable(source(), shuffle(), map_("augment", ms=3, random=True), batch(10))["map"] == []
 
 
-def test_a_repeat_can_stand_behind_maps_and_leaves_one_pass_to_hold():
+def test_a_repeat_can_follow_maps_and_leaves_one_pass_to_cache():
     made = pipeline(source(elements=50), repeat(), map_("decode", ms=3, bytes=100), batch(10), consumer_ms=1).analysis
     found = {p.call.method: ([call.method for call in p.movable], p.bytes) for p in cache_places(made, made.main)}
     assert found == {"TFRecordDataset": ([], 50_000), "map": (["repeat"], 5_000)}

@@ -103,7 +103,7 @@ def test_no_step_is_shorter_than_the_consumers_own_time():
     assert predict(gpu, kept, kept).high == pytest.approx(5.0)
 
 
-def test_work_that_goes_away_gives_a_consumer_on_the_same_cores_its_time_back():
+def test_removed_work_shortens_the_step_of_a_consumer_on_the_same_cores():
     shared = analysis(*BEHIND, consumer_ms=50, wait_ms=50, cores=1, busy_cores=1)  # 1.5 cores are wanted, 1 is there
     nothing = dict.fromkeys(("p0.2", "p0.3"), 0.0)
     found = predict(shared, nothing, nothing)
@@ -184,7 +184,7 @@ def test_cores_without_a_recording_are_tf_datas_own_budget():
     assert (use.usable, use.own, use.free) == (4, pytest.approx(0.8), pytest.approx(3.2))
 
 
-def test_what_others_use_may_be_left_to_them_or_not():
+def test_cores_used_by_other_processes_may_or_may_not_be_available():
     made = analysis(*BEHIND, consumer_ms=20, wait_ms=80, cores=4, busy_cores=1)
     host = dataclasses.replace(made.host, cores_installed=4)
     usage = dataclasses.replace(made.usage, host_cpu_busy_share=0.75)
@@ -295,14 +295,14 @@ def cached(map_ms: float, batch_ms: float, cost: float = 0.0) -> tuple[Analysis,
     return made, {"p0.3": cost}
 
 
-def test_what_stays_costs_half_when_all_work_beside_it_goes():
+def test_remaining_work_costs_half_when_all_other_work_is_removed():
     made, gone = cached(map_ms=99, batch_ms=1)
     found = predict(made, gone, gone)
     assert found.value == pytest.approx(200, rel=0.02)
     assert found.low < 100 * 0.71 and found.high > 250
 
 
-def test_what_stays_costs_the_same_when_work_is_only_spread():
+def test_remaining_work_costs_the_same_when_work_is_only_parallelised():
     made, spread = cached(map_ms=99, batch_ms=1, cost=0.5)
     assert predict(made, spread).value == pytest.approx(100 / 50.5, rel=0.01)
 
@@ -345,7 +345,7 @@ def test_no_more_cores_are_used_than_there_are():
     assert use.sentence == "the pipeline uses at most 2.0 of 2 cores (CPU time was not measured)"
 
 
-def test_cores_that_are_not_known_to_be_busy_are_not_called_busy():
+def test_cores_of_unknown_load_are_not_reported_as_busy():
     from advisor.rules.host_saturated import HostSaturated
 
     assert not list(HostSaturated().check(without_cpu_time(busy_ms=380)))

@@ -37,7 +37,7 @@ def test_the_gain_grows_with_the_elements():
     assert values == sorted(values) and values[-1] > 1.5 * values[0]
 
 
-def test_what_it_does_to_the_iterators_is_said_without_the_losses():
+def test_effects_on_iterators_are_reported_without_losses():
     """So that the plan can say that the cores are the limit then, and not a thread that waits for its turn."""
     found, _ = predicted(5.0, 4)
     assert [effect.cost for effect in found.effects] == [pytest.approx(0.25, rel=0.01)]

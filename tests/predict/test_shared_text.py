@@ -129,7 +129,7 @@ def test_a_shuffle_moves_only_if_it_can_in_all_datasets_of_the_text():
     assert movable(*shuffled(call("x", "shuffle", 7, "s2"))) == []
 
 
-def test_of_very_many_datasets_of_one_text_not_all_are_looked_at_and_that_is_an_assumption():
+def test_checking_only_some_of_many_datasets_of_one_text_is_an_assumption():
     sources = [call(f"s{number}", "range", 2) for number in range(150)]
     maps = [call(f"m{number}", "map", 5, f"s{number}", function=STATELESS) for number in range(150)]
     made = analysed(*sources, *maps)

@@ -64,7 +64,7 @@ def test_a_variable_that_was_assigned_makes_the_fix_ask(edit):
     assert unchanged.is_auto and unchanged.assumptions == ()
 
 
-def test_what_is_upstream_of_the_state_is_free():
+def test_calls_upstream_of_the_state_are_free():
     assert judged(analysed(READS, (ASSIGNED,)), InsertAfter("range", "prefetch", (("", 2),))).is_auto
 
 

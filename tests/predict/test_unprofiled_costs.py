@@ -50,7 +50,7 @@ def test_all_blame_and_all_work_are_still_there(slowdown, own_ns):
     )
 
 
-def test_what_passes_elements_on_costs_what_it_costs_unwatched():
+def test_iterators_that_pass_elements_on_have_their_unprofiled_cost():
     _, main = profiled(2.0, 1_000.0)
     before, after = by_name(main, "Shuffle"), by_name(unprofiled(main), "Shuffle")
     assert after.busy_ns / before.busy_ns == pytest.approx(1_000 / 25_000, rel=0.01)

@@ -133,7 +133,7 @@ def test_functions_meet_their_executors(captures, loop):
         assert share_in(contexts, column(host, EventKind.EXECUTOR, "key")) > 0.9
 
 
-def test_interleave_slots_stand_on_the_parent(captures):
+def test_the_parent_has_the_index_of_the_interleave_slot(captures):
     names = [parse_long_name(facts.long_name) for facts in captures["interleave"].iterators.values()]
     maps = [name for name in names if name.type == "Map"]
     assert len({name.nodes[-2].index for name in maps}) > 1

@@ -70,11 +70,11 @@ def many_events() -> bytes:
     ("name", "content", "said"),
     [
         ("empty.xplane.pb", b"", "is empty"),
-        ("text.xplane.pb", b"Hello, this is no profile at all.\n" * 9, "is no profile"),
-        ("trace.json", b'{"traceEvents": []}', "is no profile"),
+        ("text.xplane.pb", b"Hello, this is no profile at all.\n" * 9, "is not a profile"),
+        ("trace.json", b'{"traceEvents": []}', "is not a profile"),
         ("truncated.xplane.pb", many_events()[:-7], "truncated"),
         ("text_trip.xplane.pb", many_events().decode("utf-8", "replace").encode() + b"\xef\xbf\xbd", "damaged"),
-        ("nothing.xplane.pb", b"\x22\x01a", "holds no profile"),
+        ("nothing.xplane.pb", b"\x22\x01a", "contains no profile"),
         ("cut.xplane.pb.gz", gzip.compress(many_events())[:-9], "gzip"),
         ("bad.xplane.pb.gz", b"\x1f\x8bnot really gzip", "gzip"),
     ],
@@ -102,7 +102,7 @@ def test_missing_path_and_folder_without_profile(tmp_path):
     with pytest.raises(AdvisorError, match="does not exist"):
         read_trace(tmp_path / "nowhere")
     (tmp_path / "plugins").mkdir()
-    with pytest.raises(AdvisorError, match="holds no profile"):
+    with pytest.raises(AdvisorError, match="contains no profile"):
         read_trace(tmp_path)
 
 
@@ -132,7 +132,7 @@ def test_a_damaged_host_is_a_warning_where_another_can_be_read(tmp_path):
     assert "bad.xplane.pb" in warning
 
 
-def test_a_host_that_stands_there_twice_is_read_once(tmp_path):
+def test_a_host_that_is_listed_twice_is_read_once(tmp_path):
     made().write(tmp_path / "worker.xplane.pb")
     (tmp_path / "worker.xplane.pb.gz").write_bytes(gzip.compress(made().to_bytes()))
     (host,) = read_trace(tmp_path).hosts
@@ -165,7 +165,7 @@ class TestRunsAndHosts:
     def test_a_run_by_the_beginning_of_its_name(self, logdir, run):
         assert self.hosts(logdir / "train", run, ["beta"]) == ["beta-2025-train"]
 
-    def test_runs_of_several_roles_are_told_apart(self, logdir):
+    def test_runs_of_several_roles_are_distinguished(self, logdir):
         found = find_profiles(logdir)
         assert set(found.runs) == {
             f"{role}/{year}_01_01_00_00_00" for role in ("train", "validation") for year in (2025, 2026)
@@ -178,7 +178,7 @@ class TestRunsAndHosts:
         assert self.hosts(logdir / "train", None, ["beta", "alpha"]) == ["beta-2026-train", "alpha-2026-train"]
 
     @pytest.mark.parametrize(("host", "said"), [("gamma", "There is no host"), ("alp", "more than one host")])
-    def test_what_fits_none_or_several_names_what_there_is(self, logdir, host, said):
+    def test_a_name_that_matches_none_or_several_lists_the_choices(self, logdir, host, said):
         with pytest.raises(AdvisorError, match=said) as raised:
             find_profiles(logdir / "train", None, [host])
         assert "alpha, alpine" in str(raised.value)
@@ -201,7 +201,7 @@ class TestRunsAndHosts:
         assert find_profiles(tmp_path).run == "aa"
 
 
-def test_summaries_of_old_versions_are_told_apart_from_nothing(tmp_path):
+def test_summaries_of_old_versions_are_distinguished_from_nothing(tmp_path):
     run = tmp_path / "plugins/profile/2020_01_01_00_00_00"
     run.mkdir(parents=True)
     (run / "local.trace.json.gz").write_bytes(b"")

@@ -130,7 +130,7 @@ def test_corrupt():
 
 
 def test_chrome_traces_are_no_profiles():
-    with pytest.raises(AdvisorError, match="holds no profile"):
+    with pytest.raises(AdvisorError, match="contains no profile"):
         read_trace(PROFILES / "tf1-timelines")
-    with pytest.raises(AdvisorError, match="is no profile"):
+    with pytest.raises(AdvisorError, match="is not a profile"):
         read_trace(next((PROFILES / "tf1-timelines").glob("*.json")))

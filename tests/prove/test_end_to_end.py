@@ -56,7 +56,7 @@ def test_loop_inside_a_tf_function_has_no_steps_here():
     assert steps_of(dataclasses.replace(recording([10] * 6), window=None)) is None
 
 
-def test_median_is_only_said_of_what_every_run_has():
+def test_medians_are_only_reported_for_values_of_every_run():
     runs = (RunSteps(10, 0.5, 3, 1), RunSteps(30, None, 3, 3), RunSteps(20, 0.1, 3, 2))
     assert median_of(runs, lambda run: run.step_ns) == 20
     assert median_of(runs, lambda run: run.wait_share) is None

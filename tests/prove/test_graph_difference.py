@@ -132,7 +132,7 @@ def test_calls_inside_functions_are_compared():
     assert "num_parallel_calls" in difference(expected, script)
 
 
-def test_what_differs_between_two_runs_of_one_text_is_not_blamed_on_the_patch():
+def test_differences_between_two_runs_of_one_text_are_not_attributed_to_the_patch():
     def with_seed(seed):
         return graph(SCRIPT.calls[0], SCRIPT.calls[1],
                      call("c3", "shuffle", "c2", given={"buffer_size": "8", "seed": seed}), SCRIPT.calls[3])  # fmt: skip

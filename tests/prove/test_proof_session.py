@@ -169,7 +169,7 @@ def test_every_kind_of_consumer_is_held_before_its_first_element(
     assert [file.name for file in kept.iterdir()] == ["begun"]
 
 
-def test_calls_numbered_otherwise_are_told_apart_by_their_place(script: Callable[[str], Path]) -> None:
+def test_calls_in_another_order_are_matched_by_their_site(script: Callable[[str], Path]) -> None:
     path = script(
         """
         import sys

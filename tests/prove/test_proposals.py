@@ -32,7 +32,7 @@ def test_what_was_tried_is_not_said_to_be_left_out() -> None:
     tried = finding("Do it", is_auto=True)
     assert proposals.propose(report(tried), ()) == [tried]
     assert proposals.propose(report(finding("Do it", is_auto=False, method="skip")), (tried,)) == []
-    reason = "Do it: Tried only when asked for by name: --only a-rule."
+    reason = "Do it: Tried only if requested by name: --only a-rule."
     assert proposals.left_out() == (reason,)
     assert proposals.left_out([tried]) == ()
     assert proposals.left_out([finding("Do something else", is_auto=True)]) == (reason,)

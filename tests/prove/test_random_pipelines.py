@@ -65,7 +65,7 @@ def check(script: Script, data: st.DataObject, is_legal: bool, is_vectorizing: b
 
 def counts(recorded: Any, chain: list[Any]) -> dict[str, int]:
     """Elements of one epoch behind each call."""
-    kept = recorded.recorder.kept.calls
+    kept = recorded.recorder.replay_log.calls
     return {c.id: 0 if c.cardinality == -1 else sum(1 for _ in kept[c.id].dataset) for c in chain}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.recorder import call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import CaptureRequest
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
 from advisor.prove.graph_difference import difference
@@ -86,7 +86,7 @@ def recorded_run(recorded, path, text):
     path.write_text(text)
     recorder = recorded.recorder
     recorder._calls.clear()
-    recorder.kept, recorder.is_open = KeptCalls(), True
+    recorder.replay_log, recorder.is_open = ReplayLog(), True
     linecache.clearcache()  # AutoGraph reads lambdas as they are written
     datasets = runpy.run_path(str(path))
     recorder.is_open = False

@@ -67,10 +67,10 @@ def chosen(tf: Any, folder: Path) -> Any:
 
 
 def options(tf: Any, folder: Path) -> Any:
-    wish = tf.data.Options()
-    wish.autotune.enabled = False
-    wish.threading.private_threadpool_size = 2
-    return tf.data.Dataset.range(10).map(lambda x: x + 1).with_options(wish).batch(3)
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = 2
+    return tf.data.Dataset.range(10).map(lambda x: x + 1).with_options(options).batch(3)
 
 
 def kinds_of_tensors(tf: Any, folder: Path) -> Any:

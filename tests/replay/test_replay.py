@@ -73,10 +73,10 @@ def test_a_later_edit_may_name_an_inserted_call(recorded: Recorded) -> None:
 def test_an_option_is_changed_taken_back_or_added_and_the_scripts_own_object_stays(recorded: Recorded) -> None:
     import tensorflow as tf
 
-    wish = tf.data.Options()
-    wish.autotune.enabled = False
-    wish.threading.private_threadpool_size = 3
-    dataset = tf.data.Dataset.range(4).with_options(wish).batch(2)
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = 3
+    dataset = tf.data.Dataset.range(4).with_options(options).batch(2)
     call = recorded.call("with_options")
     without = recorded.replay(dataset, SetOption(call.id, "autotune.enabled", None)).options()
     assert without.autotune.enabled is None
@@ -86,7 +86,7 @@ def test_an_option_is_changed_taken_back_or_added_and_the_scripts_own_object_sta
     assert added.deterministic is False
     assert added.autotune.enabled is False
     assert dataset.options().autotune.enabled is False
-    assert wish.autotune.enabled is False
+    assert options.autotune.enabled is False
 
 
 def test_calls_inside_functions_are_edited(recorded: Recorded, tmp_path: Path) -> None:

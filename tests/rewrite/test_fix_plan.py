@@ -60,9 +60,10 @@ def test_conflicts_are_left_out_with_the_reason():
     plan = make_plan([CAPPED, PARALLEL, CACHE, WITHOUT], CALLS)
     assert [each.rule for each in plan.findings] == ["cache", "serial-map"]
     assert reasons(plan) == {
-        "capped": "Conflicts with serial-map (Do serial-map), which promises more: both set num_parallel_calls of map at line 2.",
-        "no-shuffle": "Conflicts with cache (Do cache), which promises more: one takes shuffle at line 2 out, the other changes "
-        "it.",
+        "capped": "Conflicts with serial-map (Do serial-map), which has the larger prediction: both set num_parallel_calls of "
+        "map at line 2.",
+        "no-shuffle": "Conflicts with cache (Do cache), which has the larger prediction: one removes shuffle at line 2, the "
+        "other changes it.",
     }
     assert make_plan([CAPPED, WITHOUT], CALLS).left_out == ()
 
@@ -77,7 +78,7 @@ def test_conflicts_are_left_out_with_the_reason():
         (Safety.REORDERED, {}, "--allow reordered"),
         (Safety.REORDERED, {"allow": {Safety.REORDERED}}, None),
         (Safety.NUMERICS, {"allow": {Safety.REORDERED}}, "--allow numerics"),
-        (Safety.CHANGES, {"allow": set(Safety)}, "never done for you"),
+        (Safety.CHANGES, {"allow": set(Safety)}, "never made automatically"),
     ],
 )
 def test_what_a_fix_does_to_the_data_must_be_allowed(safety, options, reason):
@@ -88,10 +89,10 @@ def test_what_a_fix_does_to_the_data_must_be_allowed(safety, options, reason):
 
 def test_only_names_rules_and_asks_for_what_is_not_done_unasked():
     asked = finding("asked", InsertAfter("map", "cache"), is_auto=False)
-    assert reasons(make_plan([asked], CALLS))["asked"] == "Tried only when asked for by name: --only asked."
+    assert reasons(make_plan([asked], CALLS))["asked"] == "Tried only if requested by name: --only asked."
     plan = make_plan([asked, PARALLEL], CALLS, only={"asked"})
     assert [each.rule for each in plan.findings] == ["asked"]
-    assert reasons(plan)["serial-map"] == "Not asked for: --only names asked."
+    assert reasons(plan)["serial-map"] == "Not requested: --only names asked."
 
 
 def test_an_allowed_level_permits_no_assumption_and_nothing_undecided():
@@ -104,11 +105,11 @@ def test_an_allowed_level_permits_no_assumption_and_nothing_undecided():
     assert not is_asked(made, ()) and not is_asked(made, {"serial-map"}) and is_asked(made, {"order"})
 
 
-def test_what_makes_nothing_faster_is_shown_and_never_applied():
+def test_unprovable_fixes_are_reported_but_not_applied():
     made = finding("told", InsertAfter("map", "cache"), is_auto=False)
-    told = replace(made, fix=replace(made.fix, is_provable=False))
+    unprovable = replace(made, fix=replace(made.fix, is_provable=False))
     for options in ({}, {"only": {"told"}, "allow": set(Safety)}):
-        plan = make_plan([told], CALLS, **options)
+        plan = make_plan([unprovable], CALLS, **options)
         assert plan.findings == () and "make the change yourself" in reasons(plan)["told"]
 
 

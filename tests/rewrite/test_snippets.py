@@ -17,7 +17,7 @@ import pytest
 
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.recorder import call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument
 from advisor.model.recording import Call
@@ -225,15 +225,15 @@ def run(script: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def recorded_again(recorded: Recorded, script: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], CallGraph]:
     """Another run of a script: its datasets and its calls, which are recorded beside those of the first."""
     recorder = recorded.recorder
-    before, kept = dict(recorder._calls), recorder.kept
+    before, kept = dict(recorder._calls), recorder.replay_log
     recorder._calls.clear()
-    recorder.kept, recorder.is_open = KeptCalls(), True
+    recorder.replay_log, recorder.is_open = ReplayLog(), True
     linecache.clearcache()  # AutoGraph reads lambdas as they are written
     try:
         datasets = run(script, monkeypatch)
         return datasets, recorded_graph(recorder, call_id_of(datasets[0]))
     finally:
-        recorder.is_open, recorder.kept = False, kept
+        recorder.is_open, recorder.replay_log = False, kept
         recorder._calls.clear()
         recorder._calls.update(before)
 
@@ -242,7 +242,7 @@ def replayed(recorded: Recorded, dataset: Any, edits: Sequence[Edit], calls: dic
     """The recorded dataset with those of the edits that concern it."""
     from advisor.capture.instrument.recorder import call_id_of
 
-    inner = recorded.recorder.kept.inner
+    inner = recorded.recorder.replay_log.inner
     upstream: set[str] = set()
     todo = [call_id_of(dataset)]
     while todo:

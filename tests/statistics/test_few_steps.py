@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.model.pipeline import StepStats
-from advisor.statistics.few_steps import tell_few_steps
+from advisor.statistics.few_steps import add_few_steps_verdict
 from tests.report.made_reports import slow_report
 
 MS = 1_000_000
@@ -37,7 +37,7 @@ def analysis_of(count):
     ],
 )
 def test_steps_of_the_pipeline_are_told_where_the_profile_has_no_overview(count, says):
-    verdict = tell_few_steps(analysis_of(count)).verdict
+    verdict = add_few_steps_verdict(analysis_of(count)).verdict
     assert says in verdict.sentence
     assert verdict.input_wait_share == 0.8
     assert (verdict.level, verdict.is_input_bound) == ("unknown", False), "one step closes no gate"
@@ -46,4 +46,4 @@ def test_steps_of_the_pipeline_are_told_where_the_profile_has_no_overview(count,
 @pytest.mark.parametrize("count", [0, 3])
 def test_no_step_and_enough_steps_leave_the_verdict_as_it_is(count):
     analysis = analysis_of(count)
-    assert tell_few_steps(analysis) is analysis
+    assert add_few_steps_verdict(analysis) is analysis

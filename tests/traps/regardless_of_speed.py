@@ -46,9 +46,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     folder = options.result.with_suffix(".run")
     request = Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
     rules, settings = load(request)
-    wish = fix.FixRequest(request, options.budget, tuple(options.only))
+    fix_request = fix.FixRequest(request, options.budget, tuple(options.only))
     try:
-        result = fix.fix(wish, rules, settings, lambda progress: None)
+        result = fix.fix(fix_request, rules, settings, lambda progress: None)
     except AdvisorError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     report = result.report

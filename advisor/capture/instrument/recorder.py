@@ -21,7 +21,7 @@ from typing import Any
 from advisor.capture.instrument.call_sites import Place, SiteFinder
 from advisor.capture.instrument.captured_state import Captured, constant_texts
 from advisor.capture.instrument.functions import function_facts, function_name, function_site
-from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, KeptCall, KeptCalls, Seeds
+from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, LoggedCall, ReplayLog, Seeds
 from advisor.capture.instrument.state_watch import StateWatch
 from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
 from advisor.host.data_files import DataFiles, FileNames, file_names
@@ -78,18 +78,18 @@ Replacing = Callable[[Callable[..., Any], str, tuple[Any, ...], dict[str, Any], 
 class Recorder:
     """Collects the calls of a run. Thread-safe."""
 
-    def __init__(self, finder: SiteFinder, warn: Callable[[str], None], kept: KeptCalls | None = None) -> None:
+    def __init__(self, finder: SiteFinder, warn: Callable[[str], None], replay_log: ReplayLog | None = None) -> None:
         """Create an open recorder.
 
         Args:
             finder: Finds the source location of each call.
             warn: Called with the text of each warning.
-            kept: Receives what is needed to replay each call; None: no objects of the script are kept alive.
+            replay_log: Receives what is needed to replay each call; None: no objects of the script are kept alive.
         """
         self.finder = finder
         self.is_open = True
         """False: no calls are recorded in any thread. See `paused` for a single thread."""
-        self.kept = kept
+        self.replay_log = replay_log
         self.data_files = DataFiles()
         self.state = StateWatch(self.calls, warn)
         self.only_thread: int | None = None
@@ -168,7 +168,7 @@ class Recorder:
                 stack.pop()
                 pending.frame = None
             self._end(pending, args[0] if is_constructor else result)
-            if self.kept is not None:
+            if self.replay_log is not None:
                 self._keep_for_replay(pending, original, args, args[0] if is_constructor else result, is_constructor)
             return result
 
@@ -225,7 +225,7 @@ class Recorder:
         made_by, nested_in = self._relation(stack, frame)
         is_user_name = isinstance(name, str) and not name.startswith(ID_PREFIX)
         inputs, unrecorded = _origins(bound)
-        seeds = NO_SEEDS if self.kept is None else self.kept.begin(call_id, method, made_by or nested_in)
+        seeds = NO_SEEDS if self.replay_log is None else self.replay_log.begin(call_id, method, made_by or nested_in)
         return _Pending(
             id=call_id,
             method=method,
@@ -329,11 +329,11 @@ class Recorder:
         dataset: Any,  # noqa: ANN401
         is_constructor: bool,
     ) -> None:
-        if self.kept is None or pending.id not in self._calls:
+        if self.replay_log is None or pending.id not in self._calls:
             return
         is_data = pending.method in DATA_SOURCES
-        self.kept.end(
-            KeptCall(
+        self.replay_log.end(
+            LoggedCall(
                 id=pending.id,
                 method=pending.method,
                 original=original,

@@ -1,6 +1,6 @@
 """Keeps what is needed to replay recorded calls. It keeps objects of the script alive, so it is used only for proofs.
 
-In: the start and the end of each recorded call.  Out: `KeptCalls`, from which `advisor.replay.replay` rebuilds a dataset.
+In: the start and the end of each recorded call.  Out: `ReplayLog`, from which `advisor.replay.replay` rebuilds a dataset.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_SEEDS = Seeds(None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCall:
+class LoggedCall:
     """A call that made a dataset, with its function and arguments."""
 
     id: str
@@ -51,10 +51,10 @@ class KeptCall:
 
 
 @dataclass(slots=True)
-class KeptCalls:
+class ReplayLog:
     """All calls of a run, by id."""
 
-    calls: dict[str, KeptCall] = field(default_factory=dict)
+    calls: dict[str, LoggedCall] = field(default_factory=dict)
     identities: dict[str, tuple[dict[str, str], tuple[str, ...]]] = field(default_factory=dict)
     """Call id -> `argument_identities` at the time of the call; missing if its arguments cannot be described."""
     inner: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class KeptCalls:
         self._last = seeds
         return seeds  # not `_last`: another thread may have set it in the meantime
 
-    def end(self, call: KeptCall) -> None:
+    def end(self, call: LoggedCall) -> None:
         """Record a call that made a new dataset."""
         self.calls[call.id] = call
         if call.method not in DATA_SOURCES:

@@ -1,1 +1,1 @@
-"""The child's half of a proof: replayed datasets compared and benchmarked in the script's own process, with TensorFlow."""
+"""The child process's half of a proof: compares and benchmarks replayed datasets in the script's own process, with TensorFlow."""

@@ -2,15 +2,14 @@
 
 In: two `Side`s, before and after.  Out: a `Measurement`: the ratio of their rates with its 95 % interval.
 
-* One side runs at a time. Before the other side's turn, its iterator ends with its epoch, or it idles until its buffers are
-full and
-  its threads are quiet; if they do not become quiet, the iterator is destroyed.
+* One side runs at a time. Before the other side's turn, its iterator ends with its epoch, or it idles until its buffers are full
+  and its threads are quiet; if they do not become quiet, the iterator is destroyed.
 * Measurement starts in the steady state: caches are filled, then the side runs until AUTOTUNE has settled. Each turn first drops
   the elements already in buffers.
 * A turn is a whole number of epochs if an epoch is short, so that the start of an epoch (filling a shuffle buffer) counts as
-often
-  as in training; else part of an epoch. The time TensorFlow takes to destroy an iterator at the end of an epoch is excluded:
-  it is anything between zero and the time to AUTOTUNE's next update, independently of the pipeline (docs/measuring.md).
+  often as in training; otherwise it is part of an epoch. The time TensorFlow takes to destroy an iterator at the end of an epoch
+  is excluded: it is anything between zero and the time to AUTOTUNE's next update, independently of the pipeline
+  (docs/measuring.md).
 * Pairs of turns alternate in order (before-after, after-before), so that a machine that gets slower or faster favours neither.
   Each pair gives one ratio; the result is their median with its exact interval by order statistics.
 * The stopping rule is fixed in advance: `Plan`.
@@ -33,28 +32,29 @@ from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.prove.trial.trial_result import judge
 
 FILL_S = 60.0
-"""Longest time in seconds to fill the caches of a side; a cache that takes longer pays off only in long trainings."""
+"""Maximum time in seconds to fill the caches of a side; a cache that takes longer pays off only in long trainings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """When a measurement begins and ends, fixed before it starts."""
+    """The stopping rule and the durations of a measurement, fixed before it starts. Durations are in seconds."""
 
     min_turns: int = 6
-    """Fewer pairs have no 95 % interval."""
+    """Minimum number of pairs of turns; fewer have no 95 % interval."""
     max_turns: int = 31
     half_width: float = 0.05
-    """Enough once the interval reaches no further than this share from the median ..."""
+    """The measurement stops once the interval extends no further from the median than this share of it ..."""
     gain_share: float = 0.25
-    """... or no further than this share of the gain (or loss) itself: 2.0 is known well enough as 1.8 to 2.2."""
+    """... or no further than this share of the gain (or loss) itself: for a speedup of 2.0, 1.8 to 2.2 is precise enough."""
     turn_s: float = 0.6
+    """Minimum length of a turn."""
     warmup_s: float = 2.5
-    """AUTOTUNE looks again after 10 ms, 20 ms, 40 ms ... and has made most of its changes by then."""
+    """AUTOTUNE updates after 10 ms, 20 ms, 40 ms ... and has made most of its changes by then."""
     fill_s: float = FILL_S
     budget_s: float = 90.0
-    """No new pair begins after that, once there are `min_turns`."""
+    """No new pair begins after this time once there are `min_turns` pairs."""
     longest_s: float = 90.0
-    """No new pair begins after that."""
+    """No new pair begins after this time, however few there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,20 @@ class Measurement:
     """The result of a measurement."""
 
     verdict: str
+    """`faster`, `same` or `slower`, see `trial_result.judge`."""
     speedup: Interval | None
     """None: fewer than `min_turns` pairs fitted into the budget."""
     rate_before: float
+    """Elements per second, median of the turns."""
     rate_after: float
     turns: int
+    """Pairs of turns."""
     note: str = ""
+    """The reason for the verdict, if it needs one."""
 
 
 class CannotMeasure(Exception):
-    """One side never reaches a steady state, or fails; the message names the side and the reason, as the end of a sentence."""
+    """One side never reaches a steady state, or fails. The message names the side and the reason, without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +92,13 @@ class Side:
     """One pipeline under measurement."""
 
     _MIN_ELEMENTS = 8
-    """A turn goes on until it has seen so many, four times its length at most."""
+    """A turn lasts until it has seen this many elements, but at most four times its length."""
     _SHORT_EPOCH_S = 3.0
-    """Epochs up to that long are measured whole."""
-    _LOOK_S = 0.2
-    """How often the free memory is read, which takes half a millisecond."""
+    """Epochs up to this length are measured as a whole."""
+    _MEMORY_CHECK_S = 0.2
+    """Interval between readings of the free memory; one takes half a millisecond."""
     _QUIET_S = 2.0
-    """Buffers may take so long to fill after a turn."""
+    """Maximum time for the buffers to fill after a turn."""
 
     def __init__(
         self,
@@ -105,26 +109,38 @@ class Side:
         is_fill_needed: bool = True,
         fits: bool = True,
     ) -> None:
-        """`caches`: the dataset objects of its caches, inputs first; filling them there fills them for every iterator.
+        """Create a side.
 
-        `is_fill_needed`: whether one that cannot be filled is an obstacle. If not (the caches are the script's own), the side is
-        measured as its first epoch goes, which is all that training has of it; where memory runs out, the epoch begins anew.
-        `fits`: no time goes into filling caches that are known not to.
+        Args:
+            name: For messages, as in "the pipeline {name}".
+            dataset: The dataset to iterate over.
+            caches: The dataset objects of its caches, inputs first; filling them there fills them for every iterator.
+            plan: Durations of the warm-up and of the turns.
+            is_fill_needed: Whether a cache that cannot be filled is an error. If not (the caches are the script's own), the first
+                epoch is measured, because training never gets further either; if memory runs out, the epoch is restarted.
+            fits: False if the caches are known not to fit into memory; no time is spent on filling them.
         """
         self.name, self._dataset, self._caches, self._plan = name, dataset, caches, plan
         self._is_fill_needed, self._fits = is_fill_needed, fits
         self._least_free: float | None = None
-        """Bytes of memory that must stay free while a cache grows; None: none does."""
+        """Bytes of memory that must stay free while a cache grows; None if no cache is growing."""
         self._iterator: Any = None
         self._epoch_s: float | None = None
-        """Length of an epoch, where one has been seen."""
+        """Length of an epoch; None until one has ended."""
         self._ending_s = 0.0
-        """Spent until TensorFlow had let go of iterators at the end of their epochs."""
+        """Time TensorFlow took in this turn to destroy iterators at the end of their epochs."""
         self._rate = 0.0
-        self._next_look_s = 0.0
+        self._next_memory_check_s = 0.0
 
     def prepare(self, on_progress: Callable[[], None] = lambda: None) -> None:
-        """Fill the caches and run until steady. Raises CannotMeasure. `on_progress` is called once in a while."""
+        """Fill the caches and run until the pipeline is in its steady state.
+
+        Args:
+            on_progress: Called now and then.
+
+        Raises:
+            CannotMeasure: A required cache cannot be filled, or the pipeline fails or emits too few elements.
+        """
         deadline = time.monotonic() + self._plan.fill_s
         least_free = _least_free_bytes()
         on_progress()
@@ -142,12 +158,16 @@ class Side:
         while (elapsed := time.monotonic() - start) < self._plan.warmup_s or count < 2:
             count += self._advance()
             if elapsed > 10 * self._plan.warmup_s and count < 2:
-                raise CannotMeasure(f"the pipeline {self.name} gave {count} elements in {elapsed:.0f} s")
+                raise CannotMeasure(f"the pipeline {self.name} produced {count} elements in {elapsed:.0f} s")
         self._rate = count / (time.monotonic() - start)
         self.rest()
 
     def turn(self) -> _Turn:
-        """Run for one turn."""
+        """Run for one turn and return the number of elements and the time they took.
+
+        Raises:
+            CannotMeasure: The pipeline fails, or it takes too much memory.
+        """
         plan = self._plan
         if self._is_short:
             self._iterator = None
@@ -171,14 +191,14 @@ class Side:
         return self._epoch_s is not None and self._epoch_s <= self._SHORT_EPOCH_S
 
     def _advance(self) -> int:
-        """Take one element, beginning a new epoch where one ended; returns how many were taken (0 at the end of an epoch)."""
+        """Take one element, starting a new epoch if needed. Return the number taken: 1, or 0 at the end of an epoch."""
         if self._iterator is None:
             self._iterator = iter(self._dataset)
             self._epoch_start, self._epoch_count = time.perf_counter(), 0
         try:
             next(self._iterator)
         except StopIteration:
-            pass  # the exception's traceback holds the iterator, which shall not go before it is timed
+            pass  # the exception's traceback references the iterator, which must not be destroyed before that is timed
         except Exception as error:
             from advisor.prove.trial.element_digests import tensorflow_message
 
@@ -186,33 +206,31 @@ class Side:
         else:
             self._epoch_count += 1
             if self._least_free is not None:
-                self._look_at_memory(self._least_free)
+                self._check_memory(self._least_free)
             return 1
         if not self._epoch_count:
-            raise CannotMeasure(f"the pipeline {self.name} gives no elements")
+            raise CannotMeasure(f"the pipeline {self.name} produces no elements")
         ended = time.perf_counter()
         self._epoch_s = ended - self._epoch_start
         self._iterator = None
         self._ending_s += time.perf_counter() - ended
         return 0
 
-    def _look_at_memory(self, least_free: float) -> None:
+    def _check_memory(self, least_free: float) -> None:
         """Restart the epoch before a cache that cannot be filled uses memory that must stay free."""
         now = time.monotonic()
-        if now < self._next_look_s:
+        if now < self._next_memory_check_s:
             return
-        self._next_look_s = now + self._LOOK_S
+        self._next_memory_check_s = now + self._MEMORY_CHECK_S
         if memory_bytes()[1] < least_free:
-            self._iterator = None  # and what it had put into the cache goes with it
+            self._iterator = None  # an incomplete cache is freed together with its iterator
             if memory_bytes()[1] < least_free:
                 raise CannotMeasure(f"the pipeline {self.name} takes more memory than there is")
 
     def _fill(self, cache: Any, deadline: float, least_free: float, on_progress: Callable[[], None]) -> None:  # noqa: ANN401
-        """Read a cache to its end once; the cache belongs to the dataset object, so every iterator finds it filled."""
+        """Read a cache to its end once. The cache belongs to the dataset object, so it is filled for every later iterator."""
         if int(cache.cardinality()) == -1:
-            raise CannotMeasure(
-                f"a cache of the pipeline {self.name} stands behind an endless dataset and is never full"
-            )
+            raise CannotMeasure(f"a cache of the pipeline {self.name} follows an endless dataset and is never full")
         for count, _ in enumerate(cache, 1):
             if count % 64 == 0:
                 on_progress()
@@ -229,7 +247,7 @@ class Side:
                 )
 
     def _drain(self) -> None:
-        """Drop what lies ready in buffers: until the rate is no longer far above the one known, 2 s at most."""
+        """Drop the buffered elements: run until the rate is no longer far above the known one, for 2 s at most."""
         start = time.perf_counter()
         for _ in range(10):
             count, slice_start = 0, time.perf_counter()
@@ -240,7 +258,7 @@ class Side:
                 return
 
     def rest(self) -> None:
-        """Leave the processor to the other side: wait until this side's threads are quiet, or end them."""
+        """Wait until this side's threads are quiet, so that the other side can run; if they stay busy, destroy the iterator."""
         if self._iterator is None:
             return
         if not _wait_for_quiet(self._QUIET_S):
@@ -256,7 +274,20 @@ class Side:
 def measure(
     before: Side, after: Side, plan: Plan, on_turn: Callable[[int, int], None] = lambda done, of: None
 ) -> Measurement:
-    """Run pairs of turns of two prepared sides until the plan is fulfilled. Raises CannotMeasure."""
+    """Run pairs of turns of two prepared sides until the plan's stopping rule is met.
+
+    Args:
+        before: The pipeline without the change, after `prepare`.
+        after: The pipeline with the change, after `prepare`.
+        plan: The stopping rule.
+        on_turn: Called after each pair with the number of pairs so far and the maximum.
+
+    Returns:
+        The result; its speedup is None if there were fewer than `plan.min_turns` pairs.
+
+    Raises:
+        CannotMeasure: A side fails, or there was no time for a single pair.
+    """
     pairs: list[tuple[_Turn, _Turn]] = []
     start = time.monotonic()
     speedup: Interval | None = None
@@ -318,8 +349,9 @@ def _wait_for_quiet(limit_s: float) -> bool:
 
 
 def _least_free_bytes() -> float:
-    """What a cache whose size nobody could tell beforehand must leave free: of what is free now, the share that no change may
-    take; of all, a tenth.
+    """Memory that must stay free while a cache of unknown size is filled.
+
+    A change may take at most MEMORY_SHARE of the memory that is free now, and a tenth of all memory must stay free in any case.
     """
     total, free = memory_bytes()
     return max(0.1 * total, (1 - MEMORY_SHARE) * free)

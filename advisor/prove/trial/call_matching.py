@@ -1,9 +1,9 @@
-"""Which call of this run is which call of the first: usually that of the same number.
+"""Matches the calls of this run with those of the first run.
 
-In: the calls of the first run, and this run's.  Out: edits that name this run's calls.
+In: the calls of both runs.  Out: edits that name this run's calls.
 
-Where a script makes its datasets in another order than the first time (threads), calls are told apart by method and site, and by
-their order among those that share both.
+Usually the ids are the same. If a script with threads creates its datasets in another order than the first time, calls are
+matched by method and call site, and by their order among the calls that share both.
 """
 
 from __future__ import annotations
@@ -17,30 +17,36 @@ from advisor.model.recording import Call
 from advisor.replay.edited import CannotReplay
 
 _Key = tuple[str, str, int, int]
-_PEEKS = (0, 1, 2)
-"""Elements of a dataset that a script looks at (`for x in dataset.take(1)`) and does not train on."""
+_PEEK_CARDINALITIES = (0, 1, 2)
+"""Cardinalities of datasets that a script only inspects (`for x in dataset.take(1)`) and does not train on."""
 
 
-class Numbering:
-    """Translates ids."""
+class CallMatching:
+    """Translates the ids of calls between the first run and this one."""
 
     def __init__(self, consumer: dict[str, Any] | None, calls: Sequence[dict[str, Any]]) -> None:
-        """Both as `as_message` wrote them; `calls` may be empty, then ids must be the same in both runs. `consumer` None: any."""
+        """Create the matching; it is the identity until `learn` is called.
+
+        Args:
+            consumer: The call whose dataset the training consumes, as written by `as_message`; None: unknown, any dataset of
+                more than two elements counts.
+            calls: The calls of the first run, as written by `as_message`; empty: the ids are the same in both runs.
+        """
         self.is_consumer_known = consumer is not None
         self._consumer_id: str = "" if consumer is None else consumer["id"]
         self._consumer_key: _Key | None = None if consumer is None else _key_of(consumer)
-        self._first = {each["id"]: _key_of(each) for each in calls}
+        self._first = {call["id"]: _key_of(call) for call in calls}
         self._now: dict[str, str] = {}
 
     def is_consumer(self, call: Call) -> bool:
         """Whether this is the call whose dataset the training consumes."""
         if self._consumer_key is None:
-            return call.cardinality not in _PEEKS
+            return call.cardinality not in _PEEK_CARDINALITIES
         key = _key_of(as_message(call))
         return key == self._consumer_key and (call.id == self._consumer_id or key[1] != "")
 
     def learn(self, calls: Sequence[Call]) -> None:
-        """The calls of this run."""
+        """Match the calls of this run with those of the first."""
         now = {call.id: _key_of(as_message(call)) for call in calls}
         if not self._first or all(now.get(call_id, key) == key for call_id, key in self._first.items()):
             self._now = {}
@@ -49,18 +55,22 @@ class Numbering:
         for call_id, key in now.items():
             places.setdefault(key, []).append(call_id)
         for call_id, key in self._first.items():
-            found = places.get(key)
-            if found:
-                self._now[call_id] = found.pop(0)
+            candidates = places.get(key)
+            if candidates:
+                self._now[call_id] = candidates.pop(0)
 
     def translate(self, edit: Edit) -> Edit:
-        """The edit of this run's call. Raises CannotReplay if this run made no such call."""
+        """Return the edit with the ids of this run.
+
+        Raises:
+            CannotReplay: This run made no such call.
+        """
         if isinstance(edit, MoveAfter):
             return replace(edit, call_id=self._id(edit.call_id), after_id=self._id(edit.after_id))
         return replace(edit, call_id=self._id(edit.call_id))
 
     def first_ids(self) -> dict[str, str] | None:
-        """This run's id of a call -> the first run's; None: they are the same."""
+        """Return a mapping from this run's ids to those of the first run; None if they are the same."""
         return {now: first for first, now in self._now.items()} or None
 
     def _id(self, call_id: str) -> str:
@@ -73,7 +83,7 @@ class Numbering:
 
 
 def as_message(call: Call) -> dict[str, Any]:
-    """What tells a call from others."""
+    """Return the id, method and call site of a call as JSON values."""
     site = call.site
     return {
         "id": call.id,

@@ -1,7 +1,7 @@
-"""Elements of a dataset as digests, so that two datasets can be compared without holding both.
+"""Digests of the elements of a dataset, so that two datasets can be compared without keeping both in memory.
 
-In: a dataset and bounds.  Out: a `Stream`: for each element and each of its components a digest of every bit (type, shape and
-bytes, so NaN equals the same NaN and -0.0 is not 0.0), and a few figures for statistics.
+In: a dataset and bounds.  Out: a `Stream`: for each element and each of its components, a digest of the dtype, the shape and
+every bit (NaN equals the same NaN, and -0.0 differs from 0.0), and a few figures for statistics.
 """
 
 from __future__ import annotations
@@ -17,69 +17,76 @@ from typing import Any
 
 _DIGEST_BYTES = 16
 _NESTED_LIMIT = 1000
-"""Elements taken of a dataset that is itself an element (`window`)."""
+"""Maximum number of elements taken from a dataset that is itself an element (`window`)."""
 
 Row = tuple[bytes, ...]
+"""The digests of the components of one element."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where to stop taking elements; whichever comes first."""
+    """When to stop taking elements: at the first of these limits."""
 
     elements: int
     seconds: float
     bytes: int = 2 << 30
     least: int = 0
-    """Fewer elements than this are not enough for any comparison: for them up to `_PATIENCE` times as long is allowed."""
+    """Minimum number of elements for a comparison; to reach it, `_EXTENSION` times `seconds` are allowed."""
 
 
-_PATIENCE = 4
+_EXTENSION = 4
 OPAQUE = "opaque"
-"""Kind of a component that has no value to compare: a variant or a resource."""
+"""Kind of a component without a comparable value: a variant or a resource."""
 
 
 @dataclass(slots=True)
 class Stream:
-    """What came out of a dataset."""
+    """The digested elements of a dataset."""
 
     rows: list[Row] = field(default_factory=list)
-    """Per element the digests of its components."""
+    """The digests of each element's components."""
     figures: list[tuple[tuple[float, ...], ...]] = field(default_factory=list)
-    """Per element and component: mean, standard deviation, smallest and largest value, share of finite values, number of values;
-    empty where the component has no numbers.
+    """For each element and component: mean, standard deviation, minimum, maximum, share of finite values, number of values;
+    empty if the component is not numeric.
     """
     kinds: tuple[str, ...] = ()
-    """What each component is: `numbers`, `text`, `dataset` or `OPAQUE`; empty before the first element."""
+    """The kind of each component: `numbers`, `text`, `dataset` or `OPAQUE`; empty before the first element."""
     size_bytes: int = 0
+    """Total size of the elements."""
     is_complete: bool = False
-    """The dataset came to its end within the bounds."""
+    """The dataset ended within the bounds."""
     error: str = ""
-    """What it raised instead of coming to its end, in one line."""
+    """The exception raised by the dataset, in one line."""
 
     def column(self, component: int) -> list[bytes]:
-        """The digests of one component."""
+        """Return the digests of one component."""
         return [row[component] for row in self.rows]
 
     def epoch(self, number: int, length: int) -> Stream:
-        """The elements of one pass of `length`."""
+        """Return the elements of pass `number` (from 0), if a pass has `length` elements."""
         part = slice(number * length, (number + 1) * length)
         return Stream(self.rows[part], self.figures[part], self.kinds)
 
     @property
     def opaque(self) -> tuple[int, ...]:
-        """Components that cannot be compared, counted from 0."""
+        """Indices of the components that cannot be compared."""
         return tuple(component for component, kind in enumerate(self.kinds) if kind == OPAQUE)
 
     def counted(self) -> Counter[Row]:
-        """The elements without their order."""
+        """Return the elements without their order."""
         return Counter(self.rows)
 
 
 def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Stream:  # noqa: ANN401
-    """Take elements until a bound is met. `python_seed` seeds Python's and NumPy's global generators while it lasts: what a
-    generator function or a `py_function` draws from.
+    """Take elements until a bound is reached.
 
-    An error that the dataset raises ends the stream and is kept in it.
+    Args:
+        dataset: A `tf.data.Dataset`.
+        bounds: The limits.
+        python_seed: Temporarily seeds Python's and NumPy's global generators, which generator functions and `py_function`s use.
+
+    Returns:
+        The elements so far. An exception raised by the dataset ends the stream and is stored in `Stream.error`.
     """
     stream = Stream()
     deadline = time.monotonic() + bounds.seconds
@@ -92,7 +99,7 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
                 stream.figures.append(figures)
                 stream.size_bytes += size
                 late_s = time.monotonic() - deadline
-                is_enough = len(stream.rows) >= bounds.least or late_s >= (_PATIENCE - 1) * bounds.seconds
+                is_enough = len(stream.rows) >= bounds.least or late_s >= (_EXTENSION - 1) * bounds.seconds
                 if (
                     len(stream.rows) >= bounds.elements
                     or stream.size_bytes >= bounds.bytes
@@ -107,13 +114,13 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
 
 
 def tensorflow_message(error: BaseException) -> str:
-    """`InvalidArgumentError: what it says`; TensorFlow's node names and stack traces left out."""
+    """Return type and message of an exception in one line, without TensorFlow's node names and stack traces."""
     text = getattr(error, "message", "") or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = next((line for line in reversed(lines) if line.split(":")[0].endswith(("Error", "Exception"))), None)
-    first = (told or (lines[0] if lines else "")).split(" [[{{node")[0].split(" [Op:")[0]
+    cause = next((line for line in reversed(lines) if line.split(":")[0].endswith(("Error", "Exception"))), None)
+    first = (cause or (lines[0] if lines else "")).split(" [[{{node")[0].split(" [Op:")[0]
     name = type(error).__name__
-    return (first if told else f"{name}: {first}")[:300]
+    return (first if cause else f"{name}: {first}")[:300]
 
 
 @contextlib.contextmanager
@@ -176,7 +183,7 @@ def _digest_tensor(tensor: Any) -> tuple[bytes, tuple[float, ...], str, int]:  #
 
 
 def _figures(array: Any) -> tuple[float, ...]:  # noqa: ANN401
-    """Values that are not finite, and elements without values, show in the last two figures."""
+    """Return the figures of a numeric component; the last two reveal values that are not finite and empty tensors."""
     import numpy as np
 
     try:

@@ -1,26 +1,27 @@
-"""What edits did to the data, seen on real elements.
+"""Determines the effect of edits on the data by comparing elements.
 
-In: the recorded calls and the edits.  Out: a `Judgement`: the safety level seen, on how many elements.
+In: the recorded calls and the edits.  Out: a `Judgement`: the observed safety level and the number of elements compared.
 
-Each side is probed over several epochs (`advisor.prove.trial.sampled_streams`).
+Several epochs of each side are sampled (`advisor.prove.trial.sampled_streams`).
 
-1. Before and after, seeded as the script is. Equal, and every epoch the same: `exact`.
-   A vectorised function whose results differ in their last digits alone: `numerics`, with the largest deviation.
-2. A random pipeline: twins of both, which draw the same numbers (`advisor.replay.replay`). Twins equal: `exact`, if the epochs
-   also differ from each other in the same way (a component that is drawn anew each epoch before must be so after) and what the
-   script itself reproduces, because it fixes a seed, comes again bit for bit. Where the script's own twin does not come
-   again, because parallel calls draw in no fixed order, a difference like its own, of the same distribution, is no
-   difference: `exact`, and the note says so.
-3. Else the same elements in another order are `reordered`, or `rerandomized` where the order is itself random: it differs when
-   the original is made with other seeds. If batches were composed of other elements, their rows are compared.
-4. Else a component may differ only if it is random (it differs from epoch to epoch, or when the original is made with other
-   seeds), and then its figures must be of the same distribution: `rerandomized`. All else is `changes`.
+1. Both sides are compared with the script's own seeds. If they are equal and all epochs are the same, the edits are `exact`.
+   If only the last digits of a vectorised function's results differ, they are `numerics`, with the largest deviation.
+2. If the pipeline is random, twins of both sides are compared, which draw the same numbers (`advisor.replay.replay`). If the
+   twins are equal, the edits are `exact`, provided that the epochs differ from each other in the same way (a component drawn
+   anew each epoch before the edits must be so after them) and that values which the script reproduces because it fixes a seed
+   are reproduced bit for bit. If even two twins of the original differ, because its parallel calls draw in no fixed order, a
+   difference in the same components with the same distribution counts as `exact`, and the note says so.
+3. Otherwise, the same elements in another order are `reordered`, or `rerandomized` if the order itself is random, which means
+   that it differs when the original is rebuilt with other seeds. If batches are composed of other elements, their rows are
+   compared.
+4. Otherwise, a component may differ only if it is random (it varies between epochs, or when the original is rebuilt with other
+   seeds), and its figures must have the same distribution: `rerandomized`. Everything else is `changes`.
 
-Every comparison knows what it could have shown. Where the elements seen could not have refuted the claim (none came, too few for
-a test to fail, components without values), the judgement is undecided, with the reason.
+Every comparison states what it could have shown. If the elements could not have refuted the claim (there were none, too few for
+a test to fail, or components without values), the judgement is undecided and gives the reason.
 
-A new cache must stand behind something that repeats itself; that is tested where it stands, for the root may be too far away to
-see a second epoch.
+The input of a new cache must be the same every epoch. That is tested on the cache's own input, because a sample at the root may
+be too short to reach a second epoch there.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from advisor.model.finding import Edit, Safety, Vectorize
 from advisor.prove.trial.distribution_tests import (
     P_VALUE,
     SMALLEST_ORDER,
-    Likeness,
+    Agreement,
     common_share,
+    compare_dependence,
+    compare_distributions,
     has_moved,
-    likeness,
     loss_is_visible,
-    pairing,
     probability_of_counts,
     smallest_visible_loss,
     smallest_visible_share,
@@ -50,35 +51,38 @@ from advisor.prove.trial.distribution_tests import (
 )
 from advisor.prove.trial.element_digests import Bounds, Stream
 from advisor.prove.trial.rounding import largest_deviation
-from advisor.prove.trial.sampled_streams import WANTED, Probes
+from advisor.prove.trial.sampled_streams import WANTED, SampledStreams
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built
 
 _LEVELS = tuple(Safety)
 _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch", "sparse_batch", "rebatch", "bucket_by_sequence_length"})
 OWN_NOISE = (
-    "Parallel calls of the script itself draw their random numbers in no fixed order, so what is random was compared by its "
+    "Parallel calls of the script draw their random numbers in no fixed order, so random components were compared by "
     "distribution."
 )
-_TOO_FEW_ROWS = "Batches are composed otherwise, and their random components could not be compared by distribution."
-_OTHER_PART = (
-    "Only a part of an epoch was seen, and in another order it holds other elements: whether all come is unknown."
+_ROWS_NOT_COMPARED = (
+    "Batches are composed differently, and their random components could not be compared by distribution."
+)
+_PART_OF_EPOCH = (
+    "Only part of an epoch was compared, and in another order it contains other elements, so it is unknown whether elements are "
+    "missing."
 )
 _MAX_PAIRED = 6
-"""Components that are compared pair by pair."""
+"""Maximum number of components whose pairs are compared."""
 _VISIBLE_LOSS = 0.1
-"""Where elements are only counted, at least the loss of this share of them must be visible."""
+"""If only the numbers of elements are compared, a loss of this share must be detectable."""
 _VISIBLE_CHANCE = 0.25
-"""The same where only the share of common elements tells, which is a rough measure."""
+"""The same if only the share of common elements is compared, which is a rough measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was seen."""
+    """The observed effect of edits on the elements."""
 
     seen: Safety | None
-    """None: it could not be told; `note` says why."""
+    """None: unknown; `note` gives the reason."""
     elements: int
-    """Elements compared: different ones, not counting their repetitions."""
+    """Number of elements compared, without repetitions in further epochs."""
     is_complete: bool
     """All elements of an epoch were compared."""
     note: str = ""
@@ -86,51 +90,63 @@ class Judgement:
     element_bytes: float = 0.0
     """Mean size of an element."""
     undecided: str = ""
-    """Why the elements seen could not have refuted `seen`, in one sentence; empty: they could."""
+    """Why the elements could not have refuted `seen`, in one sentence; empty if they could."""
     power: str = ""
-    """What a comparison by distribution could have shown, in one sentence; empty: elements were compared bit by bit."""
+    """What a comparison by distribution could have shown, in one sentence; empty if elements were compared bit by bit."""
 
     @property
     def text(self) -> str:
-        """All that limits the statement, in sentences."""
+        """All limits of the statement, in sentences."""
         parts = dict.fromkeys(part.rstrip(".") for part in (self.undecided, self.note, self.power) if part)
         return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
 
     def holds(self, claimed: Safety) -> bool:
-        """Whether the claim holds: nothing worse was seen."""
+        """Whether nothing worse than the claimed level was observed."""
         return self.seen is not None and _LEVELS.index(self.seen) <= _LEVELS.index(claimed)
 
 
 class Equivalence:
-    """Compares edits of one recorded dataset with the original."""
+    """Compares edited versions of one recorded dataset with the original."""
 
     def __init__(self, recorder: Recorder, call_id: str, bounds: Bounds, files: Path) -> None:
-        """`bounds` hold for one pass over the dataset; about six passes are made."""
+        """Prepare the comparison.
+
+        Args:
+            recorder: A closed recorder with a replay log.
+            call_id: The call that made the dataset.
+            bounds: Limits for one pass over the dataset; about six passes are made.
+            files: An existing temporary folder for file caches.
+        """
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
-        self._made: Probes | None = None
+        self._made: SampledStreams | None = None
 
     @property
-    def _probes(self) -> Probes:
+    def _streams(self) -> SampledStreams:
         if self._made is None:
-            self._made = Probes(self._recorder, self._call_id, self._bounds, self._files)
+            self._made = SampledStreams(self._recorder, self._call_id, self._bounds, self._files)
         return self._made
 
     def judge(self, edits: tuple[Edit, ...]) -> Judgement:
-        """Compare. Raises CannotReplay, and OriginalFails where the script's own pipeline raises."""
-        probes = self._probes
-        before = probes.original(AS_RECORDED)
-        after_dataset, after_built = probes.dataset(edits, AS_RECORDED)
+        """Compare the dataset with these edits to the original.
+
+        Raises:
+            CannotReplay: The dataset cannot be rebuilt with the edits.
+            OriginalFails: The script's own pipeline raises an exception.
+        """
+        streams = self._streams
+        before = streams.original(AS_RECORDED)
+        after_dataset, after_built = streams.dataset(edits, AS_RECORDED)
         static = self._static_difference(after_dataset)
         if static:
-            return self._told(Safety.CHANGES, static)
-        frozen, unseen = self._frozen(after_built)
+            return self._judgement(Safety.CHANGES, static)
+        frozen, unseen = self._frozen_by_cache(after_built)
         if frozen:
-            return self._told(Safety.CHANGES, frozen)
-        after = probes.collect(after_dataset, AS_RECORDED)
+            return self._judgement(Safety.CHANGES, frozen)
+        after = streams.collect(after_dataset, AS_RECORDED)
         if after.error:
-            return self._told(Safety.CHANGES, f"it fails where the original does not: {after.error}")
-        if after.rows == before.rows and probes.is_steady(before):
-            judgement = self._told(Safety.EXACT, "")
+            return self._judgement(Safety.CHANGES, f"it fails where the original does not: {after.error}")
+        if after.rows == before.rows and streams.is_steady(before):
+            judgement = self._judgement(Safety.EXACT, "")
         else:
             judgement = self._rounding(edits) or self._judge_random(edits, before, after)
         return replace(judgement, undecided=unseen) if unseen and judgement.seen is not Safety.CHANGES else judgement
@@ -139,75 +155,77 @@ class Equivalence:
         """`numerics` if a vectorised function changes nothing but the last digits of its results; None if that is not so."""
         if not any(isinstance(edit, Vectorize) for edit in edits):
             return None
-        deviation = largest_deviation(self._probes.pairs(edits))
-        return self._told(Safety.NUMERICS, deviation.text) if deviation is not None and deviation.ulp else None
+        deviation = largest_deviation(self._streams.pairs(edits))
+        return self._judgement(Safety.NUMERICS, deviation.text) if deviation is not None and deviation.ulp else None
 
     def _judge_random(self, edits: tuple[Edit, ...], before: Stream, after: Stream) -> Judgement:
-        """Steps 2 to 4 of the module's text."""
-        probes = self._probes
-        is_counted_otherwise = len(after.rows) != len(before.rows)
-        held = "" if is_counted_otherwise else self._held_still(before, after)
-        if held:
-            return self._told(Safety.CHANGES, held)
-        twin = probes.comparable(probes.original(TWIN))
-        after_twin = probes.comparable(probes.collect(probes.dataset(edits, TWIN)[0], TWIN))
+        """Steps 2 to 4 of the module's docstring."""
+        streams = self._streams
+        is_count_different = len(after.rows) != len(before.rows)
+        constant = "" if is_count_different else self._no_longer_random(before, after)
+        if constant:
+            return self._judgement(Safety.CHANGES, constant)
+        twin = streams.comparable(streams.original(TWIN))
+        after_twin = streams.comparable(streams.collect(streams.dataset(edits, TWIN)[0], TWIN))
         if twin.rows == after_twin.rows and self._is_reproduced(before, after):
-            return self._told(Safety.EXACT, "", self._equal_by_chance(twin))
-        if is_counted_otherwise:
+            return self._judgement(Safety.EXACT, "", self._equal_by_chance(twin))
+        if is_count_different:
             return self._counts(before, after)
-        other = probes.comparable(probes.original(OTHER))
+        other = streams.comparable(streams.original(OTHER))
         order = self._order(edits, before, twin, after_twin, other)
         if order is not None:
             return order
         judgement = self._components(before, after, twin, after_twin, other)
-        has_thawed = probes.is_steady(before) and not probes.is_steady(after)
-        if judgement.seen is Safety.CHANGES and not has_thawed and self._is_batched():
-            rows = self._are_rows_alike(edits)
-            if rows is not Likeness.OTHER:  # batches of other rows, which are random themselves
-                return self._told(Safety.REORDERED, "", _TOO_FEW_ROWS if rows is Likeness.UNDECIDED else "")
+        becomes_random = streams.is_steady(before) and not streams.is_steady(after)
+        if judgement.seen is Safety.CHANGES and not becomes_random and self._is_batched():
+            rows = self._compare_rows(edits)
+            if (
+                rows is not Agreement.DIFFERENT
+            ):  # batches of the same rows, composed differently, with random components
+                return self._judgement(Safety.REORDERED, "", _ROWS_NOT_COMPARED if rows is Agreement.UNDECIDED else "")
         if judgement.seen is Safety.RERANDOMIZED and self._is_own_noise(twin, after_twin):
             return replace(judgement, seen=Safety.EXACT, note=OWN_NOISE)
         return judgement
 
     # -- single tests
 
-    def _told(self, seen: Safety | None, note: str, undecided: str = "", power: str = "") -> Judgement:
-        probes = self._probes
-        if not note and not probes.is_complete:
-            note = f"Only the first {probes.length} elements were compared."
+    def _judgement(self, seen: Safety | None, note: str, undecided: str = "", power: str = "") -> Judgement:
+        streams = self._streams
+        if not note and not streams.is_complete:
+            note = f"Only the first {streams.length} elements were compared."
         if seen is Safety.CHANGES:
             undecided = power = ""
         elif seen is not None:
             undecided = self._not_compared() or undecided
-        return Judgement(seen, probes.length, probes.is_complete, note, probes.element_bytes, undecided, power)
+        return Judgement(seen, streams.length, streams.is_complete, note, streams.element_bytes, undecided, power)
 
     def _not_compared(self) -> str:
         """Why no claim at all could have been refuted; empty if one could."""
-        probes = self._probes
-        stream = probes.original(AS_RECORDED)
+        streams = self._streams
+        stream = streams.original(AS_RECORDED)
         if not stream.rows:
-            return "The dataset gave no element, so nothing was compared."
+            return "The dataset produced no elements, so nothing was compared."
         if stream.opaque:
             what = "components" if len(stream.opaque) > 1 else "component"
             numbers = ", ".join(str(component + 1) for component in stream.opaque)
-            return f"Not compared: {what} {numbers} of the elements, which hold no values (a variant or a resource)."
-        if not probes.is_complete and probes.length < SMALLEST_ORDER:
-            elements = "element was" if probes.length == 1 else f"{probes.length} elements were"
-            return f"Only the first {elements} compared: too few to show another order."
+            return f"Not compared: {what} {numbers} of the elements, which have no values (a variant or a resource)."
+        if not streams.is_complete and streams.length < SMALLEST_ORDER:
+            elements = "element was" if streams.length == 1 else f"{streams.length} elements were"
+            return f"Only the first {elements} compared, which is too few to detect another order."
         return ""
 
     def _equal_by_chance(self, twin: Stream) -> str:
-        """Whether the elements would be equal with other seeds too, so that equal ones show nothing of what is random."""
-        other = self._probes.comparable(self._probes.original(OTHER))
+        """Return a sentence if the elements are equal with other seeds too, so that equality says nothing about randomness."""
+        other = self._streams.comparable(self._streams.original(OTHER))
         if len(other.rows) != len(twin.rows):
             return ""
         equal = sum(one == two for one, two in zip(twin.rows, other.rows, strict=True))
         if (equal / max(1, len(twin.rows))) ** len(twin.rows) < P_VALUE:
             return ""
-        return "What is random in the elements is too rare to be compared: other seeds give the same elements."
+        return "The random changes are too rare to be compared: other seeds produce the same elements."
 
     def _static_difference(self, after: Any) -> str:  # noqa: ANN401
-        before = self._probes.original_built()[-1].dataset
+        before = self._streams.original_built()[-1].dataset
         if after.element_spec != before.element_spec:
             return f"the element spec is {after.element_spec} instead of {before.element_spec}"
         old, new = int(before.cardinality()), int(after.cardinality())
@@ -215,35 +233,39 @@ class Equivalence:
             return f"an epoch has {_counted(new)} elements instead of {_counted(old)}"
         return ""
 
-    def _frozen(self, built: Sequence[Built]) -> tuple[str, str]:
-        """(what a cache of the edited pipeline would freeze that is not frozen in the original, why that could not be seen)."""
+    def _frozen_by_cache(self, built: Sequence[Built]) -> tuple[str, str]:
+        """Check the inputs of new caches.
+
+        Returns:
+            What a cache would freeze that is not frozen in the original, and why that could not be determined; both may be empty.
+        """
         unseen = ""
-        original = {each.id: each for each in self._probes.original_built()}
+        original = {built_call.id: built_call for built_call in self._streams.original_built()}
         for cache in built:
             if cache.method != "cache" or cache.input is None or not cache.is_new or cache.is_inside:
                 continue
             known = original.get(cache.id)
-            if known is not None and known.input is not None and self._probes.repeats(known.input) is False:
-                continue  # the script itself freezes it there
-            repeats = self._probes.repeats(cache.input)
+            if known is not None and known.input is not None and self._streams.repeats(known.input) is False:
+                continue  # the script's own cache freezes it
+            repeats = self._streams.repeats(cache.input)
             if repeats is False:
-                return "a cache would freeze what differs from epoch to epoch before it", ""
+                return "a cache would freeze elements that vary between epochs", ""
             if repeats is None:
-                unseen = "Before the cache no element came that could be compared, so what it would freeze is unknown."
+                unseen = "The input of the cache produced no comparable element, so it is unknown what the cache would freeze."
         return "", unseen
 
     def _is_reproduced(self, before: Stream, after: Stream) -> bool:
-        """Whether each component that is the same in any two runs of the script is so with the edits too.
+        """Whether each component that is the same in two runs of the script is also the same with the edits.
 
-        Asked only where a seed is fixed: two runs of a short random pipeline may well be the same by chance.
+        Checked only if a seed is fixed, because two runs of a short random pipeline may be equal by chance.
         """
         if not self._is_seeded():
             return True
         runs = [
-            self._probes.comparable(stream) for stream in (before, self._probes.original(AS_RECORDED, run=1), after)
+            self._streams.comparable(stream) for stream in (before, self._streams.original(AS_RECORDED, run=1), after)
         ]
         if len(runs[0].rows) != len(runs[1].rows):
-            return True  # a random number of elements: no two runs are the same
+            return True  # the number of elements is random, so no two runs are the same
         for component in range(len(before.rows[0]) if before.rows else 0):
             one, two, edited = (stream.column(component) for stream in runs)
             if one == two != edited:
@@ -251,35 +273,36 @@ class Equivalence:
         return True
 
     def _is_seeded(self) -> bool:
-        """Whether anything in the script fixes random numbers of its datasets."""
-        kept = self._recorder.kept
-        has_global = kept is not None and any(call.seeds.global_seed is not None for call in kept.calls.values())
+        """Whether the script fixes a seed that affects its datasets."""
+        log = self._recorder.replay_log
+        has_global = log is not None and any(call.seeds.global_seed is not None for call in log.calls.values())
         return has_global or any(
             call.arguments.get("seed") is not None or (call.function is not None and call.function.is_seeded)
             for call in self._recorder.calls()
         )
 
     def _is_own_noise(self, twin: Stream, after: Stream) -> bool:
-        """Whether all that differs is what two runs of the script as it is differ in, though both draw from the same seeds:
-        parallel calls take their random numbers in the order in which they happen to run.
+        """Whether only those components differ that differ between two runs of the unchanged script with the same seeds.
+
+        They do if parallel calls draw random numbers in the order in which they happen to run.
         """
-        again = self._probes.comparable(self._probes.original(TWIN, run=1))
+        again = self._streams.comparable(self._streams.original(TWIN, run=1))
         components = range(len(twin.rows[0]) if twin.rows else 0)
         columns = [(twin.column(i), again.column(i), after.column(i)) for i in components]
         return all(one != other for one, other, edited in columns if one != edited)
 
-    def _held_still(self, before: Stream, after: Stream) -> str:
-        """What differs from epoch to epoch before and does not (or less) after."""
-        old, new = self._probes.epochs_of(before), self._probes.epochs_of(after)
+    def _no_longer_random(self, before: Stream, after: Stream) -> str:
+        """Name a component that varies between epochs before the edits, and not or less after them; empty if there is none."""
+        old, new = self._streams.epochs_of(before), self._streams.epochs_of(after)
         for component in range(len(before.rows[0]) if before.rows else 0):
             was, now = (variation([epoch.column(component) for epoch in epochs]) for epochs in (old, new))
             if (
-                not self._probes.is_complete
-            ):  # passes that end within an epoch hold other elements by chance, or by chance not
+                not self._streams.is_complete
+            ):  # whether passes over part of an epoch contain the same elements is chance
                 was, now = min(was, 1), min(now, 1)
             if now < was:
-                what = "comes in another order" if was == 1 and self._probes.is_complete else "is drawn anew"
-                return f"component {component + 1} {what} every epoch before, and no longer after"
+                what = "the order" if was == 1 and self._streams.is_complete else "the values"
+                return f"{what} of component {component + 1} varied between epochs before the change and no longer does"
         return ""
 
     # -- order
@@ -287,51 +310,54 @@ class Equivalence:
     def _order(
         self, edits: tuple[Edit, ...], before: Stream, twin: Stream, after: Stream, other: Stream
     ) -> Judgement | None:
-        """The judgement if the elements are the same but for their order; None if they are others."""
+        """Return the judgement if the elements are the same except for their order, else None."""
         same = self._same_elements(twin, after, other)
-        if same is not Likeness.OTHER:
-            is_random = not self._probes.is_steady(before) or (
-                self._same_elements(twin, other, other) is not Likeness.OTHER and twin.rows != other.rows
+        if same is not Agreement.DIFFERENT:
+            is_random = not self._streams.is_steady(before) or (
+                self._same_elements(twin, other, other) is not Agreement.DIFFERENT and twin.rows != other.rows
             )
-            return self._told_order(is_random, same)
+            return self._order_judgement(is_random, same)
         if not self._is_batched():
             return None
-        rows = [self._probes.rows_of_batches(dataset, seeding) for dataset, seeding in self._sides(edits)]
+        rows = [self._streams.rows_of_batches(dataset, seeding) for dataset, seeding in self._sides(edits)]
         if any(stream is None for stream in rows):
             return None
         old, new, drawn = (stream for stream in rows if stream is not None)
         if len(old.rows) == len(drawn.rows) != len(new.rows):
-            return self._told(Safety.CHANGES, f"the batches hold {len(new.rows)} rows instead of {len(old.rows)}")
-        if not self._probes.is_steady(before) and not has_moved(old.rows, new.rows):
-            return None  # the twins differ in little or nothing now: who draws which number is a race, and no matter of order
-        same = Likeness.LIKE
+            return self._judgement(
+                Safety.CHANGES, f"the batches contain {len(new.rows)} rows instead of {len(old.rows)}"
+            )
+        if not self._streams.is_steady(before) and not has_moved(old.rows, new.rows):
+            return None  # the order is the same; parallel calls raced for the random numbers
+        same = Agreement.SAME
         if old.counted() != new.counted():
-            if self._probes.is_complete and old.counted() == drawn.counted():
-                return self._told(Safety.CHANGES, "the batches hold other rows, although rows are not random")
-            same = Likeness.OTHER if self._probes.is_complete else _common_elements(old, new, drawn)
-            if same is Likeness.OTHER:
-                return None  # of an endless one the last epoch is cut, and in another order it holds other rows until there
-        return self._told_order(old.counted() == drawn.counted() and old.rows != drawn.rows, same)
+            if self._streams.is_complete and old.counted() == drawn.counted():
+                return self._judgement(Safety.CHANGES, "the batches contain other rows, although rows are not random")
+            same = Agreement.DIFFERENT if self._streams.is_complete else _common_elements(old, new, drawn)
+            if same is Agreement.DIFFERENT:
+                return None  # an endless dataset is cut within an epoch, which contains other rows in another order
+        return self._order_judgement(old.counted() == drawn.counted() and old.rows != drawn.rows, same)
 
     def _sides(self, edits: tuple[Edit, ...]) -> list[tuple[Any, str]]:
         return [
-            (self._probes.dataset((), TWIN)[0], TWIN),
-            (self._probes.dataset(edits, TWIN)[0], TWIN),
-            (self._probes.dataset((), OTHER)[0], OTHER),
+            (self._streams.dataset((), TWIN)[0], TWIN),
+            (self._streams.dataset(edits, TWIN)[0], TWIN),
+            (self._streams.dataset((), OTHER)[0], OTHER),
         ]
 
-    def _told_order(self, is_random: bool, same: Likeness) -> Judgement:
-        undecided = _OTHER_PART if same is Likeness.UNDECIDED else ""
-        return self._told(Safety.RERANDOMIZED if is_random else Safety.REORDERED, "", undecided)
+    def _order_judgement(self, is_random: bool, same: Agreement) -> Judgement:
+        undecided = _PART_OF_EPOCH if same is Agreement.UNDECIDED else ""
+        return self._judgement(Safety.RERANDOMIZED if is_random else Safety.REORDERED, "", undecided)
 
-    def _same_elements(self, one: Stream, two: Stream, drawn: Stream) -> Likeness:
-        """Epoch by epoch the same elements in any order; of a part of an epoch see `_common_elements`. `drawn`: the original with
-        other seeds.
+    def _same_elements(self, one: Stream, two: Stream, drawn: Stream) -> Agreement:
+        """Compare the elements of each epoch regardless of their order; for parts of an epoch, see `_common_elements`.
+
+        `drawn` is the original with other seeds.
         """
-        if not self._probes.is_complete:
+        if not self._streams.is_complete:
             return _common_elements(one, two, drawn)
-        pairs = zip(self._probes.epochs_of(one), self._probes.epochs_of(two), strict=True)
-        return Likeness.LIKE if all(a.counted() == b.counted() for a, b in pairs) else Likeness.OTHER
+        pairs = zip(self._streams.epochs_of(one), self._streams.epochs_of(two), strict=True)
+        return Agreement.SAME if all(a.counted() == b.counted() for a, b in pairs) else Agreement.DIFFERENT
 
     def _is_batched(self) -> bool:
         todo, seen = [self._call_id], set[str]()
@@ -345,59 +371,59 @@ class Equivalence:
             todo += call.inputs
         return False
 
-    def _are_rows_alike(self, edits: tuple[Edit, ...]) -> Likeness:
-        """Whether batches hold the same rows as before, composed otherwise, but for what is random in a row."""
-        rows = [self._probes.rows_of_batches(dataset, seeding) for dataset, seeding in self._sides(edits)]
+    def _compare_rows(self, edits: tuple[Edit, ...]) -> Agreement:
+        """Whether differently composed batches contain the same rows as before, except for random components."""
+        rows = [self._streams.rows_of_batches(dataset, seeding) for dataset, seeding in self._sides(edits)]
         if any(stream is None or not stream.rows for stream in rows):
-            return Likeness.OTHER
+            return Agreement.DIFFERENT
         old, new, drawn = (stream for stream in rows if stream is not None)
         if len(old.rows) != len(new.rows) or len(old.rows) < WANTED:
-            return Likeness.OTHER
-        seen = Likeness.LIKE
+            return Agreement.DIFFERENT
+        seen = Agreement.SAME
         for component in range(len(old.rows[0])):
             was, now, other = (Counter(stream.column(component)) for stream in (old, new, drawn))
             if was == now:
                 continue
-            alike = Likeness.OTHER if was == other else likeness(old, drawn, new, component)
-            if alike is Likeness.OTHER:
-                return Likeness.OTHER
-            seen = Likeness.UNDECIDED if alike is Likeness.UNDECIDED else seen
-        return Likeness.OTHER if _parted(old, drawn, new, is_complete=True) else seen
+            agreement = Agreement.DIFFERENT if was == other else compare_distributions(old, drawn, new, component)
+            if agreement is Agreement.DIFFERENT:
+                return Agreement.DIFFERENT
+            seen = Agreement.UNDECIDED if agreement is Agreement.UNDECIDED else seen
+        return Agreement.DIFFERENT if _broken_dependence(old, drawn, new, is_complete=True) else seen
 
     # -- random numbers of elements, random components
-
     def _counts(self, before: Stream, after: Stream) -> Judgement:
-        """Other numbers of elements: a change, unless a random filter lets another number pass every time."""
-        other = self._probes.original(OTHER)
-        counts = [len(stream.rows) for stream in (self._probes.original(TWIN), before, other)]
+        """Judge different numbers of elements: a change, unless the number is random, as after a random filter."""
+        other = self._streams.original(OTHER)
+        counts = [len(stream.rows) for stream in (self._streams.original(TWIN), before, other)]
         total, share = sum(counts), 1 / (len(counts) + 1)
         if len(set(counts)) == 1:
-            return self._told(
-                Safety.CHANGES, f"{len(after.rows)} elements come where {len(before.rows)} came (in all epochs probed)"
+            return self._judgement(
+                Safety.CHANGES,
+                f"there are {len(after.rows)} elements instead of {len(before.rows)} (in all sampled epochs)",
             )
         is_spread = probability_of_counts(min(counts), max(counts), 0.5) < P_VALUE
         if not is_spread and probability_of_counts(len(after.rows), total, share) < P_VALUE:
-            return self._told(
-                Safety.CHANGES, f"{len(after.rows)} elements come where about {total / len(counts):.0f} came"
+            return self._judgement(
+                Safety.CHANGES, f"there are {len(after.rows)} elements instead of about {total / len(counts):.0f}"
             )
-        undecided = "How many elements come differs too much from epoch to epoch to be compared." if is_spread else ""
+        undecided = "The number of elements varies too much between epochs to be compared." if is_spread else ""
         loss = smallest_visible_loss(total, share)
         if loss > _VISIBLE_LOSS:
             undecided = undecided or (
-                f"How many elements come is random: of so few, {loss:.0%} could be missing without being noticed."
+                f"The number of elements is random, and so small that {loss:.0%} of them could be missing without being noticed."
             )
         for component in range(len(before.rows[0]) if before.rows else 0):
-            alike = likeness(before, other, after, component)
-            if alike is Likeness.OTHER:
-                return self._told(Safety.CHANGES, f"component {component + 1} is distributed otherwise")
-            if alike is Likeness.UNDECIDED:
+            agreement = compare_distributions(before, other, after, component)
+            if agreement is Agreement.DIFFERENT:
+                return self._judgement(Safety.CHANGES, f"component {component + 1} has a different distribution")
+            if agreement is Agreement.UNDECIDED:
                 undecided = undecided or _too_few(component, len(after.rows))
-        note = "How many elements come is itself random: only figures could be compared."
-        return self._told(Safety.RERANDOMIZED, note, undecided, _power(len(before.rows), len(after.rows)))
+        note = "The number of elements is random, so only statistics could be compared."
+        return self._judgement(Safety.RERANDOMIZED, note, undecided, _power(len(before.rows), len(after.rows)))
 
     def _components(self, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream) -> Judgement:
-        """`before` and `now` are seeded as the script is."""
-        epochs, new_epochs = self._probes.epochs_of(before), self._probes.epochs_of(now)
+        """Judge the components one by one. `before` and `now` have the script's own seeds."""
+        epochs, new_epochs = self._streams.epochs_of(before), self._streams.epochs_of(now)
         undecided = ""
         for component in range(len(twin.rows[0]) if twin.rows else 0):
             old, new, drawn = twin.column(component), after.column(component), other.column(component)
@@ -405,48 +431,49 @@ class Equivalence:
                 continue
             is_steady = not variation([epoch.column(component) for epoch in epochs])
             if is_steady and variation([epoch.column(component) for epoch in new_epochs]):
-                return self._told(
-                    Safety.CHANGES, f"component {component + 1} is the same every epoch before, and no longer after"
+                return self._judgement(
+                    Safety.CHANGES,
+                    f"component {component + 1} was the same every epoch before the change and no longer is",
                 )
             if old == drawn and is_steady:
-                return self._told(Safety.CHANGES, f"component {component + 1} differs, although it is not random")
-            if self._probes.is_complete and Counter(old) == Counter(drawn) != Counter(new) and old != drawn:
-                return self._told(
-                    Safety.CHANGES, f"component {component + 1} has other values; at random is only their order"
+                return self._judgement(Safety.CHANGES, f"component {component + 1} differs, although it is not random")
+            if self._streams.is_complete and Counter(old) == Counter(drawn) != Counter(new) and old != drawn:
+                return self._judgement(
+                    Safety.CHANGES, f"component {component + 1} has other values, although only their order is random"
                 )
-            alike = likeness(twin, other, after, component)
-            if alike is Likeness.OTHER:
-                return self._told(Safety.CHANGES, f"component {component + 1} is distributed otherwise")
-            if alike is Likeness.UNDECIDED:
+            agreement = compare_distributions(twin, other, after, component)
+            if agreement is Agreement.DIFFERENT:
+                return self._judgement(Safety.CHANGES, f"component {component + 1} has a different distribution")
+            if agreement is Agreement.UNDECIDED:
                 undecided = undecided or _too_few(component, len(after.rows))
-        parted = _parted(twin, other, after, self._probes.is_complete)
-        if parted:
-            return self._told(Safety.CHANGES, parted)
-        return self._told(Safety.RERANDOMIZED, "", undecided, _power(len(twin.rows), len(after.rows)))
+        broken = _broken_dependence(twin, other, after, self._streams.is_complete)
+        if broken:
+            return self._judgement(Safety.CHANGES, broken)
+        return self._judgement(Safety.RERANDOMIZED, "", undecided, _power(len(twin.rows), len(after.rows)))
 
 
-def _common_elements(one: Stream, two: Stream, drawn: Stream) -> Likeness:
-    """Whether two parts of an epoch are of the same elements in another order. `drawn`: a part of the original with other seeds.
+def _common_elements(one: Stream, two: Stream, drawn: Stream) -> Agreement:
+    """Whether two parts of an epoch come from the same elements in another order.
 
-    What comes first of one must come somewhere in the other. Where the order is random, parts of it share no more elements than
-    two draws of the original do.
+    The first half of each must occur anywhere in the other. If the order is random, two parts must share as many elements as two
+    draws of the original do. `drawn` is a part of the original with other seeds.
     """
     old, new = one.counted(), two.counted()
     if common_share(old, new) <= 0.5:
-        return Likeness.OTHER
+        return Agreement.DIFFERENT
     halves = [stream.rows[: len(stream.rows) // 2] for stream in (one, two)]
     if not Counter(halves[0]) - new and not Counter(halves[1]) - old:
-        return Likeness.LIKE if loss_is_visible(halves[0], old) else Likeness.UNDECIDED
+        return Agreement.SAME if loss_is_visible(halves[0], old) else Agreement.UNDECIDED
     if one.rows == drawn.rows:
-        return Likeness.UNDECIDED
+        return Agreement.UNDECIDED
     shared, usual = ((old & other.counted()).total() for other in (two, drawn))
     is_usual = probability_of_counts(shared, usual, 0.5) >= P_VALUE
     is_visible = smallest_visible_loss(usual, 0.5) <= _VISIBLE_CHANCE and loss_is_visible(one.rows, old)
-    return Likeness.LIKE if is_usual and is_visible else Likeness.UNDECIDED
+    return Agreement.SAME if is_usual and is_visible else Agreement.UNDECIDED
 
 
-def _parted(one: Stream, two: Stream, new: Stream, is_complete: bool) -> str:
-    """Which components belong together in the original (`one`, and `two` with other seeds) and no longer in `new`."""
+def _broken_dependence(one: Stream, two: Stream, new: Stream, is_complete: bool) -> str:
+    """Name two components that depend on each other in the original (`one`; `two` with other seeds) but not in `new`."""
     count = len(one.rows[0]) if one.rows else 0
     for first in range(min(count, _MAX_PAIRED)):
         for second in range(first + 1, min(count, _MAX_PAIRED)):
@@ -454,26 +481,26 @@ def _parted(one: Stream, two: Stream, new: Stream, is_complete: bool) -> str:
             if sides[0] == sides[2]:
                 continue
             is_other = is_complete and sides[0] == sides[1]
-            if is_other or pairing(one, two, new, first, second) is Likeness.OTHER:
-                return f"components {first + 1} and {second + 1} no longer belong together as before"
+            if is_other or compare_dependence(one, two, new, first, second) is Agreement.DIFFERENT:
+                return f"components {first + 1} and {second + 1} no longer depend on each other as before"
     return ""
 
 
 def _too_few(component: int, elements: int) -> str:
     return (
-        f"Component {component + 1} is random, and from {units.format_many(elements, 'element')} its distribution could not be "
-        "compared."
+        f"Component {component + 1} is random, and {units.format_many(elements, 'element')} were not enough to compare its "
+        "distribution."
     )
 
 
 def _power(before: int, after: int) -> str:
-    """What the comparison by distribution could have shown at all."""
+    """Return the smallest difference that the comparison by distribution could have shown, in a sentence."""
     share = smallest_visible_share(before, after)
     if share >= 1:
         return ""
     return (
-        f"What is random was compared by its distribution in {after} elements, where a difference of {share:.0%} of the values "
-        "would have shown."
+        f"Random components were compared by distribution in {after} elements, enough to detect a difference of {share:.0%} of "
+        "the values."
     )
 
 

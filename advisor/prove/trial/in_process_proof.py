@@ -1,7 +1,7 @@
-"""A proof session in the program's own process, on a dataset object.
+"""A proof session on a dataset object, in the program's own process.
 
-In: a dataset, rebuilt under a recorder.  Out: what `ProofSession` gives: trials, run folders of the edited pipeline; and the
-dataset with the edits that are kept.
+In: a dataset, rebuilt under a recorder.  Out: the same as from `ProofSession`, which are trials and run folders of the edited
+pipeline; also the dataset with the kept edits.
 """
 
 from __future__ import annotations
@@ -17,28 +17,36 @@ from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, Safety
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.trial_result import Trial
-from advisor.prove.trial.trial_runner import Workbench
+from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay.rebuild import Rebuilt
 from advisor.replay.replay import Replay
 
 TRIAL_S = 60.0
-"""Longest time for the turns of one trial: somebody is waiting at a prompt."""
+"""Maximum time for the turns of one trial, in seconds: short, because a user is waiting at a prompt."""
 
 
 class InProcessSession:
-    """Serves `advisor.prove.greedy_loop` on one rebuilt dataset."""
+    """The session that `advisor.prove.greedy_loop` uses for one rebuilt dataset."""
 
     def __init__(
         self, rebuilt: Rebuilt, target: str, folder: Path, deadline: float, on_progress: Callable[[Progress], None]
     ) -> None:
-        """`folder`: an empty folder, for run folders and the file caches of trials; not needed once the session is over."""
+        """Create a session.
+
+        Args:
+            rebuilt: The recorded and rebuilt dataset; its `call_id` must not be None.
+            target: The name of the target for run folders.
+            folder: An empty folder for run folders and the file caches of trials; not used after the session.
+            deadline: End of the time for trials, by `time.monotonic()`.
+            on_progress: Called now and then.
+        """
         assert rebuilt.call_id is not None
         self._rebuilt, self._call_id, self._target, self._folder = rebuilt, rebuilt.call_id, target, folder
         self._deadline, self._on_progress = deadline, on_progress
         self._profiles = 0
         files = folder / "files"
         files.mkdir()
-        self._bench = Workbench(rebuilt.recorder, self._call_id, files, self._report, is_text_edited=False)
+        self._runner = TrialRunner(rebuilt.recorder, self._call_id, files, self._report, is_text_edited=False)
 
     def try_fix(
         self,
@@ -49,7 +57,7 @@ class InProcessSession:
     ) -> Trial:
         """See `ProofSession.try_fix`."""
         seconds = max(10.0, min(TRIAL_S, self._deadline - time.monotonic()))
-        return self._bench.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds)
+        return self._runner.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds)
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
         """See `ProofSession.total`."""
@@ -60,14 +68,18 @@ class InProcessSession:
         self._profiles += 1
         out = self._folder / f"run-{self._profiles}"
         try:
-            self._bench.profile(edits, out, self._facts)
+            self._runner.profile(edits, out, self._facts)
         except CannotMeasure as error:
             text = str(error)
             raise AdvisorError(f"{text[:1].upper()}{text[1:].rstrip('.')}.") from None
         return out
 
     def dataset(self, edits: tuple[Edit, ...]) -> Any:  # noqa: ANN401
-        """The dataset with the edits. Raises CannotReplay."""
+        """Return the dataset with the edits.
+
+        Raises:
+            CannotReplay: It cannot be rebuilt with them.
+        """
         return Replay(self._rebuilt.recorder, edits).dataset(self._call_id)
 
     def _facts(self) -> dict[str, Any]:

@@ -24,7 +24,12 @@ def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
 
 
 def edits_from_json(data: list[dict[str, Any]]) -> tuple[Edit, ...]:
-    """Parse the output of `edits_to_json`. Raises KeyError or msgspec.ValidationError for anything else."""
+    """Parse the output of `edits_to_json`.
+
+    Raises:
+        KeyError: The kind of an edit is missing or unknown.
+        msgspec.ValidationError: A field of an edit is missing or has an unsupported type.
+    """
     return tuple(msgspec.convert(edit, _KINDS[edit["edit"]]) for edit in data)
 
 
@@ -35,7 +40,11 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
 
 
 def trial_from_json(data: dict[str, Any]) -> Trial:
-    """Parse the output of `trial_to_json`. Raises msgspec.ValidationError for anything else."""
+    """Parse the output of `trial_to_json`.
+
+    Raises:
+        msgspec.ValidationError: The data is anything else.
+    """
     return msgspec.convert(data, Trial)
 
 
@@ -46,5 +55,9 @@ def graph_to_json(graph: CallGraph) -> dict[str, Any]:
 
 
 def graph_from_json(data: dict[str, Any]) -> CallGraph:
-    """Parse the output of `graph_to_json`. Raises msgspec.ValidationError for anything else."""
+    """Parse the output of `graph_to_json`.
+
+    Raises:
+        msgspec.ValidationError: The data is anything else.
+    """
     return msgspec.convert(data, CallGraph)

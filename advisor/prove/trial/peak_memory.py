@@ -1,9 +1,9 @@
 """Peak resident memory of this process while a block runs.
 
-In: /proc/self (Linux).  Out: bytes; None where the system does not tell.
+In: /proc/self (Linux).  Out: bytes; None if unavailable.
 
-The kernel keeps the peak itself. Where its counter may not be set back (some containers forbid it), an older peak would be
-taken for this block's, so resident memory is sampled instead, which misses a peak between two samples.
+The kernel counts the peak itself. If its counter cannot be reset (some containers forbid that), it may contain an earlier peak,
+so resident memory is sampled instead, which misses peaks between two samples.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from types import TracebackType
 
 _PROCESS = Path("/proc/self")
 _SAMPLE_S = 0.02
-"""One sample costs some 20 us; datasets grow for longer than this."""
+"""Sampling interval in seconds. A sample takes about 20 us, and datasets take longer than the interval to grow."""
 
 
 class PeakMemory:
-    """Use as a context manager; read `peak_bytes` behind the block."""
+    """Context manager that measures the peak; read `peak_bytes` after the block."""
 
     def __init__(self, process: Path = _PROCESS) -> None:
-        """`process`: the folder of this process' files, for tests."""
+        """Create a measurement; tests pass another folder than that of the process."""
         self._process = process
         self._sampler: threading.Thread | None = None
         self._is_over = threading.Event()
         self.start_bytes = 0
-        """Resident when the block began; 0 where the system does not tell."""
+        """Resident memory at the start of the block; 0 if unavailable."""
         self.peak_bytes: int | None = None
-        """The most that was resident while the block ran."""
+        """Maximum resident memory during the block; None if unavailable."""
 
     def __enter__(self) -> PeakMemory:
-        with contextlib.suppress(OSError, AttributeError):  # give back what is free, so that it is not counted as used
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # return free memory to the system, so that it is not counted
             ctypes.CDLL("libc.so.6").malloc_trim(0)
         start = self._status("VmRSS")
         self.start_bytes = start or 0
@@ -53,7 +55,7 @@ class PeakMemory:
         self._sampler.join()
 
     def _reset(self) -> bool:
-        """Set the kernel's counter back; False where that cannot be done."""
+        """Reset the kernel's counter. Return False if that is not possible."""
         if self._status("VmHWM") is None:
             return False
         try:
@@ -65,11 +67,11 @@ class PeakMemory:
     def _sample(self) -> None:
         is_over = False
         while not is_over:
-            is_over = self._is_over.wait(_SAMPLE_S)  # and once more at the end
+            is_over = self._is_over.wait(_SAMPLE_S)  # samples once more at the end
             self.peak_bytes = max(self.peak_bytes or 0, self._status("VmRSS") or 0)
 
     def _status(self, name: str) -> int | None:
-        """A field of the process' `status`, in bytes."""
+        """Return a field of the process' `status` file in bytes."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             for line in (self._process / "status").read_text().splitlines():
                 if line.startswith(f"{name}:"):

@@ -1,7 +1,7 @@
-"""A profile of an edited pipeline alone, in a run folder like any other.
+"""Profiles an edited pipeline in isolation, into an ordinary run folder.
 
-In: a finished `Replay` and the folder.  Out: `plugins/profile/...`, `recording.json`, `host.json`. The consumer takes element
-after element and does nothing with them, so the whole step is waiting: what the profile shows is the pipeline's own limit.
+In: a finished `Replay` and the folder.  Out: `plugins/profile/...`, `recording.json`, `host.json`. The consumer takes elements
+without using them, so that the whole step is waiting and the profile shows the pipeline's own limit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,19 @@ def profile_pipeline(
     facts: dict[str, Any],
     report: Callable[[str, int, int | None], None],
 ) -> None:
-    """Iterate the dataset under the profiler until the window's own rules close it. Raises CannotMeasure."""
+    """Iterate over the dataset until the rules of `advisor.capture.window.schedule` close the profiled window.
+
+    Args:
+        recorder: The closed recorder of the script's calls.
+        work: The replay with the edits.
+        call_id: The call whose dataset is iterated over.
+        out: The run folder; created if needed.
+        facts: Further fields of the `Recording`: target, argv, cwd, is_seeded.
+        report: Called with (phase, steps so far, expected number of steps).
+
+    Raises:
+        CannotMeasure: The pipeline produces no elements, or ends before a window could be profiled.
+    """
     import tensorflow as tf
 
     out.mkdir(parents=True, exist_ok=True)
@@ -57,7 +69,7 @@ def profile_pipeline(
     call = recorder.call(call_id)
     track = tracks.at("for", call.site if call is not None else None, None)
     track.call_id = work.output_id(call_id)
-    track.saw_tape = True  # the loop that counts: the window must not wait for another
+    track.saw_tape = True  # marks it as the training loop, so that the window does not wait for another one
     _consume(work.dataset(call_id), track, monitor)
     monitor.script_ended("finished")
     capture = monitor.capture
@@ -70,8 +82,8 @@ def profile_pipeline(
         host=host,
         script_exit=ScriptExit("stopped"),
         calls=edited_calls(recorder, work),
-        consumers=tuple(each.consumer(True) for each in tracks.all()),
-        steps=tuple(each.series() for each in tracks.all()),
+        consumers=tuple(track.consumer(True) for track in tracks.all()),
+        steps=tuple(track.series() for track in tracks.all()),
         window=capture.window,
         usage=_over_steps(capture, track),
         models=capture.models,
@@ -84,7 +96,7 @@ def profile_pipeline(
 
 
 def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN401
-    """Epoch after epoch, until the monitor says that it is enough."""
+    """Take elements, epoch after epoch, until the monitor stops the loop."""
     import weakref
 
     try:
@@ -99,18 +111,20 @@ def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN40
                     next(iterator)
                 except StopIteration:
                     track.forget()
-                    iterator = None  # its end, beside another one that is at work already, may take as long as an epoch
+                    iterator = (
+                        None  # destroyed before the next one starts; next to an active one that can take an epoch
+                    )
                     break
                 count += 1
                 track.fetch_ns += time.time_ns() - start
             if not count:
-                raise CannotMeasure("the edited pipeline gives no elements")
+                raise CannotMeasure("the edited pipeline produces no elements")
     except StopScript:
         return
 
 
 def _over_steps(capture: Capture, track: Track) -> Usage:
-    """What was used, over the time of the steps alone: what TensorFlow takes to end one epoch and begin the next is none."""
+    """Return the usage with the total time of the steps as its wall time, without TensorFlow's pauses between epochs."""
     window = capture.window
     steps = sum(
         end - start

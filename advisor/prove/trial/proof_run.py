@@ -1,7 +1,7 @@
-"""The child's half of a proof session: holds the script at the request for its first element, and serves requests there.
+"""The child process's half of a proof session: holds the script when it requests its first element, and serves requests there.
 
-In: the request, and one JSON object a line from the parent: `try`, `profile`, `calls`, `quit`.  Out: replies, progress and
-failures, one JSON object a line each; then the script is stopped as at the end of a window.
+In: the session's request, and messages from the parent, one JSON object per line: `try`, `profile`, `calls`, `quit`.
+Out: replies, progress and failures, one JSON object per line; then the script is stopped as at the end of a window.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import SIDE_KINDS
-from advisor.capture.instrument.keras_steps import KerasSteps
+from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.recorder import call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls
+from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.script_runner import one_line
 from advisor.capture.session import Session, is_seeded
 from advisor.capture.stop_script import StopScript
@@ -29,27 +29,27 @@ from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.recording import Call, ScriptExit
 from advisor.prove.trial.ab_benchmark import CannotMeasure
-from advisor.prove.trial.call_matching import Numbering
+from advisor.prove.trial.call_matching import CallMatching
 from advisor.prove.trial.messages import edits_from_json, graph_to_json, trial_to_json
 from advisor.prove.trial.recorded_graph import recorded_graph
 from advisor.prove.trial.trial_result import as_sentence
-from advisor.prove.trial.trial_runner import Workbench
+from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.prove.trial.written_files import WrittenFiles
 
 
 class ProofRun(Session):
-    """One run of the script, recorded like any other until it is held, but without the profiler."""
+    """A run of the script that is recorded, without a profile, until the script is held."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         super().__init__(request)
-        self._is_profiled = False  # the window's rules still stop a script that never comes to the consumer
-        self._recorder.kept = KeptCalls()
+        self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
+        self._recorder.replay_log = ReplayLog()
         self._consumption = Consumption(
             self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
         )
-        self._keras = KerasSteps(self._consumption, self._monitor, self._warn)
+        self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         self._requests = os.fdopen(request["request_fd"], "rb")
-        self._numbering = Numbering(request["consumer"], request["calls"])
+        self._matching = CallMatching(request["consumer"], request["calls"])
         self._written = WrittenFiles()
         self._is_serving = False
         self._is_over = False
@@ -69,7 +69,7 @@ class ProofRun(Session):
             Function.__call__ = self._function_hook(Function.__call__)
 
     def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A dataset given to a tf.function is another object inside it: it is held before."""
+        """Hold the script before a dataset is passed to a tf.function, in which it is another object."""
 
         @functools.wraps(original)
         def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -85,7 +85,7 @@ class ProofRun(Session):
 
     def _hold_if_wanted(self, dataset: Any) -> Any:  # noqa: ANN401
         if self._is_over:
-            raise StopScript  # the script caught the first one
+            raise StopScript  # again, because the script caught the first one
         if not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
             return dataset
         call = self._recorder.call(call_id_of(dataset))
@@ -99,10 +99,7 @@ class ProofRun(Session):
         self._is_serving = True
         try:
             self._serve(call.id)
-        except (
-            BrokenPipeError,
-            KeyboardInterrupt,
-        ):  # the parent is gone, or it all is to end: no matter of the script's
+        except (BrokenPipeError, KeyboardInterrupt):  # the parent has ended or is ending; not an error of the script
             pass
         finally:
             shutil.rmtree(self._request["files"], ignore_errors=True)  # the parent may have been killed
@@ -110,14 +107,14 @@ class ProofRun(Session):
         raise StopScript
 
     def _is_wanted(self, call: Call) -> bool:
-        """Whether the script is to be held here. In a patched text the lines are others, so there consumptions are counted."""
+        """Whether to hold the script here. In patched text the line numbers differ, so consumptions are counted there."""
         if self._hold_at is not None:
             return self._consumptions == self._hold_at
-        return self._numbering.is_consumer(call) and not self._is_side_loop()
+        return self._matching.is_consumer(call) and not self._is_side_loop()
 
     def _is_side_loop(self) -> bool:
-        """Where the consumer is not known: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
-        if self._numbering.is_consumer_known:
+        """If the consumer is unknown: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
+        if self._matching.is_consumer_known:
             return False
         track = self._consumption.current_track()
         if track is not None:
@@ -127,20 +124,20 @@ class ProofRun(Session):
     def _serve(self, call_id: str) -> None:
         import tensorflow as tf
 
-        self._numbering.learn(self._recorder.calls())
+        self._matching.learn(self._recorder.calls())
         with tf.init_scope(), self._consumption.unwatched():
-            bench = Workbench(self._recorder, call_id, Path(self._request["files"]), self._progress)
+            runner = TrialRunner(self._recorder, call_id, Path(self._request["files"]), self._progress)
             self._say({"say": "ready", "written": list(self._written.stop())})
             for line in self._requests:
                 message = json.loads(line)
                 if message["do"] == "quit":
                     break
-                self._answer(bench, message, call_id)
+                self._answer(runner, message, call_id)
 
-    def _answer(self, bench: Workbench, message: dict[str, Any], call_id: str) -> None:
+    def _answer(self, runner: TrialRunner, message: dict[str, Any], call_id: str) -> None:
         try:
             if message["do"] == "try":
-                trial = bench.try_fix(
+                trial = runner.try_fix(
                     self._edits(message["current"]),
                     self._edits(message["candidate"]),
                     Safety(message["claimed"]),
@@ -149,11 +146,11 @@ class ProofRun(Session):
                 )
                 self._say({"say": "trial", "trial": trial_to_json(trial)})
             elif message["do"] == "calls":
-                edits, first_ids = self._edits(message["edits"]), self._numbering.first_ids()
+                edits, first_ids = self._edits(message["edits"]), self._matching.first_ids()
                 graph = recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits)
                 self._say({"say": "done", "graph": graph_to_json(graph)})
             else:
-                bench.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
+                runner.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
                 self._say({"say": "done"})
         except BrokenPipeError:
             raise
@@ -163,10 +160,10 @@ class ProofRun(Session):
             self._say({"say": "failed", "text": f"It could not be tried ({one_line(error)})."})
 
     def _edits(self, data: list[dict[str, Any]]) -> Any:  # noqa: ANN401
-        return tuple(self._numbering.translate(edit) for edit in edits_from_json(data))
+        return tuple(self._matching.translate(edit) for edit in edits_from_json(data))
 
     def _recorded(self) -> dict[str, Any]:
-        """What a run folder's recording says of the run as a whole."""
+        """Return the fields of `Recording` that describe the run as a whole."""
         request = self._request
         name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
         return {

@@ -1,6 +1,6 @@
-"""The calls of the held script as a `CallGraph`: the child's half of the check that the patched text makes the proved calls.
+"""Describes the calls of the held script as a `CallGraph`, to check that the patched text makes the calls that were proved.
 
-In: the recorder with its kept calls.  Out: `CallGraph`; its ids are those of the first run where that is known.
+In: the recorder with its replay log.  Out: `CallGraph`; its ids are those of the first run if they are known.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from advisor.capture.instrument.code_identity import spec_identity, traced_identity
 from advisor.capture.instrument.recorder import Recorder
-from advisor.capture.instrument.replay_log import KeptCall
+from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.finding import Edit, Vectorize
 from advisor.model.recording import Call
-from advisor.prove.trial.sibling_datasets import companions
+from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.replay.dataset_objects import is_dataset
 from advisor.replay.replay import CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
@@ -27,13 +27,19 @@ def recorded_graph(
     first_ids: Mapping[str, str] | None = None,
     edits: tuple[Edit, ...] = (),
 ) -> CallGraph:
-    """All calls so far. `first_ids`: this run's id -> the first run's, for calls that are numbered otherwise there. `edits`:
-    those kept, for the functions that they wrap.
+    """Return all calls so far.
+
+    Args:
+        recorder: A recorder with a replay log.
+        consumer: This run's id of the call whose dataset is consumed.
+        consumption: Number of the consumption at which the script is held, from 1.
+        first_ids: This run's ids -> those of the first run; None or empty if they are the same.
+        edits: The kept edits, for the functions that they wrap.
     """
-    assert recorder.kept is not None
+    assert recorder.replay_log is not None
     known = recorder.calls()
     made = {call.id for call in known}
-    # What a public call makes inside itself follows from its arguments.
+    # The calls that a public method makes internally follow from its arguments.
     calls = sorted((call for call in known if call.made_by not in made), key=_number)
     names = {call.id: call.id for call in calls}
     if first_ids:
@@ -50,7 +56,7 @@ def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict
     edits = spread(edits, {call.id: call for call in recorder.calls()})
     wanted = {edit.call_id for edit in edits if isinstance(edit, Vectorize)}
     graphs: dict[str, tuple[str, str]] = {}
-    others = companions(recorder, consumer, edits)
+    others = sibling_datasets(recorder, consumer, edits)
     for call_id, its_edits in ((consumer, edits), *((other.call_id, other.edits) for other in others)):
         with contextlib.suppress(CannotReplay):
             work = Replay(recorder, its_edits)
@@ -62,21 +68,23 @@ def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict
 
 
 def _number(call: Call) -> int:
-    """Calls are kept in the order in which they ended; an outer call ends after those of its function."""
+    """Sort key for the order in which calls began: they are stored as they end, an outer call after those of its function."""
     digits = call.id.rpartition("_")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 def _identity(recorder: Recorder, call: Call, names: Mapping[str, str]) -> CallIdentity:
-    kept = recorder.kept.calls.get(call.id) if recorder.kept is not None else None
-    arguments, given = ({}, ()) if recorder.kept is None else recorder.kept.identities.get(call.id, ({}, ()))
+    logged = recorder.replay_log.calls.get(call.id) if recorder.replay_log is not None else None
+    arguments, given = (
+        ({}, ()) if recorder.replay_log is None else recorder.replay_log.identities.get(call.id, ({}, ()))
+    )
     options = {name: repr(value) for name, value in call.options.items()}
     if call.method == "with_options":
         arguments, given = {}, ()
     traced = input_spec = ""
-    with contextlib.suppress(Exception):  # private parts of TensorFlow: without them less is compared
-        if kept is not None:
-            traced, input_spec = traced_identity(kept.dataset), _input_spec(kept)
+    with contextlib.suppress(Exception):  # uses private parts of TensorFlow; without them less is compared
+        if logged is not None:
+            traced, input_spec = traced_identity(logged.dataset), _input_spec(logged)
     return CallIdentity(
         id=names[call.id],
         method=call.method,
@@ -91,6 +99,6 @@ def _identity(recorder: Recorder, call: Call, names: Mapping[str, str]) -> CallI
     )
 
 
-def _input_spec(kept: KeptCall) -> str:
-    values = [*kept.args, *kept.kwargs.values()]
-    return spec_identity(value for value in values if is_dataset(value) and value is not kept.dataset)
+def _input_spec(logged: LoggedCall) -> str:
+    values = [*logged.args, *logged.kwargs.values()]
+    return spec_identity(value for value in values if is_dataset(value) and value is not logged.dataset)

@@ -1,10 +1,10 @@
-"""A recorded dataset and its edited versions as streams of digests that can be compared.
+"""Samples a recorded dataset and its edited versions as streams of digests that can be compared.
 
-In: the recorded calls, edits, and how random ops are to be seeded (`advisor.replay.seeding`).  Out: `Stream`s.
+In: the recorded calls, edits, and how random ops are seeded (`advisor.replay.seeding`).  Out: `Stream`s.
 
-Every dataset is probed as `dataset.take(k).repeat(n)`: the first `k` elements, several times over in one iterator; where there
-are no more than `k`, each pass goes to the end, as a script's does. A cache in the wrong place shows in the second epoch only;
-and only within one iterator do random ops with a seed go on instead of starting again.
+Every dataset is sampled as `dataset.take(k).repeat(n)`: several passes over its first `k` elements in one iterator. If it has no
+more than `k` elements, each pass is a whole epoch. Several passes are needed because a misplaced cache affects only the second
+epoch, and one iterator, because a new one restarts the random ops that have a seed.
 """
 
 from __future__ import annotations
@@ -21,21 +21,32 @@ from advisor.prove.trial.element_digests import Bounds, Stream, collect
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
 WANTED = 64
-"""Elements wanted of all epochs together: two epochs of one element that is flipped at random are equal half of the time."""
+"""Minimum number of elements of all epochs together: if an epoch is one image, flipped at random, two epochs are often equal."""
 _MAX_EPOCHS = 32
 _PYTHON_SEED, _OTHER_PYTHON_SEED = 1, 2
 _ALL_ROWS = 10_000_000
 
 
 class OriginalFails(Exception):
-    """The script's own pipeline raises; the text is its error."""
+    """The script's own pipeline raises an exception; the message is that of the exception."""
 
 
-class Probes:
-    """Streams of one recorded dataset, as it is and with edits. The original's are collected once."""
+class SampledStreams:
+    """The streams of one recorded dataset, unchanged and with edits. Those of the original are collected once."""
 
     def __init__(self, recorder: Recorder, call_id: str, bounds: Bounds, files: Path) -> None:
-        """`bounds` hold for one pass. `files`: a folder of ours, for file caches. Raises OriginalFails, CannotReplay."""
+        """Sample one pass of the original.
+
+        Args:
+            recorder: A closed recorder with a replay log.
+            call_id: The call that made the dataset.
+            bounds: Limits for one pass.
+            files: An existing temporary folder for file caches.
+
+        Raises:
+            CannotReplay: The dataset cannot be rebuilt.
+            OriginalFails: The script's own pipeline raises an exception.
+        """
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
         self._originals: dict[tuple[str, int], tuple[Stream, list[Built]]] = {}
         self._number = 0
@@ -43,15 +54,27 @@ class Probes:
         if first.error:
             raise OriginalFails(first.error)
         self.length = max(1, len(first.rows))
-        """Elements of a pass."""
+        """Number of elements of a pass."""
         self.is_complete = first.is_complete
         """A pass is a whole epoch."""
         self.element_bytes = first.size_bytes / self.length
+        """Mean size of an element."""
         self.epochs = _epochs_of(self.length)
-        """Passes of a probe."""
+        """Number of passes of a stream."""
 
     def dataset(self, edits: tuple[Edit, ...], seeding: str) -> tuple[Any, list[Built]]:
-        """The dataset made anew, and the calls that were made for it. Raises CannotReplay."""
+        """Rebuild the dataset.
+
+        Args:
+            edits: The edits to apply; empty for the original.
+            seeding: How random ops are seeded, see `advisor.replay.seeding`.
+
+        Returns:
+            The dataset, and the calls that were made for it.
+
+        Raises:
+            CannotReplay: It cannot be rebuilt with the edits.
+        """
         self._number += 1
         files = self._files / f"compare{self._number}"
         files.mkdir(parents=True, exist_ok=True)
@@ -59,11 +82,19 @@ class Probes:
         return work.dataset(self._call_id), work.built
 
     def original(self, seeding: str, run: int = 0) -> Stream:
-        """What the original gives; another `run` makes it anew. Raises OriginalFails."""
+        """Return the stream of the original.
+
+        Args:
+            seeding: How random ops are seeded.
+            run: A number not used before rebuilds the dataset; with a used one, the stream is the same.
+
+        Raises:
+            OriginalFails: The script's own pipeline raises an exception.
+        """
         return self._original(seeding, run)[0]
 
     def original_built(self) -> list[Built]:
-        """The calls of the original, seeded as the script is."""
+        """Return the calls of the original, with the script's own seeds."""
         return self._original(AS_RECORDED, 0)[1]
 
     def _original(self, seeding: str, run: int) -> tuple[Stream, list[Built]]:
@@ -76,70 +107,78 @@ class Probes:
         return self._originals[seeding, run]
 
     def collect(self, dataset: Any, seeding: str) -> Stream:  # noqa: ANN401
-        """All passes over a dataset that was made with that seeding."""
+        """Return the stream of all passes over a dataset that was built with this seeding."""
         wanted = self.length * self.epochs
-        # How many elements a random filter lets pass differs from pass to pass: where passes end by themselves, all are counted.
+        # A random filter passes a different number of elements in each pass; if passes are whole epochs, all are counted.
         limit = 2 * wanted + WANTED if self.is_complete else wanted + 1
-        return self._take(self._probe(dataset, seeding), limit, seeding)
+        return self._take(self._all_passes(dataset, seeding), limit, seeding)
 
     def pairs(self, edits: tuple[Edit, ...]) -> Iterator[tuple[Any, Any]]:
-        """The elements of one pass of the original, each with that of the edited dataset, drawn with the same seeds. A dataset
-        that ends earlier than the other gives None. Raises CannotReplay.
+        """Return the elements of one pass of the original, each with that of the edited dataset, drawn with the same seeds.
+
+        A dataset that ends before the other yields None.
+
+        Raises:
+            CannotReplay: One of the datasets cannot be rebuilt.
         """
-        sides = [self._probe(self.dataset(each, TWIN)[0], TWIN).take(self.length) for each in ((), edits)]
+        sides = [self._all_passes(self.dataset(each, TWIN)[0], TWIN).take(self.length) for each in ((), edits)]
         return zip_longest(*sides)
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
-        """The rows of the batches of all passes; None if they are no batches or not all were reached."""
+        """Return the rows of the batches of all passes; None if the elements are no batches or not all were reached."""
         try:
-            rows = self._probe(dataset, seeding).unbatch()
+            rows = self._all_passes(dataset, seeding).unbatch()
         except (TypeError, ValueError):
             return None
         stream = self._take(rows, _ALL_ROWS, seeding)
         return stream if stream.is_complete else None
 
-    def _take(self, probe: Any, elements: int, seeding: str) -> Stream:  # noqa: ANN401
-        """An edited dataset may be slower than the original: it has four times as long."""
+    def _take(self, passes: Any, elements: int, seeding: str) -> Stream:  # noqa: ANN401
+        """Collect elements for at most four times as long as the original took: an edited dataset may be slower."""
         bounds = Bounds(elements, self._bounds.seconds * 4 * self.epochs, self._bounds.bytes * self.epochs * 2)
-        return collect(probe, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED)
+        return collect(passes, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED)
 
-    def _probe(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
-        """Several passes over the dataset in one.
+    def _all_passes(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
+        """Return a dataset of several passes over `dataset`.
 
-        A pass over a complete one sees its end: only then does a `repeat` in it make, for nothing, one more iterator of its
-        input, which draws a seed (`shuffle`). Whoever reads ahead sees the end in any case. It is not cut at the length of the
-        first pass, for where that is random, whoever reads ahead would draw numbers beyond the cut. Twins are kept from being
-        fused to ShuffleAndRepeat, which draws no such seed, so that it does not matter whether an edit parts a shuffle from
-        its repeat.
+        Whole epochs are not cut with `take` at the length of the first pass. At the end of its input, a `repeat` inside the
+        dataset creates one more iterator of that input, which draws a seed (`shuffle`); with a cut, only transformations that
+        read ahead (prefetch) would get there. If the length is random, reading ahead would also draw numbers beyond the cut.
+
+        In twins, the fusion of shuffle and repeat is disabled: the fused op draws no such seed, so an edit between the two calls
+        would change the random numbers.
         """
-        probe = (dataset if self.is_complete else dataset.take(self.length)).repeat(self.epochs)
+        passes = (dataset if self.is_complete else dataset.take(self.length)).repeat(self.epochs)
         if seeding == AS_RECORDED:
-            return probe
+            return passes
         import tensorflow as tf
 
         unfused = tf.data.Options()
         unfused.experimental_optimization.shuffle_and_repeat_fusion = False
-        return probe.with_options(unfused)
+        return passes.with_options(unfused)
 
     def comparable(self, stream: Stream) -> Stream:
-        """What of two equal datasets' streams must be equal. Where passes are cut short, a prefetch has read on beyond the cut,
-        and so has drawn numbers that the next pass then lacks: only the first pass counts.
+        """Return the part of a stream that must be the same for equal datasets.
+
+        If passes are cut, only the first pass counts: a prefetch reads beyond the cut and draws random numbers there, so the next
+        pass gets other ones.
         """
         return stream if self.is_complete else stream.epoch(0, self.length)
 
     def epochs_of(self, stream: Stream) -> list[Stream]:
-        """A stream pass by pass."""
+        """Split a stream into its passes."""
         length = len(stream.rows) // self.epochs
         return [stream.epoch(number, length) for number in range(self.epochs)] if length else []
 
     def is_steady(self, stream: Stream) -> bool:
-        """Whether all passes of a stream are the same."""
+        """Whether all passes of a stream are equal."""
         epochs = self.epochs_of(stream)
         return all(epoch.rows == epochs[0].rows for epoch in epochs)
 
     def repeats(self, dataset: Any) -> bool | None:  # noqa: ANN401
-        """Whether any dataset, one within the pipeline too, gives the same elements in the same order again; None: it gave none
-        that could be compared.
+        """Whether a dataset, which may be an inner one of the pipeline, produces the same elements in the same order every epoch.
+
+        None if it produces no comparable elements.
         """
         seconds = self._bounds.seconds
         sample = collect(dataset, Bounds(self._bounds.elements, seconds, self._bounds.bytes))

@@ -1,7 +1,8 @@
-"""The other datasets that a fix changes: a line that makes the training's dataset may make the validation's too.
+"""Finds the other datasets that a fix changes: a line that creates the training dataset may create the validation dataset too.
 
-In: the recorded calls, the dataset that is judged, edits of all calls that the same text makes (`fixes.sharing.spread`).
-Out: `Companion`s: datasets of the script that exist by now, come from an edited call and are no part of the judged one.
+In: the recorded calls, the dataset under test, and the edits of all calls that the same text makes
+(`advisor.rewrite.shared_calls.spread`).  Out: `SiblingDataset`s: existing datasets of the script that depend on an edited call
+and are not part of the dataset under test.
 """
 
 from __future__ import annotations
@@ -13,50 +14,51 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.model.finding import Edit, MoveAfter
 from advisor.rewrite.shared_calls import MAX_JUDGED
 
-MAX_COMPANIONS = MAX_JUDGED - 1
+MAX_SIBLINGS = MAX_JUDGED - 1
+"""Maximum number of siblings to compare; the dataset under test counts as one of MAX_JUDGED."""
 
 
 @dataclass(frozen=True, slots=True)
-class Companion:
-    """One other dataset."""
+class SiblingDataset:
+    """Another dataset that the edits change."""
 
     call_id: str
-    """The last call that makes it."""
+    """The last call of its pipeline."""
     edits: tuple[Edit, ...]
-    """Those of the edits that concern it."""
+    """The edits that affect it."""
     name: str
-    """For people: `the dataset of batch at line 12`."""
+    """For messages: `the dataset of batch at line 12`."""
 
 
-def companions(recorder: Recorder, call_id: str, edits: Sequence[Edit]) -> list[Companion]:
-    """The datasets besides that of `call_id` that the edits change, at most `MAX_COMPANIONS`."""
-    assert recorder.kept is not None
-    kept = recorder.kept.calls
-    calls = [call for call in recorder.calls() if call.id in kept and kept[call.id].parent not in kept]
-    used = {each for call in calls for each in call.inputs}
+def sibling_datasets(recorder: Recorder, call_id: str, edits: Sequence[Edit]) -> list[SiblingDataset]:
+    """Return the datasets other than that of `call_id` that the edits change, at most `MAX_SIBLINGS`."""
+    assert recorder.replay_log is not None
+    logged = recorder.replay_log.calls
+    calls = [call for call in recorder.calls() if call.id in logged and logged[call.id].parent not in logged]
+    used = {input_id for call in calls for input_id in call.inputs}
     own = _upstream(recorder, call_id)
-    found = []
+    siblings = []
     for last in (call for call in calls if call.id not in used and call.id not in own):
         upstream = _upstream(recorder, last.id)
-        touching = tuple(each for each in edits if _ids(each) <= upstream)
-        if any(not _ids(each) <= own for each in touching):
+        own_edits = tuple(edit for edit in edits if _ids(edit) <= upstream)
+        if any(not _ids(edit) <= own for edit in own_edits):
             where = f" at line {last.site.line}" if last.site is not None else ""
-            found.append(Companion(last.id, touching, f"the dataset of {last.method}{where}"))
-    return found[:MAX_COMPANIONS]
+            siblings.append(SiblingDataset(last.id, own_edits, f"the dataset of {last.method}{where}"))
+    return siblings[:MAX_SIBLINGS]
 
 
 def _upstream(recorder: Recorder, call_id: str) -> set[str]:
-    """Ids of the call and of all that it comes from, what is made inside their functions included."""
-    assert recorder.kept is not None
+    """Return the ids of the call and of all calls it depends on, including those inside functions."""
+    assert recorder.replay_log is not None
     todo, seen = [call_id], {call_id}
     while todo:
         current = todo.pop()
         call = recorder.call(current)
-        inner = [each for each, _ in recorder.kept.inner.get(current, ())]
-        for each in (*(call.inputs if call is not None else ()), *inner):
-            if each not in seen:
-                seen.add(each)
-                todo.append(each)
+        inner = [inner_id for inner_id, _ in recorder.replay_log.inner.get(current, ())]
+        for input_id in (*(call.inputs if call is not None else ()), *inner):
+            if input_id not in seen:
+                seen.add(input_id)
+                todo.append(input_id)
     return seen
 
 

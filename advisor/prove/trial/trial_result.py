@@ -10,8 +10,8 @@ from advisor.model.outcome import Interval
 FASTER, SAME, SLOWER, BROKEN, REFUSED = "faster", "same", "slower", "broken", "refused"
 
 WORTHWHILE = 1.05
-"""A smaller gain counts as `same`: every change costs the readers of a script, and 1.04x (1.02 to 1.09) was once measured for two
-identical pipelines on a busy machine."""
+"""Minimum speedup of a change that is `faster`; a smaller one counts as `same`, because every change makes a script harder to
+read, and because 1.04x (1.02 to 1.09) was once measured for two identical pipelines on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)

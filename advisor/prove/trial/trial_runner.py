@@ -1,6 +1,6 @@
-"""Trials in the script's own process: the dataset it is about to consume, made again with edits, compared and measured.
+"""Runs trials in the script's own process: rebuilds the dataset that it is about to consume with edits, compares and measures it.
 
-In: the recorded calls, and what is to be tried.  Out: `Trial`s; run folders of edited pipelines.
+In: the recorded calls and the edits to try.  Out: `Trial`s; run folders of edited pipelines.
 """
 
 from __future__ import annotations
@@ -24,36 +24,44 @@ from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import Equivalence, Judgement
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sampled_streams import OriginalFails
-from advisor.prove.trial.sibling_datasets import companions
+from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.edited import CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
 COMPARED_ELEMENTS = 2000
-"""Elements of one pass of the comparison, and ..."""
+"""Maximum number of elements in one pass of the comparison, and ..."""
 COMPARED_S = 3.0
-"""... the longest time of the first pass, in seconds: the others take as many elements as that one."""
-COMPANION_ELEMENTS, COMPANION_S = 200, 1.0
-"""The same for another dataset that the same text makes: its speed is not at stake."""
-_LEAST_FILL_S, _LONGEST_TURNS_S = 5.0, 45.0
-"""However little is left of the budget, a trial that has begun may take so long to fill its caches, and for the fewest turns that
-say anything, s: all that it took until then would be for nothing otherwise."""
+"""... the maximum time of the first pass in seconds; the other passes take as many elements as the first."""
+SIBLING_ELEMENTS, SIBLING_S = 200, 1.0
+"""The same limits for other datasets that the same text creates; they are lower because their speed is not measured."""
+_MIN_FILL_S, _MAX_MIN_TURNS_S = 5.0, 45.0
+"""Time in seconds that a trial may take to fill its caches and for the minimum number of turns even if the budget is used up,
+because otherwise the time spent on the trial so far would be wasted."""
 _SAMPLED_ELEMENTS = 32
-_RESERVE = 1.1
-"""A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
+_CACHE_OVERHEAD = 1.1
+"""A cache stores elements as separate tensors, which take up to a tenth more than their bytes if they have some KiB or more."""
 
 Report = Callable[[str, int, int | None], None]
+"""Receives the progress: (phase, done, total or None)."""
 
 
-class Workbench:
-    """Serves one held dataset."""
+class TrialRunner:
+    """Runs trials and profiles of one held dataset."""
 
     def __init__(
         self, recorder: Recorder, call_id: str, files: Path, report: Report, is_text_edited: bool = True
     ) -> None:
-        """`files`: an empty folder of ours, for file caches. `is_text_edited`: a change of one call is one of its text, and so of
-        every dataset that this text makes.
+        """Create a runner.
+
+        Args:
+            recorder: A closed recorder with a replay log.
+            call_id: The call that made the dataset.
+            files: An empty temporary folder for file caches.
+            report: Receives the progress.
+            is_text_edited: Whether the edits are meant for the source text, so that they affect all calls and all datasets that
+                the text creates; False if only the one dataset object is edited.
         """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
         self._is_text_edited = is_text_edited
@@ -105,7 +113,7 @@ class Workbench:
             return replace(trial, note=f"{judgement.text} --allow numerics tries it.")
         if not judgement.holds(claimed):
             return replace(trial, verdict=BROKEN, is_undecided=False, note=_broken(judgement, claimed))
-        trial = self._with_companions(trial, edits, claimed)
+        trial = self._with_siblings(trial, edits, claimed)
         if trial.verdict == BROKEN:
             return trial
         before, after = self._rebuild(current), self._rebuild(edits)
@@ -117,14 +125,14 @@ class Workbench:
     def _spread(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         return spread(edits, {call.id: call for call in self._recorder.calls()}) if self._is_text_edited else edits
 
-    def _with_companions(self, trial: Trial, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
-        """The trial; `broken` if the claim does not hold for another dataset that the same text makes."""
+    def _with_siblings(self, trial: Trial, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
+        """Return the trial; it is `broken` if the claim does not hold for another dataset that the same text creates."""
         if not self._is_text_edited:
             return trial
         unseen = []
-        for other in companions(self._recorder, self._call_id, edits):
+        for other in sibling_datasets(self._recorder, self._call_id, edits):
             self._report("comparing", 0, None)
-            bounds = Bounds(COMPANION_ELEMENTS, COMPANION_S, least=SMALLEST_SAMPLE)
+            bounds = Bounds(SIBLING_ELEMENTS, SIBLING_S, least=SMALLEST_SAMPLE)
             try:
                 judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
             except (CannotReplay, OriginalFails) as error:
@@ -140,23 +148,23 @@ class Workbench:
         return replace(trial, note=" ".join(as_sentence(note) for note in (trial.note, *unseen) if note))
 
     def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
-        plan = Plan(fill_s=max(_LEAST_FILL_S, min(FILL_S, deadline - time.monotonic())))
+        plan = Plan(fill_s=max(_MIN_FILL_S, min(FILL_S, deadline - time.monotonic())))
         sides: list[Side] = []
         peaks: list[int | None] = []
         alone_bytes = 0
         try:
-            for name, work in (("as it is", before), ("with the fix", after)):
+            for name, work in (("without the fix", before), ("with the fix", after)):
                 _check_room(peaks, alone_bytes, predicted_bytes)
                 with PeakMemory() as memory:
                     side = self._side(name, work, plan, is_edited=work is after)
                     sides.append(side)
                     side.prepare(lambda: self._report("warming up", len(sides), 2))
                 alone_bytes = alone_bytes or memory.start_bytes
-                peak = memory.peak_bytes  # less what the side before holds, as if only this one were there
+                peak = memory.peak_bytes  # without the memory of the first side, as if this were the only one
                 peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
-            # What was spent on comparing and filling caches is spent: what comes after this trial has its own time.
+            # The turns get only what comparing and filling caches have left of this trial's budget.
             left_s = deadline - time.monotonic()
-            plan = replace(plan, budget_s=left_s, longest_s=max(_LONGEST_TURNS_S, left_s))
+            plan = replace(plan, budget_s=left_s, longest_s=max(_MAX_MIN_TURNS_S, left_s))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
             return _with_memory(replace(trial, note=as_sentence(str(error))), peaks)
@@ -166,7 +174,7 @@ class Workbench:
         return _with_memory(_with_measurement(trial, result), peaks)
 
     def _side(self, name: str, work: Replay, plan: Plan, is_edited: bool) -> Side:
-        """A side, whose caches are filled. The script's own need not be, and are not where they would not fit."""
+        """Create a side. The script's own caches need not be filled, and are not if they would not fit."""
         caches = _caches(work)
         fits = is_edited or not _too_big(_bytes_held(caches))
         return Side(name, work.dataset(self._call_id), caches, plan, is_fill_needed=is_edited, fits=fits)
@@ -181,12 +189,22 @@ class Workbench:
         return work
 
     def _cache_too_big(self, work: Replay) -> str:
-        """Why the new caches do not fit together, from their own elements; empty if they do or nobody can know."""
-        new = [each for each in work.built if each.method == "cache" and self._recorder.call(each.id) is None]
-        return _too_big(_bytes_held([each.dataset for each in new if not each.is_inside]))
+        """Return why the new caches do not fit into memory, judged by their elements; empty if they do or it is unknown."""
+        new = [built for built in work.built if built.method == "cache" and self._recorder.call(built.id) is None]
+        return _too_big(_bytes_held([cache.dataset for cache in new if not cache.is_inside]))
 
     def profile(self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]]) -> None:
-        """See `ProofSession.profile`. Raises CannotReplay, CannotMeasure."""
+        """Profile the pipeline with these edits in isolation.
+
+        Args:
+            edits: The edits to apply.
+            out: The run folder; created if needed.
+            facts: Returns further fields of the `Recording`, see `profile_pipeline`.
+
+        Raises:
+            CannotMeasure: The pipeline does not reach a steady state, or ends before a window could be profiled.
+            CannotReplay: The dataset cannot be rebuilt with the edits.
+        """
         from advisor.prove.trial.pipeline_profile import profile_pipeline
 
         work = self._rebuild(self._spread(edits))
@@ -198,40 +216,40 @@ class Workbench:
 
 
 def _caches(work: Replay) -> list[Any]:
-    """The caches on the way to the dataset that become full in training too, inputs first.
+    """Return the pipeline's caches that also become full in training, inputs first.
 
-    Those inside functions cannot be filled beforehand. One that a `take` behind it leaves unfinished is thrown away at the end of
-    every epoch, so it must not be filled either.
+    Caches inside functions cannot be filled in advance. A cache that is never read to its end because a `take` follows it is
+    discarded at the end of every epoch, so it must not be filled either.
     """
-    repeats = {id(each.dataset) for each in work.built if each.method == "repeat"}
-    cut = {id(dataset) for each in work.built if _is_cutting(each) for dataset in _upstream(each.dataset, repeats)}
+    repeats = {id(built.dataset) for built in work.built if built.method == "repeat"}
+    cut = {id(dataset) for built in work.built if _is_cutting(built) for dataset in _upstream(built.dataset, repeats)}
     return [
-        each.dataset
-        for each in work.built
-        if each.method == "cache" and not each.is_inside and id(each.dataset) not in cut
+        built.dataset
+        for built in work.built
+        if built.method == "cache" and not built.is_inside and id(built.dataset) not in cut
     ]
 
 
 def _bytes_held(caches: Sequence[Any]) -> int:
-    """Bytes of memory that these caches take once full, by a sample of their elements; those of unknown size are not counted."""
+    """Return the bytes that these caches take once full, estimated from a sample; caches of unknown length are not counted."""
     held = 0
     for cache in caches:
         count, inputs = int(cache.cardinality()), cache._inputs()
         if count < 0 or not inputs or _is_on_disk(cache):
             continue
         sample = collect(inputs[0], Bounds(_SAMPLED_ELEMENTS, 5.0))
-        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * _RESERVE)
+        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * _CACHE_OVERHEAD)
     return held
 
 
 def _is_on_disk(cache: Any) -> bool:  # noqa: ANN401
-    """Whether a cache writes files. TensorFlow keeps the name in a private field; without it, memory is assumed."""
+    """Whether a cache is on disk. TensorFlow stores the file name in a private field; without it, memory is assumed."""
     name = getattr(cache, "_filename", None)
     return name is not None and bool(name.numpy())
 
 
 def _is_cutting(built: Built) -> bool:
-    """Whether it takes fewer elements than there are."""
+    """Whether the call takes fewer elements than its input has."""
     if built.method not in ("take", "take_while") or built.is_inside or built.input is None:
         return False
     taken, whole = int(built.dataset.cardinality()), int(built.input.cardinality())
@@ -239,22 +257,22 @@ def _is_cutting(built: Built) -> bool:
 
 
 def _upstream(dataset: Any, repeats: set[int]) -> Iterator[Any]:  # noqa: ANN401
-    """Every dataset that feeds it, up to a repeat: what that reads comes to its end before what is taken does."""
-    for each in dataset._inputs():
-        if id(each) not in repeats:
-            yield each
-            yield from _upstream(each, repeats)
+    """Yield all inputs up to a repeat, which reads its input to the end even if its own output is cut."""
+    for input_dataset in dataset._inputs():
+        if id(input_dataset) not in repeats:
+            yield input_dataset
+            yield from _upstream(input_dataset, repeats)
 
 
 def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: int) -> None:
-    """Raise CannotMeasure where the second side would not fit beside the first: it has the same buffers and what its fix adds."""
+    """Raise CannotMeasure if the second side, with the first one's buffers plus those of its fix, would not fit next to it."""
     if not peaks or peaks[0] is None:
         return
     needed, free = max(0, peaks[0] - alone_bytes) + predicted_bytes, memory_bytes()[1]
     if free and needed > MEMORY_SHARE * free:
         raise CannotMeasure(
-            f"not measured: beside the pipeline as it is, the one with the fix would take about {format_bytes(needed)}, and of "
-            f"the {format_bytes(free)} of memory that are left only {MEMORY_SHARE:.0%} may be used"
+            f"not measured: the pipeline with the fix would take about {format_bytes(needed)} in addition to the original, and "
+            f"only {MEMORY_SHARE:.0%} of the {format_bytes(free)} of free memory may be used"
         )
 
 
@@ -281,8 +299,8 @@ def _too_big(needed: int | None) -> str:
     if needed is None or not free or needed <= MEMORY_SHARE * free:
         return ""
     return (
-        f"Not tried: it would hold {format_bytes(needed)}, and of the {format_bytes(free)} of memory that are left "
-        f"only {MEMORY_SHARE:.0%} may be used."
+        f"Not tried: it would take {format_bytes(needed)}, and only {MEMORY_SHARE:.0%} of the {format_bytes(free)} of free "
+        "memory may be used."
     )
 
 

@@ -1,6 +1,6 @@
-"""Files that the script itself opens for writing, seen by Python's audit hooks.
+"""Lists the files that the script's Python code opens for writing, by an audit hook.
 
-In: nothing.  Out: paths. What native code writes (TensorFlow's checkpoints and summaries) raises no audit event.
+In: nothing.  Out: paths. Writes by native code (TensorFlow's checkpoints and summaries) raise no audit event.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SYSTEM = ("/dev/", "/proc/", "/sys/")
 
 
 class WrittenFiles:
-    """Collects from its making until `stop`; an audit hook cannot be removed, but then it does nothing."""
+    """Collects paths from its construction until `stop`; the audit hook cannot be removed, but does nothing after that."""
 
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
@@ -25,7 +25,11 @@ class WrittenFiles:
         sys.addaudithook(self._see)
 
     def stop(self) -> tuple[str, ...]:
-        """Collect no longer; returns the absolute paths of those that are there, in the order in which they were first opened."""
+        """Stop collecting.
+
+        Returns:
+            The absolute paths of those files that exist, in the order in which they were first opened.
+        """
         self._is_on = False
         return tuple(path for path in self._paths if Path(path).is_file())
 

@@ -78,7 +78,11 @@ def _read(file: Path) -> list[str]:
 
 
 def _write(file: Path, run_folders: list[str]) -> None:
-    """Write the entry of a file atomically. Raises OSError."""
+    """Write the entry of a file atomically.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     place = _place(file)
     if not run_folders:
         place.unlink(missing_ok=True)

@@ -61,7 +61,11 @@ class Journal:
         return self.run_folder / FOLDER / f"{index}.before"
 
     def with_state(self, state: str) -> Journal:
-        """Return the journal in another state, saved to disk. Raises OSError."""
+        """Return the journal in another state, saved to disk.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         changed = replace(self, state=state)
         _save(changed)
         return changed
@@ -133,7 +137,11 @@ def forget(journal: Journal) -> None:
 
 
 def write_synced(path: Path, data: bytes) -> None:
-    """Write a new file, readable only by the user, and sync it to disk. Raises OSError."""
+    """Write a new file, readable only by the user, and sync it to disk.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)

@@ -138,7 +138,7 @@ def functions(tf):
     return known
 
 
-def test_every_stateful_op_and_every_captured_resource_is_judged_by_itself(tf):
+def test_stateful_ops_and_captured_resources_are_judged_separately(tf):
     numbers = tf.data.Dataset.range(4)
     wrong = {}
     for name, (function, verdict, resources) in functions(tf).items():

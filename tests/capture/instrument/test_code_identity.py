@@ -90,7 +90,7 @@ def test_values():
     assert identity_of(object()) == identity_of(object())
 
 
-def test_arguments_are_bound_and_defaults_told_apart():
+def test_arguments_are_bound_and_defaults_distinguished():
     def batch(self, batch_size, drop_remainder=False, name=None):
         pass
 

@@ -45,7 +45,7 @@ def test_a_function_is_element_wise_if_one_more_dimension_changes_nothing(tf):
     assert [facts(dataset.map(function), function).is_elementwise for dataset, function in no] == [False] * len(no)
 
 
-def test_what_is_called_element_wise_gives_the_same_on_batches(tf):
+def test_element_wise_ops_give_the_same_result_on_batches(tf):
     rows = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
     def scale(x):
@@ -69,7 +69,7 @@ def test_bytes_decoded_in_a_batch_are_those_decoded_one_by_one(tf):
         assert [part.tobytes() for part in one] == [part.tobytes() for part in two]
 
 
-def test_what_depends_on_random_numbers_is_told_from_what_does_not(tf):
+def test_values_that_depend_on_random_numbers_are_distinguished(tf):
     def load(text):
         numbers = tf.io.decode_raw(text, tf.uint8)
         pixels = tf.sort(tf.cast(numbers, tf.float32))
@@ -85,7 +85,7 @@ def test_what_depends_on_random_numbers_is_told_from_what_does_not(tf):
     assert ("DecodeRaw", "Cast") in found.flow
 
 
-def test_without_random_numbers_nothing_is_said_of_them(tf):
+def test_nothing_is_reported_without_random_numbers(tf):
     def double(x):
         return x * 2
 

@@ -24,31 +24,31 @@ class Iterator:
 
 
 def test_the_time_is_that_of_what_the_iterator_held():
-    told = []
+    releases = []
     iterator = Iterator()
-    watch_release(iterator, lambda now_ns, took_ns: told.append((now_ns, took_ns)))
-    assert not told
+    watch_release(iterator, lambda now_ns, took_ns: releases.append((now_ns, took_ns)))
+    assert not releases
     before = time.time_ns()
     del iterator
-    ((now_ns, took_ns),) = told
+    ((now_ns, took_ns),) = releases
     assert SLOW_S * 1e9 <= took_ns <= now_ns - before + 1_000_000
 
 
 def test_each_iterator_is_told_of_once():
-    told = []
+    releases = []
     for _ in range(3):
-        watch_release(Iterator(), lambda now_ns, took_ns: told.append(took_ns))
-    assert len(told) == 3
+        watch_release(Iterator(), lambda now_ns, took_ns: releases.append(took_ns))
+    assert len(releases) == 3
 
 
 def test_one_in_a_cycle_is_collected_all_the_same():
-    told = []
+    releases = []
     iterator = Iterator()
     iterator.itself = iterator
-    watch_release(iterator, lambda now_ns, took_ns: told.append(took_ns))
+    watch_release(iterator, lambda now_ns, took_ns: releases.append(took_ns))
     del iterator
     gc.collect()
-    assert len(told) <= 1
+    assert len(releases) <= 1
     assert not [each for each in gc.get_objects() if isinstance(each, Iterator)]
 
 
@@ -62,7 +62,7 @@ def test_two_iterators_between_two_steps_are_one_pause():
     assert track.releases == [(9, 3), (19, 3), (29, 3)]
 
 
-def test_what_is_over_the_limit_changes_nothing_kept():
+def test_values_over_the_limit_do_not_change_stored_ones():
     track = Track("c0", "for", None, None)
     for step in range(MAX_RELEASES + 5):
         track.begin(step * 10 + 1)

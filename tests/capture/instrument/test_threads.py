@@ -12,7 +12,7 @@ from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.consumer_hooks import _TRACK, Consumption
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.recorder import Recorder, call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls, Seeds
+from advisor.capture.instrument.replay_log import ReplayLog, Seeds
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import BLOCKED_S
@@ -36,7 +36,7 @@ def recorder():
     return Recorder(SiteFinder(), lambda text: None)
 
 
-def test_a_replay_replaces_the_calls_of_its_own_thread_only(recorder):
+def test_a_replay_replaces_only_the_calls_of_its_thread(recorder):
     wrapped = recorder.wrap(make, "batch")
     recorder.replacing = lambda original, method, args, kwargs, is_constructor: "replaced"
     assert wrapped(3) == "replaced"
@@ -58,7 +58,7 @@ def test_a_pause_of_one_thread_does_not_stop_the_recording_of_another(recorder):
 def test_seeds_are_those_of_the_thread_that_asked(monkeypatch):
     draws, others = iter(["mine", "other"]), []
 
-    class Interrupted(KeptCalls):
+    class Interrupted(ReplayLog):
         """Another thread begins a call as soon as the seeds of the first one were noted."""
 
         def __setattr__(self, name, value):

@@ -77,7 +77,7 @@ def profile(**fields):
     return _message("Response")(**fields)
 
 
-def test_nobody_listens(folder):
+def test_a_port_without_a_server(folder):
     port = free_port()
     sentence = refusal(folder, f"localhost:{port}")
     assert f"tf.profiler.experimental.server.start({port})" in sentence
@@ -99,7 +99,7 @@ def test_another_grpc_server_is_no_profiler_server(folder):
         assert "is not a profiler server" in refusal(folder, address, retries=5)
 
 
-def test_a_port_that_says_nothing(folder):
+def test_a_server_that_does_not_respond(folder):
     with socket.socket() as silent:
         silent.bind(("localhost", 0))
         silent.listen()

@@ -87,7 +87,7 @@ def test_a_child_that_begins_and_ends_in_the_window_counts_whole():
     assert used_s(start) == pytest.approx(0.5, abs=SLACK_S)
 
 
-def test_a_child_that_nobody_has_waited_for_counts(burner):
+def test_a_child_that_was_not_waited_for_counts(burner):
     start = Snapshot.take()
     burner.burn(0.4)
     os.kill(burner.process.pid, signal.SIGKILL)

@@ -9,7 +9,7 @@ import pytest
 from advisor.capture.instrument.recorder import call_id_of
 from advisor.model.finding import Remove, Safety
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
-from advisor.prove.trial.trial_runner import Workbench, _caches
+from advisor.prove.trial.trial_runner import TrialRunner, _caches
 
 pytestmark = pytest.mark.tensorflow
 
@@ -79,7 +79,7 @@ def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, t
 def test_a_cache_of_the_script_that_would_not_fit_is_not_filled(recorded, tf, tmp_path):
     """A terabyte: what it takes is known from some elements, and no time goes into filling it."""
     dataset = tf.data.Dataset.range(1_000_000).map(lambda x: tf.zeros((512, 512)) + tf.cast(x, tf.float32)).cache()
-    bench = Workbench(recorded.recorder, call_id_of(dataset), tmp_path, lambda phase, done, total: None)
+    bench = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda phase, done, total: None)
     trial = bench.try_fix((), (Remove(call_id_of(dataset)),), Safety.EXACT, None, budget_s=1.0)
     assert trial.speedup is not None, trial.note
     assert trial.memory_before_bytes < 4 << 30
@@ -90,7 +90,7 @@ def test_where_memory_runs_out_the_first_epoch_begins_anew(recorded, tf, monkeyp
 
     free = chain([10 << 30], cycle([1 << 30, 9 << 30]))
     monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
-    monkeypatch.setattr(Side, "_LOOK_S", 0.0)
+    monkeypatch.setattr(Side, "_MEMORY_CHECK_S", 0.0)
     dataset = tf.data.Dataset.range(10_000).cache()
     side = Side("as it is", dataset, [], Plan(warmup_s=0.1, turn_s=0.1), is_fill_needed=False, fits=False)
     side.prepare()

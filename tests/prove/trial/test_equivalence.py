@@ -289,7 +289,7 @@ def test_datasets_of_datasets_are_compared_by_their_elements(recorded: Recorded,
     assert judge(dataset, Remove(recorded.call("map").id)).seen is Safety.CHANGES
 
 
-def test_samples_of_one_distribution_are_not_told_apart_and_of_two_are() -> None:
+def test_samples_are_distinguished_only_if_their_distributions_differ() -> None:
     draw = random.Random(1)
     one, two = [[draw.gauss(0, 1) for _ in range(300)] for _ in range(2)]
     assert kolmogorov_smirnov(one, two) > 1e-3

@@ -13,10 +13,10 @@ from advisor.prove.trial.distribution_tests import (
     P_VALUE,
     SMALLEST_ORDER,
     SMALLEST_SAMPLE,
-    Likeness,
+    Agreement,
+    compare_dependence,
+    compare_distributions,
     kolmogorov_smirnov,
-    likeness,
-    pairing,
     probability_of_counts,
     smallest_p,
     smallest_visible_loss,
@@ -48,17 +48,17 @@ def gauss(count, seed):
 def test_too_few_figures_are_undecided_even_if_they_have_nothing_in_common(count):
     """A constant 1000 was once of the same distribution as N(0, 1) from 10 and from 14 elements."""
     samples = numbers(gauss(count, 1)), numbers(gauss(count, 2)), numbers([1000.0] * count)
-    assert likeness(*samples, 0) is Likeness.UNDECIDED
+    assert compare_distributions(*samples, 0) is Agreement.UNDECIDED
 
 
-def test_from_the_smallest_sample_on_they_are_told_apart():
+def test_samples_of_the_minimum_size_are_distinguished():
     assert (
         smallest_p(SMALLEST_SAMPLE - 1, SMALLEST_SAMPLE - 1) >= P_VALUE > smallest_p(SMALLEST_SAMPLE, SMALLEST_SAMPLE)
     )
     count = SMALLEST_SAMPLE
     one, two = numbers(gauss(count, 1)), numbers(gauss(count, 2))
-    assert likeness(one, two, numbers([1000.0] * count), 0) is Likeness.OTHER
-    assert likeness(one, two, numbers(gauss(count, 3)), 0) is Likeness.LIKE
+    assert compare_distributions(one, two, numbers([1000.0] * count), 0) is Agreement.DIFFERENT
+    assert compare_distributions(one, two, numbers(gauss(count, 3)), 0) is Agreement.SAME
     assert SMALLEST_ORDER == 10  # 10! > a million > 9!
 
 
@@ -76,11 +76,13 @@ def test_the_power_stated_is_what_the_test_can_show(count):
 def test_texts_of_equal_length_are_compared_by_their_values():
     draw = random.Random(1)
     one, two, three = ([draw.choice(["bread", "water"]) for _ in range(100)] for _ in range(3))
-    assert likeness(texts(one), texts(two), texts(three), 0) is Likeness.LIKE
-    assert likeness(texts(one), texts(two), texts(["stone"] * 100), 0) is Likeness.OTHER
+    assert compare_distributions(texts(one), texts(two), texts(three), 0) is Agreement.SAME
+    assert compare_distributions(texts(one), texts(two), texts(["stone"] * 100), 0) is Agreement.DIFFERENT
     assert (
-        likeness(texts([str(n) for n in range(100)]), texts([str(n) for n in range(200, 300)]), texts(three), 0)
-        is Likeness.UNDECIDED
+        compare_distributions(
+            texts([str(n) for n in range(100)]), texts([str(n) for n in range(200, 300)]), texts(three), 0
+        )
+        is Agreement.UNDECIDED
     )
 
 
@@ -88,7 +90,7 @@ def test_values_that_are_not_finite_show():
     good = numbers(gauss(100, 1))
     bad = numbers(gauss(100, 2))
     bad.figures[::2] = [((0.0, 0.0, 0.0, 0.0, 0.0, 1.0),)] * 50
-    assert likeness(good, numbers(gauss(100, 3)), bad, 0) is Likeness.OTHER
+    assert compare_distributions(good, numbers(gauss(100, 3)), bad, 0) is Agreement.DIFFERENT
 
 
 def test_components_that_no_longer_belong_together_are_seen():
@@ -98,9 +100,9 @@ def test_components_that_no_longer_belong_together_are_seen():
         second = [value + 0.1 * other for value, other in zip(first, noise, strict=True)]
         return numbers(first, second if is_paired else random.Random(seed).sample(second, 200))
 
-    assert pairing(sample(1, True), sample(2, True), sample(3, True), 0, 1) is Likeness.LIKE
-    assert pairing(sample(1, True), sample(2, True), sample(3, False), 0, 1) is Likeness.OTHER
-    assert pairing(sample(1, False), sample(2, False), sample(3, True), 0, 1) is Likeness.OTHER
+    assert compare_dependence(sample(1, True), sample(2, True), sample(3, True), 0, 1) is Agreement.SAME
+    assert compare_dependence(sample(1, True), sample(2, True), sample(3, False), 0, 1) is Agreement.DIFFERENT
+    assert compare_dependence(sample(1, False), sample(2, False), sample(3, True), 0, 1) is Agreement.DIFFERENT
 
 
 def test_counts_of_a_random_filter():
@@ -135,11 +137,11 @@ def test_a_part_of_an_epoch_without_every_third_element_is_not_another_order():
 
     whole = range(300)
     third = [n for n in range(600) if n % 3][:300]
-    assert _common_elements(part(whole), part(third), part(whole)) is not Likeness.LIKE
+    assert _common_elements(part(whole), part(third), part(whole)) is not Agreement.SAME
     swapped = [n ^ 1 for n in whole]
-    assert _common_elements(part(whole), part(swapped), part(whole)) is Likeness.LIKE
+    assert _common_elements(part(whole), part(swapped), part(whole)) is Agreement.SAME
     same = [n % 2 for n in whole]
-    assert _common_elements(part(same), part([*same[1:], 0]), part(same)) is Likeness.UNDECIDED
+    assert _common_elements(part(same), part([*same[1:], 0]), part(same)) is Agreement.UNDECIDED
 
 
 def test_opaque_components_are_known():
@@ -166,7 +168,7 @@ def test_no_element_decides_nothing(recorded, judge):
     dataset = tf.data.Dataset.range(40).filter(lambda x: x > 100).map(lambda x: x + 1)
     seen = judge(dataset, InsertAfter(recorded.call("map").id, "cache"))
     assert seen.holds(Safety.EXACT)
-    assert "no element" in seen.undecided
+    assert "no comparable element" in seen.undecided
 
 
 @pytest.mark.tensorflow

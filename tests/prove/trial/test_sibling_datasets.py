@@ -9,9 +9,9 @@ import pytest
 
 from advisor.capture.instrument.recorder import call_id_of
 from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
-from advisor.prove.trial.sibling_datasets import companions
+from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN
-from advisor.prove.trial.trial_runner import Workbench
+from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.rewrite.shared_calls import spread
 from tests.recorded import Recorded
 
@@ -34,7 +34,7 @@ def test_the_other_dataset_of_the_same_text_is_compared_too(recorded: Recorded, 
     recorded.recorder.is_open = False
     call_id = call_id_of(training)
     assert call_id is not None
-    bench = Workbench(recorded.recorder, call_id, tmp_path, lambda *_: None)
+    bench = TrialRunner(recorded.recorder, call_id, tmp_path, lambda *_: None)
     trial = bench.try_fix((), (InsertAfter(recorded.call("map", 0).id, "cache"),), Safety.EXACT, None, 10.0)
     assert trial.verdict == BROKEN
     assert trial.safety_seen is Safety.CHANGES
@@ -43,17 +43,17 @@ def test_the_other_dataset_of_the_same_text_is_compared_too(recorded: Recorded, 
 
 
 @pytest.mark.tensorflow
-def test_only_datasets_of_the_edited_text_are_companions(recorded: Recorded) -> None:
+def test_only_datasets_of_the_edited_text_are_siblings(recorded: Recorded) -> None:
     import tensorflow as tf
 
     training, validation, other = prepared(40, 0.0), prepared(12, 0.0), tf.data.Dataset.range(3).map(lambda x: x + 1)
     training.take(1)  # a look at one batch is no other dataset
     calls = {call.id: call for call in recorded.recorder.calls()}
     edits = spread((InsertAfter(recorded.call("map", 0).id, "cache"),), calls)
-    (found,) = companions(recorded.recorder, call_id_of(training) or "", edits)
+    (found,) = sibling_datasets(recorded.recorder, call_id_of(training) or "", edits)
     assert found.call_id == call_id_of(validation)
     assert [edit.call_id for edit in found.edits] == [recorded.call("map", 1).id]
-    assert companions(recorded.recorder, call_id_of(other) or "", ()) == []
+    assert sibling_datasets(recorded.recorder, call_id_of(other) or "", ()) == []
 
 
 @pytest.mark.tensorflow
@@ -68,7 +68,7 @@ def test_a_loop_over_functions_is_changed_at_every_turn(recorded: Recorded, tmp_
     edits = (SetArgument(recorded.call("map").id, "num_parallel_calls", 2),)
     assert {edit.call_id for edit in spread(edits, calls)} == {recorded.call("map", index).id for index in (0, 1)}
     recorded.recorder.is_open = False
-    bench = Workbench(recorded.recorder, call_id_of(dataset) or "", tmp_path, lambda *_: None)
+    bench = TrialRunner(recorded.recorder, call_id_of(dataset) or "", tmp_path, lambda *_: None)
     out = tmp_path / "run"
     bench.profile(edits, out, lambda: {"target": "x", "argv": (), "cwd": ".", "is_seeded": False})
     from advisor.model.codec import decode

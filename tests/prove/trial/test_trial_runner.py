@@ -13,12 +13,12 @@ from advisor.model.finding import InsertAfter, Safety
 from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.prove.trial import trial_runner
 from advisor.prove.trial.trial_result import REFUSED
-from advisor.prove.trial.trial_runner import Workbench
+from advisor.prove.trial.trial_runner import TrialRunner
 
 
 @pytest.fixture
 def bench(tmp_path):
-    return Workbench(Recorder(SiteFinder(), lambda text: None), "call", tmp_path, lambda phase, done, total: None)
+    return TrialRunner(Recorder(SiteFinder(), lambda text: None), "call", tmp_path, lambda phase, done, total: None)
 
 
 def test_a_fix_that_is_predicted_not_to_fit_is_refused_before_anything_is_done(bench):
@@ -26,13 +26,13 @@ def test_a_fix_that_is_predicted_not_to_fit_is_refused_before_anything_is_done(b
     needed = int(MEMORY_SHARE * memory_bytes()[1] * 1.5) + (1 << 20)
     trial = bench.try_fix((), fix, Safety.EXACT, needed, budget_s=1.0)
     assert trial.verdict == REFUSED and trial.is_replayable
-    assert trial.note.startswith("Not tried: it would hold ") and "of memory that are left" in trial.note
+    assert trial.note.startswith("Not tried: it would take ") and "of free memory" in trial.note
 
 
 def test_a_limit_of_the_machine_is_seen_at_once(bench, monkeypatch):
     monkeypatch.setattr(trial_runner, "memory_bytes", lambda: (1 << 30, 100 << 20))
     assert bench.try_fix((), (), Safety.EXACT, 81 << 20, budget_s=1.0).note.startswith(
-        "Not tried: it would hold 81 MiB"
+        "Not tried: it would take 81 MiB"
     )
 
 

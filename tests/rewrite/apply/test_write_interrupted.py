@@ -1,4 +1,4 @@
-"""Processes that are killed, told to end, or run out of disk while they change files: each file is whole, and undo works."""
+"""Processes that are killed, interrupted, or run out of disk while they change files: each file is whole, and undo works."""
 
 from __future__ import annotations
 
@@ -141,19 +141,19 @@ def test_another_process_at_work_is_not_disturbed(project, run_folder, tmp_path)
     assert contents(project) == [BEFORE] * 3
 
 
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 @pytest.mark.parametrize(
     ("setup", "number"), [(PAUSE_ON_OPEN, 1), (PAUSE_AFTER, 0), (PAUSE_AFTER, 1), (PAUSE_AFTER, 2)]
 )
-def test_a_signal_leaves_all_or_none_changed(project, run_folder, setup, number, told):
+def test_a_signal_leaves_all_or_none_changed(project, run_folder, setup, number, signum):
     setup = setup.replace("time.sleep(60)", "time.sleep(0.5)")
     process = child(setup, project, run_folder, "write", str(number))
     wait_for_pause(process)
     time.sleep(0.1)
-    process.send_signal(told)
+    process.send_signal(signum)
     _, error = process.communicate(timeout=20)
-    assert ("KeyboardInterrupt" in error) == (told == signal.SIGINT)
-    assert process.returncode == -told
+    assert ("KeyboardInterrupt" in error) == (signum == signal.SIGINT)
+    assert process.returncode == -signum
     is_swapping = setup.startswith(PAUSE_AFTER[:20]) and "os.rename" in setup
     assert contents(project) == [AFTER if is_swapping else BEFORE] * 3
     assert names_in(project) == {"a.py", "b.py", "c.py"}

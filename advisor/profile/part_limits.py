@@ -2,7 +2,7 @@
 
 In: bytes of a `.xplane.pb` file.  Out: nothing, or `TooManyParts`.
 
-Only the headers of planes, and inside them those of threads and names, are looked at; events are skipped with their thread.
+Only the headers of planes, and those of threads and names inside them, are read; events are skipped together with their thread.
 """
 
 from __future__ import annotations
@@ -27,8 +27,15 @@ class TooManyParts(XSpaceDecodeError):
     """The profile has more planes, threads or names than any profiler writes."""
 
 
-def check_outline(data: bytes) -> None:
-    """Check the number of parts. Raises `TooManyParts`; damaged data is left to the decoder."""
+def check_part_count(data: bytes) -> None:
+    """Check the number of parts. Damaged data is left to the decoder.
+
+    Args:
+        data: An encoded XSpace.
+
+    Raises:
+        TooManyParts: It has more than `MAX_PLANES` planes, or more than `MAX_PARTS` threads and names.
+    """
     planes = parts = 0
     for field, begin, end in _fields(data, 0, len(data)):
         if field == _PLANES:
@@ -65,7 +72,7 @@ def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """(value, position after it); the position is beyond `end` if the value is truncated."""
+    """Return (value, position after it); the position is beyond `end` if the value is truncated."""
     value = shift = 0
     while position < end and shift < 70:  # ten groups of seven bits
         byte = data[position]

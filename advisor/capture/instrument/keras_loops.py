@@ -21,7 +21,7 @@ from advisor.model.recording import Scalar
 _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
 
 
-class KerasSteps:
+class KerasLoops:
     """Hooks on `Model.fit`, `evaluate` and `predict` and on the `CallbackList`, which all of them call."""
 
     def __init__(self, consumption: Consumption, monitor: StepFollower, warn: Callable[[str], None]) -> None:

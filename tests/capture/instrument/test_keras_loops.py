@@ -63,7 +63,7 @@ def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
     assert run.call("interleave").file_bytes is None
 
 
-def test_the_unprofiled_stretch_has_models_of_its_own(watch):
+def test_the_unprofiled_part_has_separate_models(watch):
     run = watch(
         """
         import tensorflow as tf
