@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import cast
 
+from advisor.model.calibration import Calibration
 from advisor.model.finding import Finding, Prediction
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report
 from advisor.model.pipeline import StepStats, Verdict
@@ -106,7 +108,18 @@ def _host(host: Host) -> Json:
             {"kind": device.kind, "name": device.name, "memory_bytes": device.memory_bytes}
             for device in host.accelerators
         ],
+        "calibration": host.calibration and calibration_to_dict(host.calibration),
     }
+
+
+def calibration_to_dict(calibration: Calibration) -> Json:
+    """Convert measured costs to the dictionary of report.json."""
+    costs = {
+        field.name: getattr(calibration, field.name)
+        for field in fields(Calibration)
+        if field.name not in ("failure", "is_busy")
+    }
+    return {name: finite(value) if isinstance(value, float) else value for name, value in costs.items()}
 
 
 def _window(window: Window) -> Json:
@@ -154,6 +167,7 @@ def _finding(finding: Finding) -> Json:
         "site": site_to_dict(finding.site),
         "iterator_id": finding.iterator_id,
         "predicted_speedup": finding.prediction and _ratio(finding.prediction),
+        "uncalibrated": list(finding.prediction.uncalibrated) if finding.prediction else [],
         "memory_bytes": finding.memory_bytes,
         "safety": finding.fix.safety.value if finding.fix else None,
         "auto": finding.fix.is_auto if finding.fix else False,

@@ -13,12 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
+from advisor.host.calibration.prediction import MEMORY_SHARE
+from advisor.host.calibration.proof import (
+    CACHE_RESERVE,
+    COMPANION_ELEMENTS,
+    COMPANION_S,
+    COMPARED_ELEMENTS,
+    COMPARED_S,
+    FILL_S,
+    LEAST_FILL_S,
+    LONGEST_TURNS_S,
+    SAMPLED_ELEMENTS,
+)
 from advisor.host.machine import memory_bytes
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import INFINITE_CARDINALITY
 from advisor.model.units import format_bytes
-from advisor.predict.cache_size import MEMORY_SHARE
-from advisor.prove.trial.ab_benchmark import FILL_S, CannotMeasure, Measurement, Plan, Side, measure
+from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import Equivalence, Judgement
@@ -28,19 +39,6 @@ from advisor.prove.trial.sibling_datasets import companions
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
-
-COMPARED_ELEMENTS = 2000
-"""Elements of one pass of the comparison, and ..."""
-COMPARED_S = 3.0
-"""... the longest time of the first pass, in seconds: the others take as many elements as that one."""
-COMPANION_ELEMENTS, COMPANION_S = 200, 1.0
-"""The same for another dataset that the same text makes: its speed is not at stake."""
-_LEAST_FILL_S, _LONGEST_TURNS_S = 5.0, 45.0
-"""However little is left of the budget, a trial that has begun may take so long to fill its caches, and for the fewest turns that
-say anything, s: all that it took until then would be for nothing otherwise."""
-_SAMPLED_ELEMENTS = 32
-_RESERVE = 1.1
-"""A cache keeps elements as tensors of their own: up to a tenth more than their bytes, for elements of some KiB and more."""
 
 Report = Callable[[str, int, int | None], None]
 
@@ -56,7 +54,7 @@ class Workbench:
         """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
         self._is_text_edited = is_text_edited
-        bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S, least=SMALLEST_SAMPLE)
+        bounds = Bounds(COMPARED_ELEMENTS.value, COMPARED_S.value, least=SMALLEST_SAMPLE)
         self._equivalence = Equivalence(recorder, call_id, bounds, files)
         self._number = 0
 
@@ -121,7 +119,7 @@ class Workbench:
         unseen = []
         for other in companions(self._recorder, self._call_id, edits):
             self._report("comparing", 0, None)
-            bounds = Bounds(COMPANION_ELEMENTS, COMPANION_S, least=SMALLEST_SAMPLE)
+            bounds = Bounds(COMPANION_ELEMENTS.value, COMPANION_S.value, least=SMALLEST_SAMPLE)
             try:
                 judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
             except (CannotReplay, OriginalFails) as error:
@@ -137,7 +135,7 @@ class Workbench:
         return replace(trial, note=" ".join(as_sentence(note) for note in (trial.note, *unseen) if note))
 
     def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
-        plan = Plan(fill_s=max(_LEAST_FILL_S, min(FILL_S, deadline - time.monotonic())))
+        plan = Plan(fill_s=max(LEAST_FILL_S.value, min(FILL_S.value, deadline - time.monotonic())))
         sides: list[Side] = []
         peaks: list[int | None] = []
         alone_bytes = 0
@@ -153,7 +151,7 @@ class Workbench:
                 peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
             # What was spent on comparing and filling caches is spent: what comes after this trial has its own time.
             left_s = deadline - time.monotonic()
-            plan = replace(plan, budget_s=left_s, longest_s=max(_LONGEST_TURNS_S, left_s))
+            plan = replace(plan, budget_s=left_s, longest_s=max(LONGEST_TURNS_S.value, left_s))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
             return _with_memory(replace(trial, note=as_sentence(str(error))), peaks)
@@ -216,8 +214,8 @@ def _bytes_held(caches: Sequence[Any]) -> int:
         count, inputs = int(cache.cardinality()), cache._inputs()
         if count < 0 or not inputs or _is_on_disk(cache):
             continue
-        sample = collect(inputs[0], Bounds(_SAMPLED_ELEMENTS, 5.0))
-        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * _RESERVE)
+        sample = collect(inputs[0], Bounds(SAMPLED_ELEMENTS.value, 5.0))
+        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * CACHE_RESERVE.value)
     return held
 
 
@@ -248,10 +246,10 @@ def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: 
     if not peaks or peaks[0] is None:
         return
     needed, free = max(0, peaks[0] - alone_bytes) + predicted_bytes, memory_bytes()[1]
-    if free and needed > MEMORY_SHARE * free:
+    if free and needed > MEMORY_SHARE.value * free:
         raise CannotMeasure(
             f"not measured: beside the pipeline as it is, the one with the fix would take about {format_bytes(needed)}, and of "
-            f"the {format_bytes(free)} of memory that are left only {MEMORY_SHARE:.0%} may be used"
+            f"the {format_bytes(free)} of memory that are left only {MEMORY_SHARE.value:.0%} may be used"
         )
 
 
@@ -275,11 +273,11 @@ def _with_measurement(trial: Trial, result: Measurement) -> Trial:
 
 def _too_big(needed: int | None) -> str:
     free = memory_bytes()[1]
-    if needed is None or not free or needed <= MEMORY_SHARE * free:
+    if needed is None or not free or needed <= MEMORY_SHARE.value * free:
         return ""
     return (
         f"Not tried: it would hold {format_bytes(needed)}, and of the {format_bytes(free)} of memory that are left "
-        f"only {MEMORY_SHARE:.0%} may be used."
+        f"only {MEMORY_SHARE.value:.0%} may be used."
     )
 
 
