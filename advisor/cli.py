@@ -31,6 +31,7 @@ COMMANDS = (
     "analyze",
     "capture",
     "compare",
+    "doctor",
     "explain",
     "export",
     "fix",
