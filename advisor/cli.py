@@ -32,6 +32,7 @@ COMMANDS = (
     "analyze",
     "capture",
     "compare",
+    "doctor",
     "explain",
     "export",
     "fix",

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest
-from advisor.capture.window.schedule import SETTLE_S
+from advisor.host.calibration.window import SETTLE_S
 from advisor.host.machine import describe_host
 from advisor.model.codec import decode
 from advisor.model.recording import Recording
@@ -198,7 +198,7 @@ def measure(script: Path, data: Path) -> dict[str, float]:
     environment = {**os.environ, "STAMPS": str(stamps), "TF_CPP_MIN_LOG_LEVEL": "2"}
     subprocess.run([sys.executable, str(script), str(data)], env=environment, check=True, capture_output=True)
     without = json.loads(stamps.read_text())
-    start = without[2] + int(SETTLE_S * 1e9)
+    start = without[2] + int(SETTLE_S.value * 1e9)
     os.environ["STAMPS"] = str(stamps)
     run = capture(CaptureRequest(out=data / "run", script=script, args=(str(data),)), lambda _: None)
     window = decode((run / "recording.json").read_bytes(), Recording).window

@@ -1,6 +1,7 @@
 """Measures how two threads share the work of one, and what handing elements between threads costs.
 
-The results are the source of the constants in `advisor.predict.parallel_scaling`.
+The results are the source of `EFFICIENCY` and `HANDOFF_OVERHEAD_NS` in `advisor.host.calibration.prediction`.
+`advisor.capture.cost_measurement` measures the hand-over in the same way, in a few tenths of a second.
 
     python benchmarks/hand_over.py [--seconds 3] [--turns 3]
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-DEFAULT_MAX_EVENTS = 2_000_000
-"""A profile with this many events is 50 to 60 MB (25 to 30 bytes per event, measured with TF 2.21) and takes seconds to write
-and to read. More events do not improve the estimate."""
+from advisor.host.calibration.window import MAX_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class CaptureRequest:
     """Do not stop the script after the window."""
     show_output: bool = False
     """Write the script's output to the stderr of the advisor instead of files in the run folder."""
-    max_events: int = DEFAULT_MAX_EVENTS
+    max_events: int = MAX_EVENTS.value
     """Close the window before the profile holds more than approximately this many events."""
     ceiling_for: str | None = None
     """Id of a call whose dataset is replaced by its first element, repeated, wherever it is consumed. No profile is made."""

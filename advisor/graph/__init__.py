@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from advisor.graph.analysis import HostPart, analyse, analyse_host, combine
-    from advisor.graph.verdict import MIN_STEPS
 
-__all__ = ["MIN_STEPS", "HostPart", "analyse", "analyse_host", "combine"]
+__all__ = ["HostPart", "analyse", "analyse_host", "combine"]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("advisor.graph.verdict" if name == "MIN_STEPS" else "advisor.graph.analysis"), name)
+    return getattr(import_module("advisor.graph.analysis"), name)

@@ -15,15 +15,13 @@ from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
 from advisor.graph.thread_states import build_timeline
 from advisor.graph.unprofiled_steps import sees_waits, use_plain_steps
-from advisor.graph.verdict import MIN_STEPS, judge
+from advisor.graph.verdict import judge
+from advisor.host.calibration.analysis import MAX_OVERHEAD, MIN_VERDICT_STEPS
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Recording
 from advisor.model.trace import HostTrace, Trace
 from advisor.model.units import format_share
 from advisor.profile.step_markers import marked_steps
-
-MAX_OVERHEAD = 0.05
-"""Overhead of the profiler, as a share of the step time, above which the report warns; the bound that capture itself keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ def combine(
                 wait_steps = "unprofiled" if sees_waits(recording) else "estimated"
             pipelines = [pipeline for pipeline, _ in timed]
             overhead = next((cost for _, cost in timed if cost is not None), None)
-    if overhead is not None and overhead > MAX_OVERHEAD:
+    if overhead is not None and overhead > MAX_OVERHEAD.value:
         all_warnings.append(
             f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it, "
             "but the breakdown of the wait may overstate large numbers of cheap operations."
@@ -170,5 +168,5 @@ def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
         )
         for group in by_host.values()
     ]
-    main = max(slowest, key=lambda p: (p.steps is not None and p.steps.count >= MIN_STEPS, p.wait_share))
+    main = max(slowest, key=lambda p: (p.steps is not None and p.steps.count >= MIN_VERDICT_STEPS.value, p.wait_share))
     return [replace(p, is_main=p is main) for p in pipelines]

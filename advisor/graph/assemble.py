@@ -18,6 +18,7 @@ from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.thread_states import RootCalls, Timeline
 from advisor.graph.unmarked_steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
+from advisor.host.calibration.analysis import UNSEEN_SHARE, UNSEEN_WAIT_SHARE
 from advisor.model.catalog import is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
 from advisor.model.recording import Call, Consumer, Recording
@@ -30,10 +31,6 @@ MOST_OPS = 20
 SERVICE_THREAD = "tf_data_service"
 """Name prefix of the threads in which a tf.data service worker fetches elements for its consumers
 (`tf_data_service_fcfs_prefetch_thread` in TensorFlow 2.21)."""
-UNSEEN_SHARE = 0.1
-"""Steps without producers are dropped if they are at least this share of all steps; fewer do not change the results."""
-UNSEEN_WAIT_SHARE = 0.05
-"""... and if they waited at least this share of their time, the threshold between input-bound and not input-bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +154,9 @@ def _with_producers(context: Context, nodes: Sequence[Node], steps: Steps) -> tu
     # the consumer waits for its nearest producers; producers further upstream may have events that the nearest ones lack
     seen = (steps.end_ns > nearest[0]) & (steps.start_ns < nearest[1])
     unseen = steps.only(~seen)
-    if not seen.any() or len(unseen.start_ns) < UNSEEN_SHARE * len(seen):
+    if not seen.any() or len(unseen.start_ns) < UNSEEN_SHARE.value * len(seen):
         return steps, ()
-    if unseen.total_wait_ns < UNSEEN_WAIT_SHARE * unseen.span_ns:
+    if unseen.total_wait_ns < UNSEEN_WAIT_SHARE.value * unseen.span_ns:
         return steps, ()
     note = f"Only {int(seen.sum())} of {len(seen)} steps are used: no producer was recorded during the others."
     return steps.only(seen), (note,)

@@ -26,18 +26,12 @@ import numpy.typing as npt
 from advisor.graph.join import Ints
 from advisor.graph.nodes import Forest
 from advisor.graph.thread_states import Activity, Timeline
+from advisor.host.calibration.analysis import IDLE_NOISE, SATURATED_SHARE
 from advisor.model.catalog import ASYNC
 from advisor.model.trace import EventKind
 
 FUNCTION_PARALLEL = frozenset({"ParallelMap", "MapAndBatch", "ParallelFilter"})
 """Asynchronous types that run their function on pool threads and fetch their input in a dedicated thread."""
-
-SATURATED_SHARE = 0.1
-"""A parallel node is saturated if it fetches no input during at least this share of the time that others wait for it.
-In theory any share above 0 means saturation; 0.1 tolerates a fetching thread that waits for a core."""
-
-IDLE_NOISE = 0.05
-"""Idle shares below this count as 0; with many slots, even wake-ups of the fetching thread would look like saturation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +48,7 @@ class Blame:
     def is_saturated(self, index: int) -> bool | None:
         """Return whether all call slots of a parallel node were busy during the wait; None if the walk never reached it."""
         waited = self.waited_for_ns.get(index, 0.0)
-        return self.idle_ns.get(index, 0.0) / waited >= SATURATED_SHARE if waited else None
+        return self.idle_ns.get(index, 0.0) / waited >= SATURATED_SHARE.value if waited else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +158,7 @@ class Walk:
         for state in states:
             self._spread(state)
         shares = {n: self._idle[n] / waited for n, waited in self._waited.items()}
-        self._idle_share = {n: share for n, share in shares.items() if share >= IDLE_NOISE}
+        self._idle_share = {n: share for n, share in shares.items() if share >= IDLE_NOISE.value}
         waited, idle = dict(self._waited), dict(self._idle)
         blame: Counter[int] = Counter()
         for state in states:

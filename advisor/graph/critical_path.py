@@ -13,6 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor.graph.nodes import Forest, Node
+from advisor.host.calibration.analysis import (
+    CPU_BUSY_SHARE,
+    DISK_BYTES_PER_S,
+    DISK_IDLE_CPU_SHARE,
+    GIL_HELD_SHARE,
+    GIL_WAIT_SHARE,
+    PYTHON_CPU_SHARE,
+    PYTHON_SHARE,
+)
 from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
 from advisor.model.pipeline import Bottleneck, Iterator
 from advisor.model.recording import Host, Usage
@@ -22,19 +31,6 @@ PASSIVE = frozenset(
     {"Root", "Model", "Options", "Prefetch", "FiniteTake", "Take", "Repeat", "Generator+Prefetch", "AssertCardinality"}
 )
 """Types that only pass elements on. They are reported as the cause only if no other type has a share."""
-
-CPU_BUSY_SHARE = 0.9
-"""If the cores are at least this busy, more parallelism cannot help. A saturated pool loses the remaining tenth to wake-ups."""
-PYTHON_SHARE = 0.5
-"""The GIL is suspected if Python ops take at least this share of the bottleneck's function time."""
-GIL_WAIT_SHARE = 0.2
-"""The GIL is contended if a probe thread waits for it for at least this share of its time."""
-GIL_HELD_SHARE = 0.8
-"""The GIL is exhausted if the time in Python ops, summed over threads, is at least this share of the window."""
-DISK_BYTES_PER_S = 10e6
-"""Below 10 MB/s read from storage, the disk is not the limit (even spinning disks read large files faster at random access)."""
-DISK_IDLE_CPU_SHARE = 0.5
-"""The disk is the limit only if the cores are less busy than this; a pipeline that waits for the disk leaves them idle."""
 
 
 def critical_path(forest: Forest, nodes: Sequence[Node], blame_ns: Mapping[int, int]) -> list[int]:
@@ -131,15 +127,15 @@ def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[
             else f"; a probe thread waited for the GIL {format_share(usage.gil_wait_share)} of its time"
         )
         return "gil", f"its elements are produced by Python code, which runs on one core at a time{waits}"
-    if busy is not None and busy >= CPU_BUSY_SHARE:
+    if busy is not None and busy >= CPU_BUSY_SHARE.value:
         return "cpu", f"{format_share(min(1.0, busy))} of the usable cores were busy"
     if (
         usage is not None
         and usage.read_bytes is not None
         and busy is not None
-        and busy < DISK_IDLE_CPU_SHARE
+        and busy < DISK_IDLE_CPU_SHARE.value
         and (base_type(worst.name) in FILE_SOURCES or any(op.op == "ReadFile" for op in worst.ops[:2]))
-        and usage.read_bytes / usage.wall_ns * 1e9 >= DISK_BYTES_PER_S
+        and usage.read_bytes / usage.wall_ns * 1e9 >= DISK_BYTES_PER_S.value
     ):
         rate = format_bytes(usage.read_bytes / usage.wall_ns * 1e9)
         return "disk", f"storage delivered {rate}/s while only {format_share(busy)} of the cores were busy"
@@ -148,9 +144,9 @@ def _resource(worst: Iterator, usage: Usage | None, host: Host | None) -> tuple[
 
 def _holds_python_lock(worst: Iterator, usage: Usage) -> bool:
     python_ns = sum(op.total_ns for op in worst.ops if op.op in PYTHON_OPS)
-    if not worst.function_ns or python_ns < PYTHON_SHARE * worst.function_ns:
+    if not worst.function_ns or python_ns < PYTHON_SHARE.value * worst.function_ns:
         return False
-    contended = usage.gil_wait_share is not None and usage.gil_wait_share >= GIL_WAIT_SHARE
+    contended = usage.gil_wait_share is not None and usage.gil_wait_share >= GIL_WAIT_SHARE.value
     # Python code that sleeps or waits for a file releases the GIL; the process then uses little CPU for its time in Python ops
-    computes = usage.cpu_ns >= 0.5 * min(python_ns, usage.wall_ns)
-    return computes and (contended or python_ns >= GIL_HELD_SHARE * usage.wall_ns)
+    computes = usage.cpu_ns >= PYTHON_CPU_SHARE.value * min(python_ns, usage.wall_ns)
+    return computes and (contended or python_ns >= GIL_HELD_SHARE.value * usage.wall_ns)

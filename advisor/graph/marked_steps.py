@@ -15,10 +15,8 @@ import numpy.typing as npt
 
 from advisor.graph.join import Ints
 from advisor.graph.thread_states import RootCalls
+from advisor.host.calibration.analysis import MIN_GAPS
 from advisor.model.units import format_ns, format_share
-
-_MIN_GAPS = 2
-"""Minimum number of gaps between marked steps that contain a call; a single one may be the end of an epoch."""
 
 
 def calls_outside_marks(roots: Iterable[RootCalls], marks: Sequence[tuple[int, int]]) -> RootCalls | None:
@@ -31,7 +29,7 @@ def calls_outside_marks(roots: Iterable[RootCalls], marks: Sequence[tuple[int, i
     Returns:
         The calls, or None if no root is called only between the marks.
     """
-    if len(marks) <= _MIN_GAPS:
+    if len(marks) <= MIN_GAPS.value:
         return None
     begin = np.array([start for start, _ in marks], np.int64)
     finish = np.array([end for _, end in marks], np.int64)
@@ -41,7 +39,7 @@ def calls_outside_marks(roots: Iterable[RootCalls], marks: Sequence[tuple[int, i
         between = _has_call(calls, finish[:-1], begin[1:])
         if 2 * int(inside.sum()) >= len(inside):
             return None  # the marks fit this pipeline; another one, such as a validation set, may run between them
-        if not inside.any() and int(between.sum()) >= max(_MIN_GAPS, len(between) // 2):
+        if not inside.any() and int(between.sum()) >= max(MIN_GAPS.value, len(between) // 2):
             outside = calls if outside is None or len(calls.start_ns) > len(outside.start_ns) else outside
     return outside
 

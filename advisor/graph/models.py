@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 
 from advisor.graph.align import calls_of
 from advisor.graph.nodes import Forest, Node
+from advisor.host.calibration.analysis import FEW_MODELLED
 from advisor.model.recording import Call, IteratorModel, ModelNode, Recording
 
 MOST_CALLS_BEHIND = 20
 """Maximum number of calls without an iterator between a consumer and the pipeline's last iterator."""
-_FEW = 16
-"""Minimum number of elements for a mean; the first elements cost more because their memory is newly allocated."""
 
 
 class Models:
@@ -48,7 +47,7 @@ class Models:
     def unprofiled_ns(self, node: Node) -> float | None:
         """Return a node's own work per element in nanoseconds without the profiler; None if unknown."""
         model = self._plain_nodes.get(node.index)
-        if model is None or model.num_elements < _FEW or model.processing_time_ns <= 0:
+        if model is None or model.num_elements < FEW_MODELLED.value or model.processing_time_ns <= 0:
             return None
         return model.processing_time_ns / model.num_elements
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 
+from advisor.host.calibration.analysis import IDLE_DEVICE_SHARE
 from advisor.model.trace import HostTrace
 
-IDLE_SHARE = 0.01
-"""A device is idle if it has less than this share of the busiest device's events; copies at start-up leave a few."""
 _DEVICE = "/device:"
 _NO_HOST = (
     "The profile contains only device events, so the input pipeline is unknown: profile again with host tracing"
@@ -66,7 +65,7 @@ def missing_parts(host: HostTrace) -> tuple[str, ...]:
     most = max((plane.num_events for plane in devices), default=0)
     if devices and not most and not host.errors:
         sentences.append(_EMPTY.format(names=", ".join(plane.name for plane in devices)))
-    busy = [plane for plane in devices if plane.num_events > IDLE_SHARE * most]
+    busy = [plane for plane in devices if plane.num_events > IDLE_DEVICE_SHARE.value * most]
     if 0 < len(busy) < len(devices):
         sentences.append(
             f"Only {len(busy)} of {len(devices)} devices did work ({', '.join(plane.name for plane in busy)});"

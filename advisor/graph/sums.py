@@ -11,16 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from advisor.graph.join import NO_OWNER, Ints, NestedThread, Rows, nearest, rows_of
+from advisor.host.calibration.analysis import OUTLIER_RATIO
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.trace import EventKind
 
 DONE_CALLBACK = "ExecutorDoneCallback"
 """Passes on the results of a function. For MapAndBatch this is real work (it copies the results into the batch); after Python
 ops it is mostly a wait for the GIL, which releasing NumPy buffers needs (measured: as long as the next Python call)."""
-
-OUTLIER_RATIO = 10
-"""Calls longer than this multiple of the median are capped: their thread lost its core, or an epoch began. Measured with two
-parallel maps on two cores: the calls of a shuffle take 1.1 us (median), 2.2 us (90th percentile) and 196 us (mean)."""
 
 
 @dataclass(eq=False)
@@ -52,7 +49,7 @@ class NodeSums:
         if not self.calls_ns:
             return 0
         calls = np.concatenate(self.calls_ns)
-        return int(np.minimum(calls, OUTLIER_RATIO * np.median(calls)).sum())
+        return int(np.minimum(calls, OUTLIER_RATIO.value * np.median(calls)).sum())
 
 
 def sum_up(nested: Sequence[NestedThread], count: int, labels: Sequence[str]) -> list[NodeSums]:

@@ -18,8 +18,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from advisor.capture.window.schedule import PLAIN_MIN_STEPS
 from advisor.graph.unmarked_steps import Steps, describe
+from advisor.host.calibration.window import PLAIN_MIN_STEPS
 from advisor.model.pipeline import Pipeline
 from advisor.model.recording import Recording, StepSeries
 
@@ -41,13 +41,13 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
         return pipeline, None
     plain = _between(series, window.plain_start_ns, window.plain_end_ns)
     profiled = _between(series, window.start_ns, window.end_ns)
-    if len(plain.start_ns) < PLAIN_MIN_STEPS:
+    if len(plain.start_ns) < PLAIN_MIN_STEPS.value:
         return pipeline, None
     if recording.is_pipeline_alone:
         wait = plain.end_ns - plain.start_ns
     elif series.wait_ns:
         around_ns = 0.0
-        if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
+        if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value:
             longer = np.median(profiled.end_ns - profiled.start_ns) / max(1, np.median(plain.end_ns - plain.start_ns))
             around_ns = max(0, np.median(profiled.wait_ns) - pipeline.steps.wait_median_ns) / max(1, longer)
         wait = np.maximum(0, plain.wait_ns - around_ns).astype(np.int64)
@@ -56,7 +56,7 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     steps = replace(plain, wait_ns=wait)
     share = steps.total_wait_ns / max(1, steps.span_ns)
     overhead = None
-    if len(profiled.start_ns) >= PLAIN_MIN_STEPS:
+    if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value:
         overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
     wait_ns = round(share * pipeline.span_ns)
     blamed = wait_ns / pipeline.wait_ns if pipeline.wait_ns else 1.0  # the blame still adds up to the whole wait
@@ -73,7 +73,7 @@ def sees_waits(recording: Recording) -> bool:
 def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
     """The wait share of the unprofiled steps, estimated from the profiled ones."""
     share = pipeline.wait_share
-    if len(profiled.start_ns) < PLAIN_MIN_STEPS:
+    if len(profiled.start_ns) < PLAIN_MIN_STEPS.value:
         return share
     longer = (profiled.span_ns / len(profiled.start_ns)) / max(1.0, plain.span_ns / len(plain.start_ns))
     least = max(0.0, 1 - (1 - share) * longer)

@@ -9,12 +9,11 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.model.pipeline import Pipeline, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_ns, format_rate, format_ratio, format_share
 
-MIN_STEPS = 3
-"""Minimum number of steps for a verdict; a wait share of fewer steps is not reliable."""
 MODERATE_WAIT_SHARE = 0.05
 """Share of step time spent waiting for input from which a run is input-bound. Source: XProf's thresholds."""
 HIGH_WAIT_SHARE = 0.20
@@ -43,7 +42,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
         return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
     if main.serves_elements:
         return Verdict(False, None, None, None, "unknown", _service_worker(main))
-    if main.steps is None or main.steps.count < MIN_STEPS:
+    if main.steps is None or main.steps.count < MIN_VERDICT_STEPS.value:
         return Verdict(False, None, None, main.steps, "unknown", _too_few_steps(main))
     share = main.wait_share
     ceiling = 1 / (1 - min(share, 0.999))
@@ -103,7 +102,7 @@ def _too_few_steps(main: Pipeline) -> str:
 
 
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | None:
-    if recording is None or len(recording.ceiling_step_ns) < MIN_STEPS or main.steps is None:
+    if recording is None or len(recording.ceiling_step_ns) < MIN_VERDICT_STEPS.value or main.steps is None:
         return None
     return max(1.0, main.steps.median_ns / max(1, statistics.median(recording.ceiling_step_ns)))
 

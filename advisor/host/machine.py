@@ -12,8 +12,10 @@ import platform
 import shutil
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from advisor.host.calibration.stored import load_calibration
 from advisor.model.recording import Accelerator, Host
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -24,11 +26,14 @@ _NO_LIMIT = 1 << 60
 
 
 def describe_host() -> Host:
-    """Return facts about this machine. TensorFlow's version and accelerators are included if it has been imported."""
+    """Return facts about this machine.
+
+    TensorFlow's version, its accelerators and the calibration of the machine are included if TensorFlow has been imported.
+    """
     installed = os.cpu_count() or 1
     memory, free = memory_bytes()
     version, accelerators = _tensorflow_facts()
-    return Host(
+    host = Host(
         hostname=socket.gethostname(),
         cores=usable_cores(),
         cores_installed=installed,
@@ -42,6 +47,7 @@ def describe_host() -> Host:
         accelerators=accelerators,
         disk_free_bytes=_disk_free(),
     )
+    return replace(host, calibration=load_calibration(host))
 
 
 def _disk_free() -> int | None:

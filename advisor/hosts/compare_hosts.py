@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from advisor.graph import MIN_STEPS, HostPart
+from advisor.graph import HostPart
 from advisor.graph.verdict import MODERATE_WAIT_SHARE
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.model.catalog import base_type
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.run_hosts import HostComparison, HostSummary
@@ -45,7 +46,11 @@ def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
     consuming = {name: p for name, p in slowest.items() if p is None or not p.serves_elements}
     hosts = _with_stragglers([_summary(part, by_host[part.hostname], slowest[part.hostname]) for part in parts])
     hosts.sort(key=lambda host: (-(host.input_wait_share if host.input_wait_share is not None else -1), host.hostname))
-    medians = [host.step_median_ns for host in hosts if host.step_median_ns is not None and host.steps >= MIN_STEPS]
+    medians = [
+        host.step_median_ns
+        for host in hosts
+        if host.step_median_ns is not None and host.steps >= MIN_VERDICT_STEPS.value
+    ]
     together = max(medians) <= (1 + SAME_STEP) * min(medians) if len(medians) > 1 else None
     comparison = HostComparison(
         hosts=tuple(hosts),
@@ -94,7 +99,7 @@ def _summary(part: HostPart, pipelines: Sequence[Pipeline], slowest: Pipeline | 
 
 def _with_stragglers(hosts: Sequence[HostSummary]) -> list[HostSummary]:
     """Mark hosts that wait far longer per step than the median host, by an amount that is relevant for the step."""
-    measured = [h for h in hosts if h.wait_per_step_ns is not None and h.steps >= MIN_STEPS]
+    measured = [h for h in hosts if h.wait_per_step_ns is not None and h.steps >= MIN_VERDICT_STEPS.value]
     if len(measured) < 2:
         return list(hosts)
     waits = [h.wait_per_step_ns or 0 for h in measured]

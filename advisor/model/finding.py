@@ -140,6 +140,8 @@ class Prediction:
     high: float
     effects: tuple[Effect, ...] = field(default=(), compare=False)
     """The effects that it was predicted from, so that several changes can be combined; empty if they are unknown."""
+    uncalibrated: tuple[str, ...] = field(default=(), compare=False)
+    """Costs of the machine (fields of `Calibration`) that it was computed with, but that were not measured on that machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from advisor.model.calibration import Calibration
 from advisor.model.state import CapturedResource, ObservedState
 
 INFINITE_CARDINALITY = -1
@@ -259,6 +260,8 @@ class Host:
     """Free space in the script's working directory."""
     disk_read_bytes_per_s: float | None = None
     """Read rate of the disk for files of the pipeline, without the page cache; None if not measured."""
+    calibration: Calibration | None = None
+    """Costs measured on this machine; None if it was never calibrated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,22 +14,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from advisor.host.calibration.prediction import MEMORY_SHARE, STILL_WAITING, WORTH_MORE
 from advisor.model.finding import Effect, Finding, Prediction
 from advisor.model.outlook import CombinedPlan, Limit, Outlook
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import format_bytes, format_many, format_range, format_ratio
-from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.predict.demand import Demands, demands
 from advisor.predict.operational import combined_factors, predict_from
 from advisor.predict.unprofiled_costs import unprofiled
 
 MAX_FINDINGS = 8
 """All sets of this many findings, those with the best predictions, are tried (256 sets)."""
-WORTH_MORE = 1.02
-"""Predictions within this ratio count as equal; the smallest such set is chosen, because every change makes a script harder to
-read."""
-_STILL_WAITING = 1.05
-"""The consumer is still waiting if a step would be faster by this ratio without the limit; rules ignore smaller gains."""
 
 _NAMES = {
     "consumer": "the consumer itself is",
@@ -58,7 +53,7 @@ def outlook(
     if measured is None:
         return None
     host = analysis.host
-    room = None if host is None else int(MEMORY_SHARE * host.memory_free_bytes)
+    room = None if host is None else int(MEMORY_SHARE.value * host.memory_free_bytes)
     return Outlook(
         step_ns=measured.step_ns,
         consumer_ns=measured.consumer_ns,
@@ -112,17 +107,19 @@ def _best(
             continue
         factors = combined_factors(effect for candidate in together for effect in candidate.effects)
         prediction = predict_from(measured, analysis, pipeline, *factors)
-        if prediction is not None and prediction.value >= WORTH_MORE:
+        if prediction is not None and prediction.value >= WORTH_MORE.value:
             predicted.append((together, _as_sure(prediction, together)))
     if not predicted:
         return None
     most = max(prediction.value for _, prediction in predicted)
-    known_best, prediction = next(entry for entry in predicted if WORTH_MORE * entry[1].value >= most)
+    known_best, prediction = next(entry for entry in predicted if WORTH_MORE.value * entry[1].value >= most)
     chosen = [candidate.finding for candidate in known_best]
     cost, work = combined_factors(effect for candidate in known_best for effect in candidate.own.effects)
     limit = measured.limits(cost, work)[0]
     is_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
-    is_host = is_training and limit.resource in ("cpu", "gil") and limit.step_ns > _STILL_WAITING * measured.consumer_ns
+    is_host = (
+        is_training and limit.resource in ("cpu", "gil") and limit.step_ns > STILL_WAITING.value * measured.consumer_ns
+    )
     workers = service_workers(measured, work) if is_host else None
     places = tuple(sorted(findings.index(finding) for finding in chosen))
     memory = sum(finding.memory_bytes or 0 for finding in chosen)

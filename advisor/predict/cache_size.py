@@ -5,6 +5,7 @@ In: an `Analysis`, a pipeline and a call.  Out: elements per epoch and bytes, or
 
 from __future__ import annotations
 
+from advisor.host.calibration.prediction import FEW_ELEMENTS
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
 from advisor.predict.structure import nested_calls, upstream_calls
@@ -12,16 +13,11 @@ from advisor.predict.structure import nested_calls, upstream_calls
 _UNSTEADY = frozenset({"interleave", "flat_map", "window", "group_by_window", "from_generator", "repeat", "take_while"})
 """Methods whose elements come in bursts, so that one window does not show how many elements an input element produces."""
 
-MEMORY_SHARE = 0.8
-"""Share of the free memory that all changes together may use; the rest is a reserve for peaks of the training and for estimates
-that are too low."""
 FRAME_BYTES = {"TextLineDataset": 1, "TFRecordDataset": 16}
 """Overhead of a record in its file in bytes: a newline; a length and two checksums
 (tensorflow/core/lib/io/record_writer.h)."""
 _STRING_BYTES = 24
 """Overhead in bytes of each string in tf.data's model (`sizeof(tstring)`)."""
-_FEW = 16
-"""Minimum number of elements in the window for a ratio of counts; below it, buffers between the two distort the ratio."""
 
 
 def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call, counted: Call | None = None) -> int | None:
@@ -120,7 +116,7 @@ def _windows_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> fl
     if len(readers) != 1 or len(sized) != 1 or readers[0].arguments.get("compression_type"):
         return None
     source = iterator_of(pipeline, readers[0])
-    if source is None or not source.element_bytes or not source.elements or source.elements < _FEW:
+    if source is None or not source.element_bytes or not source.elements or source.elements < FEW_ELEMENTS.value:
         return None
     record = max(1, source.element_bytes - _STRING_BYTES) + FRAME_BYTES[readers[0].method]
     return sized[0].file_bytes / record / source.elements if sized[0].file_bytes else None
@@ -129,7 +125,7 @@ def _windows_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> fl
 def _elements(pipeline: Pipeline, call: Call, feeding: Call) -> float | None:
     """Elements of `call` per element of `feeding` in the window."""
     above, below = window_elements(pipeline, call), window_elements(pipeline, feeding)
-    return above / below if above and below and below >= _FEW else None
+    return above / below if above and below and below >= FEW_ELEMENTS.value else None
 
 
 def window_elements(pipeline: Pipeline, call: Call) -> int | None:

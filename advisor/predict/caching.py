@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from advisor.host.calibration.prediction import CALLED_NS, WHOLE_EPOCH_SHARE
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
@@ -22,14 +23,10 @@ from advisor.predict.determinism import (
     cache_obstacles,
     own_obstacles,
 )
+from advisor.predict.machine_costs import machine_costs
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
-COPIED_BYTES_PER_NS = 4.0
-"""Rate of copying elements into a batch. Measured: eight images of 48 KiB in 70 us while two cores were busy."""
-CALLED_NS = 50_000.0
-"""Cost per element of calling the function of a map fused with its batch, with the profiler and copying 48 KiB. Measured: 45 and
-56 us with a function of 0.74 ms, 16 us with one of 0.07 ms."""
 _STORES = ("cache", "snapshot")
 _HANDING_ON = ("shuffle", "repeat", "with_options", "take", "skip", "shard", "prefetch")
 """Methods that pass elements on unchanged, so that the elements of a cache reach the batch."""
@@ -73,6 +70,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     if consumed is None or _leaves_early(analysis, pipeline, consumed):
         return []
     graph, chain = graph_of(analysis), upstream_calls(analysis, consumed)
+    costs = machine_costs(analysis)
     places = []
     for call in chain:
         downstream = graph.downstream(call)
@@ -92,10 +90,12 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
             continue
         saved = _saved(analysis, pipeline, [other for other in feeding if other not in movable])
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
-        added_ns = _copied_ns(pipeline, call, below)
+        added_ns = _copied_ns(pipeline, call, below, costs.copied_bytes_per_ns)
         prediction = predict_speedup(analysis, pipeline, factors, factors, added_ns)
         if prediction is None:
             continue
+        if added_ns or any(0 < factor < 1 for factor in factors.values()):
+            prediction = costs.mark(prediction, "copied_bytes_per_ns")
         share = sum(pipeline.iterator(iterator_id).blame_share * part for iterator_id, part in saved.items())
         places.append(
             CachePlace(
@@ -113,7 +113,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     return places
 
 
-def _copied_ns(pipeline: Pipeline, call: Call, below: Sequence[Call]) -> float:
+def _copied_ns(pipeline: Pipeline, call: Call, below: Sequence[Call], bytes_per_ns: float) -> float:
     """Time per step for the copies that a `batch` after the cache makes in addition, in nanoseconds.
 
     Strings without another owner are moved into a batch; strings of a cache are copied, from memory that is in no processor
@@ -127,7 +127,7 @@ def _copied_ns(pipeline: Pipeline, call: Call, below: Sequence[Call]) -> float:
             it = next((it for it in pipeline.iterators if it.calls and it.calls[0].id == other.id), None)
             if it is None or not it.elements or not it.element_bytes or pipeline.num_elements <= 0:
                 return 0.0
-            return it.element_bytes * it.elements / pipeline.num_elements / COPIED_BYTES_PER_NS
+            return it.element_bytes * it.elements / pipeline.num_elements / bytes_per_ns
         if other.method not in _HANDING_ON:
             return 0.0
     return 0.0
@@ -179,7 +179,7 @@ def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, 
     """
     feeding = upstream_calls(analysis, call)
     ids = {inner.id for other in feeding for inner in (other, *nested_calls(analysis, other))}
-    return _shares(pipeline, ids)
+    return _shares(analysis, pipeline, ids)
 
 
 def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
@@ -191,7 +191,7 @@ def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
 def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
     """Whether the consumer leaves epochs before their end; an incomplete cache is discarded each time."""
     steps, whole = steps_per_epoch(analysis, pipeline), consumed.cardinality or 0
-    return steps is not None and whole > 0 and steps < 0.9 * whole
+    return steps is not None and whole > 0 and steps < WHOLE_EPOCH_SHARE.value * whole
 
 
 def _is_cut(call: Call, below: Sequence[Call]) -> bool:
@@ -260,20 +260,21 @@ def _saved(analysis: Analysis, pipeline: Pipeline, cached: list[Call]) -> dict[s
     """Iterator id -> share of its work that a cache after all of `cached` saves, without the savings of caches among them."""
     stored = {other.id for call in cached if call.method in _STORES for other in upstream_calls(analysis, call)}
     ids = {inner.id for call in cached if call.id not in stored for inner in (call, *nested_calls(analysis, call))}
-    return _shares(pipeline, ids)
+    return _shares(analysis, pipeline, ids)
 
 
-def _shares(pipeline: Pipeline, ids: Collection[str]) -> dict[str, float]:
+def _shares(analysis: Analysis, pipeline: Pipeline, ids: Collection[str]) -> dict[str, float]:
     """Iterator id -> share of its work that is done for these calls."""
     saved: dict[str, float] = {}
+    bytes_per_ns = machine_costs(analysis).copied_bytes_per_ns
     for it in pipeline.iterators:
         mine = [call for call in it.calls if call.id in ids]
         if mine:
-            saved[it.id] = 1.0 if len(mine) == len(it.calls) else _function_share(it)
+            saved[it.id] = 1.0 if len(mine) == len(it.calls) else _function_share(it, bytes_per_ns)
     return saved
 
 
-def _function_share(iterator: Iterator) -> float:
+def _function_share(iterator: Iterator, bytes_per_ns: float) -> float:
     """Share of the work of a map fused with a batch that belongs to the map. Copying the elements into the batch remains."""
     if iterator.busy_ns <= 0:
         return 0.0
@@ -282,7 +283,7 @@ def _function_share(iterator: Iterator) -> float:
     bytes_ = iterator.element_bytes or (row_bytes * size if row_bytes and isinstance(size, int) else None)
     if not bytes_ or not iterator.elements:
         return function
-    copying_ns = iterator.elements * bytes_ / COPIED_BYTES_PER_NS
-    calling_ns = iterator.elements * (size if isinstance(size, int) else 1) * CALLED_NS
+    copying_ns = iterator.elements * bytes_ / bytes_per_ns
+    calling_ns = iterator.elements * (size if isinstance(size, int) else 1) * CALLED_NS.value
     stays_ns = max(copying_ns, iterator.busy_ns - iterator.function_ns - calling_ns)
     return max(function, 1 - stays_ns / iterator.busy_ns)

@@ -7,15 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.host.calibration.prediction import COMPUTING_SHARE, LOCK_WAIT_SHARE, OTHERS_KEEP
 from advisor.model.pipeline import Analysis, Pipeline
-
-LOCK_WAIT_SHARE = 0.2
-"""If a probe thread waits for the GIL for this share of its time, another thread holds it for long (0.33 means always). The
-reverse does not hold: if the GIL is released every 100 us, the probe never waits."""
-
-COMPUTING_SHARE = 0.25
-"""Minimum share of the time in Python ops that must be CPU time for the code to count as computing instead of sleeping. It is low
-because the time in Python ops includes the wait for the GIL and for a core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +31,7 @@ class CoreUse:
 
         The scheduler divides cores among the processes that compete for them.
         """
-        return max(0.0, self.usable - self.taken(0.5))
+        return max(0.0, self.usable - self.taken(OTHERS_KEEP.value[1]))
 
     def taken(self, others_keep: float) -> float:
         """Return the number of cores in use if other processes keep this share of the cores that they use now."""
@@ -88,9 +81,9 @@ def python_share(analysis: Analysis, pipeline: Pipeline) -> float:
     share = min(1.0, python_ns / span)
     if usage is None or usage.wall_ns <= 0:
         return share
-    if usage.gil_wait_share is not None and usage.gil_wait_share >= LOCK_WAIT_SHARE:
+    if usage.gil_wait_share is not None and usage.gil_wait_share >= LOCK_WAIT_SHARE.value:
         return share
     # Cores that neither the consumer (counted as one core while it works) nor the rest of the pipeline accounts for.
     others = 1 - pipeline.wait_share + sum(it.busy_ns - it.python_ns for it in pipeline.iterators) / span
     left = (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns - others
-    return share if left >= COMPUTING_SHARE * share else 0.0
+    return share if left >= COMPUTING_SHARE.value * share else 0.0

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from advisor.host.calibration.prediction import FREE_CORES_SHARE, FULL_CORES_SHARE, OTHERS_KEEP
 from advisor.model.catalog import base_type
 from advisor.model.outlook import Limit, ServiceDemand
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
@@ -24,8 +25,6 @@ from advisor.predict.capacity import CoreUse, core_use, python_share
 UNCHANGED: Mapping[str, float] = MappingProxyType({})
 FRONT = 0
 """The stage of the consumer's own thread."""
-_FREE, _FULL = 0.5, 0.95
-"""Shares of busy cores: up to the first, no thread is assumed to wait for a core; from the second on, all waits are for cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Demands:
         self,
         cost: Mapping[str, float] = UNCHANGED,
         work: Mapping[str, float] = UNCHANGED,
-        others_keep: float = 0.5,
+        others_keep: float = OTHERS_KEEP.value[1],
     ) -> tuple[Limit, ...]:
         """Return every limit of the step after a change, longest step first.
 
@@ -142,7 +141,9 @@ def _contention(use: CoreUse) -> float:
     else. In between, linear growth is assumed. The share is reduced by the cores that other processes use.
     """
     used = use.own + use.others
-    crowding = min(1.0, max(0.0, (used / use.usable - _FREE) / (_FULL - _FREE)))
+    crowding = min(
+        1.0, max(0.0, (used / use.usable - FREE_CORES_SHARE.value) / (FULL_CORES_SHARE.value - FREE_CORES_SHARE.value))
+    )
     return crowding * use.own / used if used > 0 else 0.0
 
 

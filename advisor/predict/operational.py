@@ -19,27 +19,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from advisor.host.calibration.prediction import (
+    BESIDE_INPUT,
+    CONTENTION_FACTOR,
+    EPOCH_START_NS,
+    MOST_SPEEDUP,
+    OTHERS_KEEP,
+    UNCERTAINTY,
+)
 from advisor.model.catalog import FILE_SOURCES, base_type
 from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.cache_size import steps_per_epoch
 from advisor.predict.demand import UNCHANGED, Demands, demands
+from advisor.predict.machine_costs import machine_costs
 from advisor.predict.structure import consumed_call
 from advisor.predict.unprofiled_costs import unprofiled
-
-UNCERTAINTY = 0.3
-"""Relative error of the model, as a share of the predicted gain, in both directions. A deliberately wide assumption until enough
-predictions have been compared with measured gains."""
-
-CONTENTION_FACTOR = (1.0, 0.5, 0.35)
-"""Cost of copying and passing on existing elements, relative to the cost while functions keep the cores, their caches and the
-memory busy: worst, likely, best. Measured with six caches after nearly all of a pipeline's work: 0.50 to 0.68 of the profiled
-cost of the rest remained (benchmarks/predictions.py)."""
-
-BESIDE_INPUT = 2.0
-"""Maximum speedup of a consumer on the same cores if the pipeline no longer runs concurrently, because processor caches, memory
-and wake-ups are shared. An assumption that is not measured, used only for the upper end of the range."""
 
 
 def predict_speedup(
@@ -93,7 +89,8 @@ def predict_from(
         _steps(pipeline, rests[1][0], blamed, relief, own)[2],
         min(_steps(pipeline, rests[2][0], blamed, relief, own * beside)[:2]),
     )
-    shortest = _shortest_step(analysis, pipeline, measured, added_ns)
+    alone_ns, costs = _alone_step(analysis, pipeline, added_ns)
+    shortest = _shortest_step(analysis, pipeline, measured, added_ns, alone_ns)
     start = _epoch_start(analysis, pipeline, measured)
     # The cores that other processes will release are unknown: none, half, or all of theirs.
     slow, likely, fast = (
@@ -102,14 +99,15 @@ def predict_from(
             (max(step, shortest * part, _limit(measured.limits(*rest, keep), part) / measured.step_ns) + start)
             / (1 + start),
         )
-        for step, rest, keep, part in zip(steps, rests, (1.0, 0.5, 0.0), (1.0, 1.0, beside), strict=True)
+        for step, rest, keep, part in zip(steps, rests, OTHERS_KEEP.value, (1.0, 1.0, beside), strict=True)
     )
     spread = _spread(pipeline)
     value = max(1.0, 1 / likely)
-    low = (1 + (1 / slow - 1) * (1 - UNCERTAINTY)) / (1 + spread)
-    high = min((1 + (1 / fast - 1) * (1 + UNCERTAINTY)) * (1 + spread), 1 / max(shortest * beside, 1e-9))
+    low = (1 + (1 / slow - 1) * (1 - UNCERTAINTY.value)) / (1 + spread)
+    high = min((1 + (1 / fast - 1) * (1 + UNCERTAINTY.value)) * (1 + spread), 1 / max(shortest * beside, 1e-9))
     effects = tuple(Effect(i, cost[i], work[i]) for i in cost if cost[i] < 1 or work[i] < 1)
-    return Prediction(value, min(value, max(1.0, low)), max(value, high), effects)
+    prediction = Prediction(value, min(value, max(1.0, low)), max(value, high), effects)
+    return machine_costs(analysis).mark(prediction, *costs)
 
 
 def combined_factors(effects: Iterable[Effect]) -> tuple[dict[str, float], dict[str, float]]:
@@ -180,7 +178,7 @@ def _uncrowded(measured: Demands, work: Mapping[str, float]) -> tuple[float, flo
     """Factors for the cost of passing elements on without this concurrent work: worst, likely, best."""
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
     share = gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0
-    worst, likely, best = (1 - (1 - factor) * share for factor in CONTENTION_FACTOR)
+    worst, likely, best = (1 - (1 - factor) * share for factor in CONTENTION_FACTOR.value)
     return worst, likely, best
 
 
@@ -218,43 +216,38 @@ def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, floa
     if analysis.verdict.is_ceiling_measured or (analysis.host is not None and analysis.host.accelerators):
         return 1.0
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
-    return 1 - (1 - 1 / BESIDE_INPUT) * (gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0)
+    return 1 - (1 - 1 / BESIDE_INPUT.value) * (gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0)
 
 
-def _shortest_step(analysis: Analysis, pipeline: Pipeline, measured: Demands, added_ns: float) -> float:
+def _shortest_step(
+    analysis: Analysis, pipeline: Pipeline, measured: Demands, added_ns: float, alone_ns: float
+) -> float:
     """The shortest possible step, relative to the present step."""
     verdict = analysis.verdict
     if pipeline.is_main and verdict.is_ceiling_measured and verdict.max_speedup:
         return min(1.0, 1 / verdict.max_speedup)
-    least_ns = max(measured.consumer_ns, added_ns)
-    if analysis.recording is not None and analysis.recording.is_pipeline_alone:
-        call = consumed_call(analysis, pipeline)
-        components_ns = COMPONENT_NS * max(0, (call.element_spec if call is not None else "").count("TensorSpec(") - 1)
-        is_ahead = any(it.is_async for it in pipeline.inputs(pipeline.root))
-        alone_ns = max(NEXT_NS, added_ns) if is_ahead else NEXT_HERE_NS + added_ns
-        least_ns = max(least_ns, alone_ns + components_ns)
-    return max(min(1.0, least_ns / measured.step_ns), 1 / _MOST)
+    least_ns = max(measured.consumer_ns, added_ns, alone_ns)
+    return max(min(1.0, least_ns / measured.step_ns), 1 / MOST_SPEEDUP.value)
 
 
-NEXT_NS, NEXT_HERE_NS = 90_000.0, 50_000.0
-"""Minimum step time of a consumer that ignores the elements (Python's `next`), with and without waking a prefetch thread.
-Measured with cached elements of one component: 64 to 104 us with a prefetch, 45 to 50 us without; proofs of caches after all
-work took 87 to 109 us in total."""
-COMPONENT_NS = 5_500.0
-"""Additional time for each further component of an element. Measured with 1, 5 and 20 components of 1 KiB: 120, 154 and 219 us
-with a prefetch; 83, 104 and 224 us without; medians of four."""
-EPOCH_START_NS = 1_500_000.0
-"""Creation of an iterator and its threads, which no change avoids. Measured between the epochs of isolated pipelines: 0.3 to 2
-ms."""
-_MOST = 1000.0
-"""Maximum predicted speedup; if 99.9 % of a step is wait, the rest is too short to be measured."""
+def _alone_step(analysis: Analysis, pipeline: Pipeline, added_ns: float) -> tuple[float, tuple[str, ...]]:
+    """Shortest step in ns of a consumer that ignores the elements, and the costs it is made of; (0, ()) for a training."""
+    if analysis.recording is None or not analysis.recording.is_pipeline_alone:
+        return 0.0, ()
+    costs = machine_costs(analysis)
+    call = consumed_call(analysis, pipeline)
+    more_components = max(0, (call.element_spec if call is not None else "").count("TensorSpec(") - 1)
+    is_ahead = any(it.is_async for it in pipeline.inputs(pipeline.root))
+    alone_ns = max(costs.next_ns, added_ns) if is_ahead else costs.next_here_ns + added_ns
+    names = ("next_ns" if is_ahead else "next_here_ns", *(("component_ns",) if more_components else ()))
+    return alone_ns + costs.component_ns * more_components, names
 
 
 def _epoch_start(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> float:
     """Cost of starting an epoch, per step and relative to the present step; only for pipelines that are read in isolation."""
     is_alone = analysis.recording is not None and analysis.recording.is_pipeline_alone
     steps = steps_per_epoch(analysis, pipeline) if is_alone else None
-    return EPOCH_START_NS / steps / measured.step_ns if steps else 0.0
+    return EPOCH_START_NS.value / steps / measured.step_ns if steps else 0.0
 
 
 def _spread(pipeline: Pipeline) -> float:

@@ -13,15 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from advisor.host.calibration.prediction import EFFICIENCY
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.predict.cache_size import window_elements
+from advisor.predict.machine_costs import machine_costs
 from advisor.predict.operational import predict_speedup
-
-EFFICIENCY = (0.65, 0.8, 1.0)
-"""Share of a thread's time in which it works: with very different element times, typically, with equal times."""
-HANDOFF_OVERHEAD_NS = (25_000, 15_000, 5_000)
-"""Overhead per element that does not overlap with other work: maximum, typical, minimum."""
 
 
 def predict_parallel(
@@ -39,15 +36,17 @@ def predict_parallel(
     Returns:
         The prediction, or None if nothing was measured.
     """
+    costs = machine_costs(analysis)
     predictions = [
         predict_speedup(analysis, pipeline, _factors(pipeline, iterators, threads / max(wanted, 1e-9), share, ns))
-        for share, ns in zip(EFFICIENCY, HANDOFF_OVERHEAD_NS, strict=True)
+        for share, ns in zip(EFFICIENCY.value, costs.handoff_ns, strict=True)
     ]
     low, likely, high = predictions
     if low is None or likely is None or high is None:
         return None
     # The effects exclude the losses: after the change, the cores limit the pipeline.
-    return replace(likely, low=min(low.low, likely.value), high=max(high.high, likely.value), effects=high.effects)
+    spread = replace(likely, low=min(low.low, likely.value), high=max(high.high, likely.value), effects=high.effects)
+    return costs.mark(spread, "handoff_ns")
 
 
 def _factors(

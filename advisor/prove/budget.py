@@ -12,19 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from advisor.host.calibration.proof import ANALYSIS_SHARE, END_SHARE, LEAST_TRIAL_S, LONGEST_END_S, MIN_BUDGET_S
 from advisor.model.errors import AdvisorError
 from advisor.model.units import NS_PER_S, format_ns
-
-MIN_BUDGET_S = 30.0
-"""A shorter budget is refused: starting TensorFlow, warm-up, the two measurements of `analyze` and their evaluation were measured
-to take 15 to 25 s."""
-LEAST_TRIAL_S = 15.0
-"""Time needed to start a trial of a fix: two warm-ups of 2.5 s, six pairs of turns of 0.6 s with the pauses between them, and a
-comparison of the elements."""
-_ANALYSIS_SHARE = 0.9
-"""Share of the budget after which the first run is stopped; the rest is needed to analyse its recording."""
-_END_SHARE, _LONGEST_END_S = 0.08, 5.0
-"""Time reserved to stop the script and write the reports: a share of the budget, at most so many seconds."""
 
 Clock = Callable[[], float]
 
@@ -35,10 +25,10 @@ def check_budget(seconds: float) -> None:
     Raises:
         AdvisorError: It is shorter than `MIN_BUDGET_S`.
     """
-    if seconds < MIN_BUDGET_S:
+    if seconds < MIN_BUDGET_S.value:
         raise AdvisorError(
             f"--budget {format_ns(seconds * NS_PER_S)} is too short, so nothing was run: analysing a script and trying one "
-            f"change take at least {format_ns(MIN_BUDGET_S * NS_PER_S)}. Allow more time, such as --budget 10min."
+            f"change take at least {format_ns(MIN_BUDGET_S.value * NS_PER_S)}. Allow more time, such as --budget 10min."
         )
 
 
@@ -54,12 +44,12 @@ class Budget:
     @property
     def analysis_end(self) -> float:
         """Deadline of the first run, on `clock`."""
-        return self.began + _ANALYSIS_SHARE * self.seconds
+        return self.began + ANALYSIS_SHARE.value * self.seconds
 
     @property
     def end(self) -> float:
         """Deadline of everything, on `clock`."""
-        return self.began + self.seconds - min(_LONGEST_END_S, _END_SHARE * self.seconds)
+        return self.began + self.seconds - min(LONGEST_END_S.value, END_SHARE.value * self.seconds)
 
     @property
     def spent_s(self) -> float:
@@ -84,8 +74,8 @@ class Budget:
         """Return a sentence if not even one trial fits before `end`, else an empty string."""
         if self._fits_trial(end, startup_s):
             return ""
-        spent, need = self.spent_s, startup_s + LEAST_TRIAL_S
-        least = (spent + need + startup_s) / (1 - _END_SHARE)  # the changed text starts once more
+        spent, need = self.spent_s, startup_s + LEAST_TRIAL_S.value
+        least = (spent + need + startup_s) / (1 - END_SHARE.value)  # the changed text starts once more
         return (
             f"Nothing was tried: the analysis took {format_ns(spent * NS_PER_S)} of the budget of "
             f"{format_ns(self.seconds * NS_PER_S)}, and trying one change takes at least {format_ns(need * NS_PER_S)}. This "
@@ -93,7 +83,7 @@ class Budget:
         )
 
     def _fits_trial(self, end: float, startup_s: float) -> bool:
-        return self.clock() + startup_s + LEAST_TRIAL_S <= end
+        return self.clock() + startup_s + LEAST_TRIAL_S.value <= end
 
 
 def _rounded(seconds: float) -> str:

@@ -17,19 +17,18 @@ from dataclasses import dataclass, replace
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, WORTHWHILE, judge
+from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
 TURNS = 6
 """Smallest number of pairs whose smallest and largest ratio form a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
-MIN_STEPS = 3
-"""A run with fewer steps in its window is not used."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -74,7 +73,7 @@ class EndToEnd:
             self.verdict == SAME
             and self.speedup is not None
             and self.speedup.low <= 1
-            and self.speedup.value >= WORTHWHILE
+            and self.speedup.value >= WORTHWHILE.value
         )
 
 
@@ -141,7 +140,7 @@ def steps_of(recording: Recording) -> RunSteps | None:
     first = max(0, window.warmup_steps - series.first_step)
     last = max(0, window.warmup_steps + (window.plain_steps if is_plain else window.steps) - series.first_step)
     start, end = series.start_ns[first:last], series.end_ns[first:last]
-    if len(end) < MIN_STEPS:
+    if len(end) < MIN_RUN_STEPS.value:
         return None
     durations = [stop - begin for begin, stop in zip(start, end, strict=False)]
     waits = series.wait_ns[first : first + len(durations)]

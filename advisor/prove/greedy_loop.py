@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from advisor.capture.request import Progress
-from advisor.graph import MIN_STEPS
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
+from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
@@ -26,12 +27,6 @@ from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 from advisor.rewrite.fix_plan import combine
 
 SAFETY_ORDER = tuple(Safety)
-MAX_ATTEMPTS = 30
-"""Bounds the loop in case a rule proposes a new fix every time."""
-
-
-MIN_GAIN = 0.05
-"""Smallest gain worth a change, as in the rules (`Rule.min_speedup`)."""
 
 
 class Session(Protocol):
@@ -162,8 +157,8 @@ def prove_fixes(
         if clock() + state.expected_s >= deadline:
             stopped = f"The budget was used up; not tried: {_titles(proposed, state)}."
             break
-        if len(state.attempts) >= MAX_ATTEMPTS:
-            stopped = f"The limit of {MAX_ATTEMPTS} fixes was reached; not tried: {_titles(proposed, state)}."
+        if len(state.attempts) >= MAX_ATTEMPTS.value:
+            stopped = f"The limit of {MAX_ATTEMPTS.value} fixes was reached; not tried: {_titles(proposed, state)}."
             break
         try:
             attempt = _try(session, finding, state, on_progress)
@@ -290,9 +285,9 @@ def is_enough(analysis: Analysis, trial: Trial) -> bool:
     gain less than that even if pipeline and training shared every core.
     """
     verdict = analysis.verdict
-    if verdict.steps is None or verdict.steps.count < MIN_STEPS:
+    if verdict.steps is None or verdict.steps.count < MIN_VERDICT_STEPS.value:
         return False
     if verdict.input_wait_share is None or not trial.rate_after:
         return False
     own_s = verdict.steps.mean_ns * (1 - verdict.input_wait_share) / 1e9
-    return own_s > 0 and 1 / trial.rate_after < MIN_GAIN * own_s
+    return own_s > 0 and 1 / trial.rate_after < MIN_GAIN.value * own_s

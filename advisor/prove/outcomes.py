@@ -9,20 +9,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from advisor.host.calibration.proof import MIN_GAIN, STILL
 from advisor.model import units
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Proof, Side
 from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
-from advisor.prove.greedy_loop import MIN_GAIN, Attempt, LoopResult
+from advisor.prove.greedy_loop import Attempt, LoopResult
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
-STILL = 0.2
-"""Relative reduction of the wait below which it counts as unchanged."""
 
 
 def outcome_of(
@@ -283,12 +282,12 @@ def _why_no_gain(before: float | None, after: float | None) -> str:
     """Part of a sentence: why the training does not gain from a faster pipeline, judged by the waits; empty if unknown."""
     if before is None:
         return ""
-    if before < MIN_GAIN:
+    if before < MIN_GAIN.value:
         return f", because its steps wait for input only {units.format_share(before)} of the time"
     if after is None:
         return ""
     change = f"{units.format_share(before)} before, {units.format_share(after)} after"
-    if after > (1 - STILL) * before:
+    if after > (1 - STILL.value) * before:
         return f", because its steps still wait for input while the model trains ({change})"
     return f", because its steps wait less ({change}) but compute longer: pipeline and model share the cores"
 

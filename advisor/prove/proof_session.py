@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from advisor.capture.launch import check_target, environment, outputs, protected, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, MAX_HANGS, QUIT_GRACE_S, SILENCE_S, TRIAL_S
 from advisor.model.call_graph import CallGraph
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Safety
@@ -31,18 +32,8 @@ from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.sandbox.private_run import PrivateRun
 from advisor.sandbox.temporary import temporary_folder
 
-TRIAL_S = 90.0
-"""Longest time for the turns of one trial; most need a third."""
-SILENCE_S = 150.0
-"""Time without a message after which the child counts as hanging. It reports each turn and pass, which take up to a minute."""
-MAX_HANGS = 2
-"""A hanging pipeline costs another run of the script; after more hangs than this the session gives up."""
 _CHILD = Path(__file__).parent / "trial" / "proof_child.py"
 _POLL_S = 0.1
-_QUIT_GRACE_S = 30.0
-"""Time for the script's `finally` blocks at the end, limited by the budget ..."""
-_LEAST_QUIT_GRACE_S = 1.0
-"""... but at least this."""
 
 
 class _Hangs(Exception):
@@ -70,7 +61,7 @@ class ProofSession:
         budget_s: float,
         on_progress: Callable[[Progress], None],
         calls: tuple[Call, ...] = (),
-        silence_s: float = SILENCE_S,
+        silence_s: float = SILENCE_S.value,
         hold_at: int | None = None,
     ) -> None:
         """Create a session.
@@ -148,7 +139,7 @@ class ProofSession:
             "candidate": edits_to_json(candidate),
             "claimed": str(claimed),
             "memory": predicted_memory_bytes,
-            "seconds": max(1.0, min(TRIAL_S, self._deadline - time.monotonic())),
+            "seconds": max(1.0, min(TRIAL_S.value, self._deadline - time.monotonic())),
         }
         try:
             reply = self._ask(message)
@@ -255,7 +246,7 @@ class ProofSession:
         if time.monotonic() >= self._deadline:
             raise OutOfTime(f"There is no time left for trials on {target_name(self._request)}.")
         if self._child is None:
-            if self._hangs > MAX_HANGS:
+            if self._hangs > MAX_HANGS.value:
                 raise AdvisorError(f"{self._hangs} edited pipelines hung; nothing more is tried.")
             self._start()
         assert self._to_child is not None
@@ -382,6 +373,6 @@ class ProofSession:
     def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
         """Wait while reading messages, so that the child does not block on a full pipe."""
         now = time.monotonic()
-        deadline = now + min(_QUIT_GRACE_S, max(_LEAST_QUIT_GRACE_S, self._deadline - now))
+        deadline = now + min(QUIT_GRACE_S.value, max(LEAST_QUIT_GRACE_S.value, self._deadline - now))
         while child.poll() is None and time.monotonic() < deadline:
             self._receive()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.finding import Edit, InsertAfter
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Call
@@ -29,8 +30,6 @@ _ONE_FOR_ONE = frozenset(
     }
 )  # fmt: skip
 """Methods that emit at most one element per input element, so that the number of steps per epoch is bounded."""
-MARGIN_STEPS = 10
-"""Steps for the elements of the filling epoch that are still in buffers after the cache."""
 
 
 class UnknownEpoch(Exception):
@@ -53,7 +52,7 @@ def steps_until_steady(analysis: Analysis, edits: Sequence[Edit]) -> int | None:
     per_call = analysis.keras.get("steps_per_execution")
     divisor = per_call if isinstance(per_call, int) and per_call > 0 else 1
     steps = max(_steps_of_epoch(analysis, pipeline, consumed, analysis.call(edit.call_id)) for edit in caches)
-    return math.ceil(steps / divisor) + MARGIN_STEPS
+    return math.ceil(steps / divisor) + MARGIN_STEPS.value
 
 
 def _steps_of_epoch(analysis: Analysis, pipeline: Pipeline, consumed: Call, cached: Call) -> int:

@@ -11,6 +11,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.host.calibration.proof import (
+    BUDGET_SHARE,
+    MAX_WINDOW_S,
+    MIN_WINDOW_S,
+    SCRIPT_SETTLE_S,
+    SHUTDOWN_S,
+    UNKNOWN_STEP_S,
+    WINDOW_STEPS,
+)
 from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.model.units import NS_PER_S, format_ns
@@ -23,15 +32,6 @@ from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.patch import CannotRewrite, Patch
 
-MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
-"""The window of a run: `WINDOW_STEPS` steps, limited to this range of seconds."""
-BUDGET_SHARE = 0.7
-"""Largest share of the remaining budget to reserve: without trials there is nothing to prove."""
-SHUTDOWN_S = 2.0
-"""Estimated time for a stopped script to end: TensorFlow's threads and Python's exit handlers."""
-SETTLE_S = 3.0
-"""Estimated warm-up of a run without new caches (`capture.window`: ten steps and two seconds)."""
-_UNKNOWN_STEP_S = 0.1
 INJECTING_OPTIONS = (
     "autotune.enabled",
     "experimental_optimization.apply_default_optimizations",
@@ -71,7 +71,7 @@ class WholeScript:
         self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
         seconds = request.seconds
         if seconds is None and request.steps is None:
-            seconds = min(MAX_WINDOW_S, max(MIN_WINDOW_S, WINDOW_STEPS * self._step_s()))
+            seconds = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * self._step_s()))
         self._request = replace(request, seconds=seconds)
         self.runs = 0
         self.notes: list[str] = []
@@ -139,13 +139,17 @@ class WholeScript:
             with suppress(UnknownEpoch, ValueError):
                 warmups.append(self._warmup([finding]) or 0)
         need_s = 2 * TURNS * self._run_s(max(warmups, default=0))
-        return need_s if need_s <= BUDGET_SHARE * (self._deadline - self._clock()) else 0.0
+        return need_s if need_s <= BUDGET_SHARE.value * (self._deadline - self._clock()) else 0.0
 
     def _has_time(self, warmup: int | None) -> bool:
         need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
-        filling = f" ({warmup} steps each to fill the cache)" if warmup and warmup * self._step_s() > SETTLE_S else ""
+        filling = (
+            f" ({warmup} steps each to fill the cache)"
+            if warmup and warmup * self._step_s() > SCRIPT_SETTLE_S.value
+            else ""
+        )
         left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
             f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
@@ -162,12 +166,14 @@ class WholeScript:
 
     def _run_s(self, warmup: int | None) -> float:
         """Estimated seconds of one run."""
-        window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS) * self._step_s()
-        return self._startup_s + max(SETTLE_S, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S
+        window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS.value) * self._step_s()
+        return (
+            self._startup_s + max(SCRIPT_SETTLE_S.value, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S.value
+        )
 
     def _step_s(self) -> float:
         steps = self._analysis.verdict.steps
-        return steps.mean_ns / NS_PER_S if steps is not None else _UNKNOWN_STEP_S
+        return steps.mean_ns / NS_PER_S if steps is not None else UNKNOWN_STEP_S.value
 
 
 def prove_on_script(

@@ -23,6 +23,7 @@ _WORDS = {
     "profiling": "profiling",
     "saving": "saving the profile",
     "finishing": "waiting for the script to end",
+    "calibrating": "measuring this machine (once)",
     "analysing": "analysing",
     "proving": "trying",
 }

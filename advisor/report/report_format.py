@@ -17,6 +17,27 @@ from advisor.report.pipeline_format import Call, Pipeline, Site
 from advisor.report.proof_format import Comparison, Fix, Outlook, Proof, Ratio
 
 
+class Calibration(Object, frozen=True):
+    """Costs that were measured on this machine; null where a measurement failed."""
+
+    next_ns: Amount | None
+    """A Python `next` on a dataset that ends with a prefetch."""
+    next_here_ns: Amount | None
+    """A Python `next` on a dataset without other threads."""
+    component_ns: Amount | None
+    """Each further component of an element."""
+    handoff_ns: Amount | None
+    """Handing an element to a thread of a parallel map and back."""
+    copied_bytes_per_ns: Amount | None
+    """Copying elements into a batch."""
+    wakeup_ns: Amount | None
+    """Waking another thread."""
+    page_cache_bytes_per_ns: Amount | None
+    """Reading a file from the page cache."""
+    measured_on: str
+    """Date in UTC."""
+
+
 class Host(Object, frozen=True):
     """The machine, as the script could use it."""
 
@@ -33,6 +54,8 @@ class Host(Object, frozen=True):
     platform: str
     python_version: str
     accelerators: Sequence[Accelerator]
+    calibration: Calibration | None
+    """Null if the costs were never measured, so that predictions use built-in values."""
 
 
 class Window(Object, frozen=True):
@@ -101,6 +124,9 @@ class Finding(Object, frozen=True):
     site: Site | None
     iterator_id: str | None
     predicted_speedup: Ratio | None
+    uncalibrated: Sequence[str]
+    """Costs of the machine, named as in `host.calibration`, for which the prediction used built-in values because they were not
+    measured on the machine of the run."""
     memory_bytes: int | None
     """Additional memory; null if unknown."""
     safety: Safety | None

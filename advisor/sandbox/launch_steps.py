@@ -67,10 +67,10 @@ def _redirect(outcome: Outcome, folder: Path, environment: dict[str, str]) -> No
 
 
 def _enter(view: View) -> Outcome:
-    reason = _refusal(view)
-    if not reason:
+    trial = try_view(view)
+    if trial.kind != REDIRECTED:
         return enter(view)
-    outcome = Outcome(REDIRECTED, reason)
+    outcome = Outcome(REDIRECTED, trial.reason)
     for folder in view.projects:
         path = Path(view.folder) / f"copy-{len(outcome.copies)}"
         try:
@@ -89,8 +89,12 @@ def _enter(view: View) -> Outcome:
     return outcome
 
 
-def _refusal(view: View) -> str:
-    """Try the view in a forked process; return why the kernel refuses it, or the empty string if it does not."""
+def try_view(view: View) -> Outcome:
+    """Try the view in a forked process, so that this process keeps the original one.
+
+    Returns:
+        How the view would be created; `redirected`, with the reason, if the kernel does not allow a mount namespace.
+    """
     folder = Path(view.folder) / "trial"
     folder.mkdir()
     read_end, write_end = os.pipe()
@@ -99,18 +103,21 @@ def _refusal(view: View) -> str:
     if child == 0:
         try:
             syscalls.die_with_parent(own)
-            enter(replace(view, folder=str(folder), is_trial=True))
+            outcome = enter(replace(view, folder=str(folder), is_trial=True))
         except BaseException as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            os.write(write_end, reason.encode(errors="replace")[:2000])
+            outcome = Outcome(REDIRECTED, reason[:2000])
+        try:
+            with os.fdopen(write_end, "w") as pipe:
+                json.dump(outcome.as_json(), pipe)
         finally:
             os._exit(0)
     os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        reason = pipe.read().decode(errors="replace")
+    with os.fdopen(read_end) as pipe:
+        text = pipe.read()
     _, status = os.waitpid(child, 0)
     remove_tree(folder)
-    return reason or ("" if status == 0 else f"status {status}")
+    return Outcome(**json.loads(text)) if text else Outcome(REDIRECTED, f"status {status}")
 
 
 if __name__ == "__main__":

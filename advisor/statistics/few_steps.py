@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor.graph import MIN_STEPS
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import format_count, format_ns, format_share
 
@@ -19,7 +19,7 @@ from advisor.model.units import format_count, format_ns, format_share
 def add_few_steps_verdict(analysis: Analysis) -> Analysis:
     """Add a verdict on few steps; the analysis is unchanged if there are enough steps or none."""
     main = analysis.main
-    if main is None or main.serves_elements or (main.steps is not None and main.steps.count >= MIN_STEPS):
+    if main is None or main.serves_elements or (main.steps is not None and main.steps.count >= MIN_VERDICT_STEPS.value):
         return analysis
     measured = _of_overview(analysis) or _of_pipeline(main)
     if measured is None:
@@ -28,7 +28,11 @@ def add_few_steps_verdict(analysis: Analysis) -> Analysis:
     which = "the only step" if count == 1 else f"the {format_count(count)} steps"
     length = format_ns(step_ns) if count == 1 else f"{format_ns(step_ns)} each (mean)"
     others = (
-        "One step does" if count == 1 else "So few steps do" if count < MIN_STEPS else "Steps that share no request do"
+        "One step does"
+        if count == 1
+        else "So few steps do"
+        if count < MIN_VERDICT_STEPS.value
+        else "Steps that share no request do"
     )
     sentence = (
         f"In {which} of the profile, {format_share(share)} of {length} was spent waiting for the input pipeline. "

@@ -313,6 +313,7 @@ def _analyze_script(
 ) -> Report:
     from advisor.capture.launch import capture
     from advisor.capture.request import CaptureRequest, Progress
+    from advisor.workflows.calibrate import calibrate_run
 
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as folder:
@@ -332,6 +333,7 @@ def _analyze_script(
         capture(capture_request, on_progress)
         if request.with_ceiling:
             _measure_ceiling(capture_request, on_progress)
+    calibrate_run(folder, request.deadline, on_progress)
     on_progress(Progress("analysing"))
     try:
         report = analyze_run(folder, rules, settings)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.prove.compare_runs import compare_reports
 from advisor.prove.end_to_end import TURNS, measure_end_to_end
 from advisor.workflows.analyze import Request, analyze, analyze_run
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.run_comparison import RunComparison
     from advisor.model.settings import Settings
-
-MIN_WINDOW_S, MAX_WINDOW_S, WINDOW_STEPS = 3.0, 20.0, 20
-"""The window of a run: `WINDOW_STEPS` steps, limited to this range of seconds."""
 
 
 def announcement() -> str:
@@ -59,7 +57,7 @@ def compare(
     new = analyze(after, rules, settings, on_progress)
     steps = [report.analysis.verdict.steps for report in (old, new)]
     step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
-    window_s = min(MAX_WINDOW_S, max(MIN_WINDOW_S, WINDOW_STEPS * step_s))
+    window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
     requests = [_capture_request(request, settings, window_s) for request in (before, after)]
     return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], TURNS, on_progress))
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.call_graph import CallGraph
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Finding, Safety
@@ -29,7 +30,7 @@ from advisor.model.recording import Call
 from advisor.model.run_folder import new_run_folder
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.predict.structure import consumed_call
-from advisor.prove.budget import LEAST_TRIAL_S, Budget, check_budget
+from advisor.prove.budget import Budget, check_budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import TURNS, EndToEnd, main_series
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, is_enough, prove_fixes
@@ -46,6 +47,7 @@ from advisor.rewrite.patch import CannotRewrite, Patch
 from advisor.rewrite.project import project_root
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import Request, analyze, analyze_run
+from advisor.workflows.calibrate import calibrate_run
 
 if TYPE_CHECKING:
     from advisor.engine import LoadedRule
@@ -240,6 +242,7 @@ class _Fixing:
                     raise self._too_slow("held at its first element and profiled") from None
                 for part in profile.iterdir():
                     shutil.move(part, run_folder / part.name)
+                calibrate_run(run_folder, deadline, self._on_progress)
                 report = analyze_run(run_folder, self._rules, self._settings)
                 proposals = self._proposals_of(report)
                 if not self._candidates(report, proposals):
@@ -287,7 +290,7 @@ class _Fixing:
             self._on_progress,
             (lambda trial: False) if self._request.is_pipeline_only else partial(is_enough, report.analysis),
             proposals.is_asked,
-            LEAST_TRIAL_S,
+            LEAST_TRIAL_S.value,
         )
 
     def _proposals_of(self, report: Report) -> Proposals:

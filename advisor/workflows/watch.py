@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from advisor.capture.in_process import ProcessWatch, is_run_by_advisor, is_watching
-from advisor.capture.request import DEFAULT_MAX_EVENTS
 from advisor.capture.window.schedule import Limits
+from advisor.host.calibration.window import MAX_EVENTS
 from advisor.model.errors import AdvisorError
 from advisor.model.text import message_of
 
@@ -42,7 +42,7 @@ class Watch:
     ) -> None:
         """See `watch`."""
         self._logdir = _checked(logdir)
-        self._limits = Limits(_at_least(0, "warmup", warmup), _at_least(1, "steps", steps), None, DEFAULT_MAX_EVENTS)
+        self._limits = Limits(_at_least(0, "warmup", warmup), _at_least(1, "steps", steps), None, MAX_EVENTS.value)
         self._is_quiet = quiet
         self._watch: ProcessWatch | None = None
         self.report: Report | None = None

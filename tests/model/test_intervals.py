@@ -10,7 +10,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from advisor.capture.window.schedule import PLAIN_MAX_SECONDS, PLAIN_SECONDS, Limits
+from advisor.capture.window.schedule import Limits
+from advisor.host.calibration.window import PLAIN_MAX_SECONDS, PLAIN_SECONDS
 from advisor.model.intervals import interval_rank, mean_of, median_interval, median_of_steps, ratio_of, t_quantile
 from advisor.prove.end_to_end import TURNS
 from advisor.prove.trial import ab_benchmark
@@ -94,9 +95,9 @@ def test_ratio_of_two_runs_whose_windows_closed_once_their_mean_was_known(kind):
     draw, limits = np.random.default_rng(7), Limits()
 
     def window():
-        steps = STEP_NS * kind(draw, round(3 * PLAIN_MAX_SECONDS / (STEP_NS / 1e9)))
+        steps = STEP_NS * kind(draw, round(3 * PLAIN_MAX_SECONDS.value / (STEP_NS / 1e9)))
         ends_s = np.cumsum(steps) / 1e9
-        for look_s in np.arange(PLAIN_SECONDS, 2 * PLAIN_MAX_SECONDS, 0.25):
+        for look_s in np.arange(PLAIN_SECONDS.value, 2 * PLAIN_MAX_SECONDS.value, 0.25):
             seen = steps[ends_s <= look_s].tolist()
             if limits.is_timed(seen, look_s):
                 return mean_of(seen)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from advisor.host.calibration.prediction import MEMORY_SHARE, WORTH_MORE
 from advisor.model.finding import Effect, Finding, Fix, Prediction, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Recording, ScriptExit
 from advisor.predict import predict_speedup
-from advisor.predict.best_plan import WORTH_MORE, outlook, service_workers
-from advisor.predict.cache_size import MEMORY_SHARE
+from advisor.predict.best_plan import outlook, service_workers
 from advisor.predict.demand import demands
 from advisor.predict.operational import combined_factors
 from tests.predict.test_operational import BEHIND, MS, STEPS, analyses, analysis, iterator
@@ -118,7 +118,7 @@ def test_number_of_workers_is_the_work_divided_by_that_of_one_host():
 def test_nothing_found_is_no_plan_but_limits(made):
     result = outlook(made, made.main, (), ())
     assert result.plan is None and result.limits[0].iterator_id == "p0.2"
-    assert result.memory_room_bytes == int(MEMORY_SHARE * 10 * GIB)
+    assert result.memory_room_bytes == int(MEMORY_SHARE.value * 10 * GIB)
 
 
 def test_without_steps_there_is_no_outlook(made):
@@ -147,10 +147,10 @@ def test_a_plan_fits_and_more_memory_never_makes_it_worse(case, small, more):
         if plan is not None:
             chosen = [found[place] for place in plan.findings]
             assert all(each.memory_bytes is not None for each in chosen)
-            assert sum(each.memory_bytes for each in chosen) == plan.memory_bytes <= MEMORY_SHARE * free
+            assert sum(each.memory_bytes for each in chosen) == plan.memory_bytes <= MEMORY_SHARE.value * free
             assert plan.prediction.low <= plan.prediction.value <= plan.prediction.high
     if before is not None:
-        assert after is not None and after.prediction.value * WORTH_MORE >= before.prediction.value
+        assert after is not None and after.prediction.value * WORTH_MORE.value >= before.prediction.value
 
 
 @settings(deadline=None)
@@ -161,7 +161,7 @@ def test_a_plan_is_no_worse_than_any_single_change(case):
     alone = [each.prediction.value for each in found if each.prediction and each.memory_bytes is not None]
     best = max(alone, default=1.0)
     plan = plan_of(rich, *found)
-    assert (plan.prediction.value if plan else 1.0) * WORTH_MORE >= best * (1 - 1e-9)
+    assert (plan.prediction.value if plan else 1.0) * WORTH_MORE.value >= best * (1 - 1e-9)
 
 
 def test_a_prediction_carries_what_it_was_made_from(made):

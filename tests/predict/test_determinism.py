@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
+from advisor.host.calibration.prediction import CALLED_NS
 from advisor.model.finding import Safety
 from advisor.model.recording import Call, FunctionFacts, Recording, ScriptExit, StepSeries
 from advisor.model.state import CapturedResource, ObservedState, StateChange
 from advisor.predict import cache_assumptions, cache_obstacles, cache_places, parallel_safety
-from advisor.predict.caching import CALLED_NS
 from advisor.testing import AUTOTUNE, batch, interleave, map_, pipeline, prefetch, repeat, shuffle, source
 
 STATELESS = FunctionFacts("decode", None, False, stateful_ops=())
@@ -252,7 +252,7 @@ def test_a_map_fused_with_its_batch_is_saved_without_it():
     made = pipeline(source(elements=100), map_("decode", ms=3), batch(10, ms=10), consumer_ms=1, cores=1).analysis
     found = {p.call.method: p.saved_share for p in cache_places(made, made.main)}
     assert found["map"] == pytest.approx(
-        (30 + 10 * CALLED_NS / 1e6) / 40
+        (30 + 10 * CALLED_NS.value / 1e6) / 40
     )  # calling the function is saved, batching is not
     assert found["batch"] == pytest.approx(1.0)
 

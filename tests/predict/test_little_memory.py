@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
+from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.model.settings import Settings
-from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.testing import batch, map_, pipeline, shuffle, source
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -63,7 +63,7 @@ def test_nothing_is_proposed_that_does_not_fit(name, free):
     plan = report.outlook.plan
     if plan is not None:
         held = [report.findings[place].memory_bytes for place in plan.findings]
-        assert sum(held) == plan.memory_bytes <= MEMORY_SHARE * free
+        assert sum(held) == plan.memory_bytes <= MEMORY_SHARE.value * free
 
 
 @pytest.mark.parametrize("name", SHAPES)

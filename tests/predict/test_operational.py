@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.graph import analyse
+from advisor.host.calibration.prediction import BESIDE_INPUT
 from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Accelerator, Call, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
-from advisor.predict.operational import BESIDE_INPUT
 from advisor.profile import read_trace
 
 PROFILES = Path(__file__).parents[3] / "shared" / "profiles"
@@ -109,7 +109,7 @@ def test_removed_work_shortens_the_step_of_a_consumer_on_the_same_cores():
     found = predict(shared, nothing, nothing)
     # All 100 ms of input are 2/3 of the CPU time; without them the consumer's 50 ms wait less for the core, at best not at all.
     assert found.value == pytest.approx(1 / (0.5 * (1 - 2 / 3 * 1 / 3)))
-    assert found.high <= 3.0 * BESIDE_INPUT
+    assert found.high <= 3.0 * BESIDE_INPUT.value
     parallel = predict(shared, nothing)  # the same work elsewhere frees nothing, and there is no other core
     assert parallel.value == 1.0
     device = dataclasses.replace(shared.host, accelerators=(Accelerator("GPU", "a"),))
@@ -244,7 +244,7 @@ def test_predictions_stay_between_one_and_the_ceiling(made, cost, work):
     assert 1 <= found.low <= found.value <= found.high
     own = demands(made, made.main)
     most = own.step_ns / own.consumer_ns
-    assert found.value <= most * (1 + 1e-9) and found.high <= BESIDE_INPUT * most * (1 + 1e-9)
+    assert found.value <= most * (1 + 1e-9) and found.high <= BESIDE_INPUT.value * most * (1 + 1e-9)
     if own.core_share == 1:  # nobody waited for a core, so the consumer's own time is what it is
         assert found.value <= made.verdict.max_speedup * (1 + 1e-4)
 

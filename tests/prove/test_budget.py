@@ -11,9 +11,10 @@ import pytest
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest
 from advisor.cli import main
+from advisor.host.calibration.proof import LEAST_TRIAL_S, MIN_BUDGET_S
 from advisor.model.errors import AdvisorError, OutOfTime
 from advisor.prove import end_to_end
-from advisor.prove.budget import LEAST_TRIAL_S, MIN_BUDGET_S, Budget, check_budget
+from advisor.prove.budget import Budget, check_budget
 from advisor.prove.end_to_end import RunSteps, measure_end_to_end
 from advisor.prove.greedy_loop import prove_fixes
 from advisor.prove.trial.trial_result import FASTER, REFUSED
@@ -34,11 +35,11 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("seconds", [0.5, 14, MIN_BUDGET_S - 1])
+@pytest.mark.parametrize("seconds", [0.5, 14, MIN_BUDGET_S.value - 1])
 def test_a_budget_in_which_nothing_can_be_proved_is_refused_with_the_least_one(seconds):
     with pytest.raises(AdvisorError, match=r"too short, so nothing was run.* at least 30 s"):
         check_budget(seconds)
-    check_budget(MIN_BUDGET_S)
+    check_budget(MIN_BUDGET_S.value)
 
 
 def test_refused_before_the_script_is_run(tmp_path, capsys):
@@ -83,7 +84,7 @@ def prove(session, clock, seconds):
 
     report = Report(None)
     return prove_fixes(session, report, {}, propose, lambda path: report, clock.now + seconds, lambda progress: None,
-                       least_trial_s=LEAST_TRIAL_S, clock=clock)  # fmt: skip
+                       least_trial_s=LEAST_TRIAL_S.value, clock=clock)  # fmt: skip
 
 
 class Slow(Arithmetic):

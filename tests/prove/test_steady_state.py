@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 
+from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.finding import InsertAfter, SetArgument
 from advisor.model.recording import UNKNOWN_CARDINALITY
-from advisor.prove.steady_state import MARGIN_STEPS, UnknownEpoch, steps_until_steady
+from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
 from advisor.testing import batch, map_, pipeline, source
 
 
@@ -32,14 +33,14 @@ def test_edits_without_a_cache_need_nothing():
 
 def test_an_epoch_is_counted_in_steps_of_the_consumer():
     analysis = made(source(elements=1000), map_("decode", ms=5), batch(32))
-    assert steps_until_steady(analysis, cached(analysis, "map")) == 32 + MARGIN_STEPS  # ceil(1000 / 32)
-    assert steps_until_steady(analysis, cached(analysis, "batch")) == 31 + MARGIN_STEPS  # as its cardinality says
+    assert steps_until_steady(analysis, cached(analysis, "map")) == 32 + MARGIN_STEPS.value  # ceil(1000 / 32)
+    assert steps_until_steady(analysis, cached(analysis, "batch")) == 31 + MARGIN_STEPS.value  # as its cardinality says
 
 
 def test_several_steps_of_keras_in_one_call():
     analysis = made(source(elements=1000), map_("decode", ms=5), batch(10))
     analysis = dataclasses.replace(analysis, keras={"steps_per_execution": 5})
-    assert steps_until_steady(analysis, cached(analysis, "map")) == 20 + MARGIN_STEPS
+    assert steps_until_steady(analysis, cached(analysis, "map")) == 20 + MARGIN_STEPS.value
 
 
 def test_what_nobody_knows_is_not_guessed():

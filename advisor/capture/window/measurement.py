@@ -14,12 +14,9 @@ from typing import Any
 from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.instrument.iterator_model import model_deltas, model_nodes
 from advisor.capture.window.profiler import Profiler, profile_bytes
-from advisor.capture.window.schedule import PLAIN_MIN_STEPS
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
+from advisor.host.calibration.window import BYTES_PER_EVENT, PLAIN_MIN_STEPS
 from advisor.model.recording import IteratorModel, Usage, Window
-
-BYTES_PER_EVENT = 25
-"""Size of an event in an xplane file; 20 to 30 bytes in profiles of TF 2.21."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class Capture:
         """Number of profiler events per step, estimated from the size of the profile; None without steps or profile."""
         if not self.window.steps or not self.profile_bytes:
             return None
-        return self.profile_bytes / BYTES_PER_EVENT / self.window.steps
+        return self.profile_bytes / BYTES_PER_EVENT.value / self.window.steps
 
 
 class Measurement:
@@ -102,7 +99,7 @@ class Measurement:
             The completed capture, or `capture` itself if too few steps were measured or they belong to another consumer.
         """
         self.end_plain()
-        if self._plain is None or self._plain[2] < PLAIN_MIN_STEPS or capture.track is not self._track:
+        if self._plain is None or self._plain[2] < PLAIN_MIN_STEPS.value or capture.track is not self._track:
             return capture
         end, _, steps = self._plain
         window = replace(

@@ -24,33 +24,29 @@ from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.measurement import Capture, Measurement
 from advisor.capture.window.profiler import Profiler, move_profile
-from advisor.capture.window.schedule import TRIAL_SECONDS, TRIAL_STEPS, WARMUP_STEPS, Limits, has_drained
-from advisor.capture.window.watchdog import (
+from advisor.capture.window.schedule import Limits, has_drained
+from advisor.capture.window.watchdog import Watchdog, is_executing, raise_in_thread
+from advisor.host.calibration.window import (
     BLOCKED_S,
+    CHECK_NS,
+    ENOUGH_STEPS,
     LOOP_GRACE_S,
     LOOP_SECONDS,
+    MAX_STOPS,
+    NEW_LEADER_STEPS,
+    PATIENCE_S,
     STOP_GRACE_S,
-    Watchdog,
-    is_executing,
-    raise_in_thread,
+    TRIAL_SECONDS,
+    TRIAL_STEPS,
+    WARMUP_STEPS,
 )
 
-_CHECK_NS = 250_000_000
-"""Minimum time between two checks, because computing the confidence interval takes up to a millisecond."""
-_PATIENCE_S = 5.0
-"""Time to wait for a training loop after a loop that only reads the dataset, e.g. to count its elements before training."""
-_NEW_LEADER_STEPS = 3
-"""Minimum number of steps before the window changes to another consumer of the same rank."""
 _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
     "`advisor analyze` on its logdir."
 )
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
 """Reasons for closing a window before enough was measured."""
-_ENOUGH_STEPS = 20
-"""A window that was closed early with fewer steps than this is discarded in favour of a trial with more."""
-_MAX_STOPS = 3
-"""Number of times `StopScript` is raised before the process is ended."""
 
 
 class Monitor:
@@ -136,7 +132,7 @@ class Monitor:
         if track.open_since_ns:
             track.end(now)
         if not self._is_off and (
-            now >= self._next_check_ns or track.count <= WARMUP_STEPS or track.count >= self._check_at_step
+            now >= self._next_check_ns or track.count <= WARMUP_STEPS.value or track.count >= self._check_at_step
         ):
             try:
                 with self._lock:
@@ -163,9 +159,9 @@ class Monitor:
         match self._state:
             case "idle" if is_settled:
                 self._open(track, "plain" if self._is_profiling else "open")
-            case "idle" if self._has_trial and track.count >= TRIAL_STEPS:
+            case "idle" if self._has_trial and track.count >= TRIAL_STEPS.value:
                 self._open(track, "trial")
-            case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS * 1e9:
+            case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS.value * 1e9:
                 self._close("trial")
             case "pause" if is_settled and has_drained(track.count - self._pause[0], (now - self._pause[1]) / 1e9):
                 self._open(track, "plain")
@@ -174,8 +170,8 @@ class Monitor:
             case "open" if self._measurement and not self._is_by_time:
                 self._close_if_enough(track, self._measurement, now)
         if self._state not in ("plain", "open"):
-            self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS)
-        self._next_check_ns = time.time_ns() + _CHECK_NS
+            self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS.value)
+        self._next_check_ns = time.time_ns() + CHECK_NS.value
 
     def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> None:
         elapsed_s = (now - measurement.start_ns) / 1e9
@@ -205,7 +201,7 @@ class Monitor:
             return
         if track.rank > leader.rank or (
             track.rank == leader.rank
-            and track.count >= _NEW_LEADER_STEPS
+            and track.count >= NEW_LEADER_STEPS.value
             and not leader.open_since_ns
             and track.total_ns > leader.total_ns
         ):
@@ -292,20 +288,20 @@ class Monitor:
 
     def _after_close(self, track: Track, now: int) -> None:
         leader = self.leader
-        if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS and not self._stops:
+        if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS.value and not self._stops:
             self._state = "idle"  # a training loop follows a loop that does not train
             self.leader = track
         elif self._is_to_end:
             self._is_off = True
         elif self._stops or not self._is_waiting(now):
             self._note_stop()
-            if self._stops > _MAX_STOPS:
+            if self._stops > MAX_STOPS.value:
                 self._on_stuck(
-                    f"The script caught the exception that stops it {_MAX_STOPS} times, so its process was ended."
+                    f"The script caught the exception that stops it {MAX_STOPS.value} times, so its process was ended."
                 )
             raise StopScript
         else:
-            self._next_check_ns = now + _CHECK_NS
+            self._next_check_ns = now + CHECK_NS.value
 
     def _is_waiting(self, now: int) -> bool:
         leader = self.leader
@@ -314,7 +310,7 @@ class Monitor:
             and leader is not None
             and not leader.is_training
             and not leader.has_work
-            and (now - self._closed_ns < _PATIENCE_S * 1e9)
+            and (now - self._closed_ns < PATIENCE_S.value * 1e9)
         )
 
     def _note_stop(self) -> None:
@@ -322,8 +318,8 @@ class Monitor:
         self._next_check_ns = 0
         if self.watchdog is not None:
             self.watchdog.end_within(
-                STOP_GRACE_S,
-                f"The script did not end within {STOP_GRACE_S:.0f} s of being stopped, so its process was ended.",
+                STOP_GRACE_S.value,
+                f"The script did not end within {STOP_GRACE_S.value:.0f} s of being stopped, so its process was ended.",
             )
 
     # -- without step boundaries
@@ -342,7 +338,7 @@ class Monitor:
                 if not self._is_to_end and not self._stops and not self._is_waiting(now):
                     self._stop_from_outside(self._call_to_stop(calls))
             elif self._measurement is not None and self._is_by_time:
-                seconds = self._limits.seconds or LOOP_SECONDS
+                seconds = self._limits.seconds or LOOP_SECONDS.value
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
                 self._report("profiling", int(elapsed_s), math.ceil(seconds))
                 if elapsed_s >= seconds:
@@ -359,7 +355,7 @@ class Monitor:
             return False
         if self._executing_since_ns.get(call.thread_id, 0) < call.start_ns:
             self._executing_since_ns[call.thread_id] = now
-        return now - self._executing_since_ns[call.thread_id] >= BLOCKED_S * 1e9
+        return now - self._executing_since_ns[call.thread_id] >= BLOCKED_S.value * 1e9
 
     def _call_to_stop(self, calls: Sequence[LongCall]) -> LongCall | None:
         """Return the call of the measured consumer, else that of the main thread, else any."""
@@ -381,7 +377,7 @@ class Monitor:
     def _stop_from_outside(self, call: LongCall | None) -> None:
         if call is not None and self.watchdog is not None:
             self.watchdog.end_within(
-                LOOP_GRACE_S,
+                LOOP_GRACE_S.value,
                 "The loop inside a tf.function could not be interrupted, so the script's process was ended after the "
                 "window without running its exit handlers.",
             )
@@ -398,4 +394,4 @@ def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:
         return True
     if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
         return new.track.rank > old.track.rank
-    return new.window.steps >= min(_ENOUGH_STEPS, old.window.steps)
+    return new.window.steps >= min(ENOUGH_STEPS.value, old.window.steps)

@@ -15,13 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.capture.window.child_cpu import ChildrenCpu
+from advisor.host.calibration.window import MIN_PROBES, PROBE_PAUSE_S, PROBE_SLACK_NS, PROBE_SLEEP_S, PROBES_AT_ONCE
 from advisor.model.recording import Usage
 
-_PROBE_SLEEP_S = 0.01
-_PROBES_AT_ONCE = 5
-_PROBE_PAUSE_S = 0.2
-"""This results in 20 probes per second, which take 0.2 % of one core if a wake-up takes 100 us (virtual machines)."""
-_MIN_PROBES = 3
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """`ru_maxrss` counts bytes on macOS and KiB elsewhere."""
 
@@ -113,25 +109,24 @@ class LockProbe:
             The median share of time spent waiting for the GIL; None if there were too few probes.
         """
         self._stop.set()
-        return statistics.median(self._shares) if len(self._shares) >= _MIN_PROBES else None
+        return statistics.median(self._shares) if len(self._shares) >= MIN_PROBES.value else None
 
     def _run(self) -> None:
-        slack_ns = 100_000  # Linux' default timer slack is 50 us, and waking up takes about as long
         queued = _queued_ns()
         number = 0
         while not self._stop.is_set():
             number += 1
-            if number % _PROBES_AT_ONCE == 0:
-                self._stop.wait(_PROBE_PAUSE_S)
+            if number % PROBES_AT_ONCE.value == 0:
+                self._stop.wait(PROBE_PAUSE_S.value)
                 queued = _queued_ns()
             start = time.monotonic_ns()
-            time.sleep(_PROBE_SLEEP_S)
-            delay_ns = time.monotonic_ns() - start - int(_PROBE_SLEEP_S * 1e9) - slack_ns
+            time.sleep(PROBE_SLEEP_S.value)
+            delay_ns = time.monotonic_ns() - start - int(PROBE_SLEEP_S.value * 1e9) - PROBE_SLACK_NS.value
             now_queued = _queued_ns()
             delay_ns -= now_queued - queued
             queued = now_queued
             delay_ns = max(0, delay_ns)
-            self._shares.append(delay_ns / (delay_ns + _PROBE_SLEEP_S * 1e9))
+            self._shares.append(delay_ns / (delay_ns + PROBE_SLEEP_S.value * 1e9))
 
 
 def _queued_ns() -> int:

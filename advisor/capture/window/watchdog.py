@@ -14,16 +14,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from advisor.capture.stop_script import StopScript
+from advisor.host.calibration.window import POLL_S
 
-POLL_S = 0.2
-BLOCKED_S = 1.0
-"""A call into TensorFlow's executor that takes longer than this is a loop and not a step."""
-LOOP_SECONDS = 4.0
-"""Length of a window without visible steps."""
-LOOP_GRACE_S = 5.0
-"""Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself."""
-STOP_GRACE_S = 60.0
-"""Time for the script's `finally` blocks and exit handlers."""
 _EXECUTING = ("execute.py", "context.py", "interpolate_runtime_call.py", "tracing_compilation.py")
 
 
@@ -68,7 +60,7 @@ class Watchdog:
             self._deadline_ns, self._why = time.time_ns() + int(seconds * 1e9), why
 
     def _run(self) -> None:
-        while not self._is_over.wait(POLL_S):
+        while not self._is_over.wait(POLL_S.value):
             now = time.time_ns()
             if self._deadline_ns and now > self._deadline_ns:
                 self._on_stuck(self._why)

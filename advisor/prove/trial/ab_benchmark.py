@@ -25,14 +25,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from advisor.host.calibration.prediction import MEMORY_SHARE
+from advisor.host.calibration.proof import (
+    AB_BUDGET_S,
+    AB_HALF_WIDTH,
+    AB_WARMUP_S,
+    FILL_S,
+    GAIN_SHARE,
+    LOOK_S,
+    MAX_TURNS,
+    QUIET_S,
+    SHORT_EPOCH_S,
+    TURN_ELEMENTS,
+    TURN_S,
+)
 from advisor.host.machine import memory_bytes
 from advisor.model.intervals import SEQUENTIAL_CONFIDENCE, median_interval
 from advisor.model.outcome import Interval
-from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.prove.trial.trial_result import judge
-
-FILL_S = 60.0
-"""Maximum time in seconds to fill the caches of a side; a cache that takes longer pays off only in long trainings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +51,18 @@ class Plan:
 
     min_turns: int = 6
     """Minimum number of pairs of turns; fewer have no 95 % interval."""
-    max_turns: int = 31
-    half_width: float = 0.05
+    max_turns: int = MAX_TURNS.value
+    half_width: float = AB_HALF_WIDTH.value
     """The measurement stops once the interval extends no further from the median than this share of it ..."""
-    gain_share: float = 0.25
+    gain_share: float = GAIN_SHARE.value
     """... or no further than this share of the gain (or loss) itself: for a speedup of 2.0, 1.8 to 2.2 is precise enough."""
-    turn_s: float = 0.6
+    turn_s: float = TURN_S.value
     """Minimum length of a turn."""
-    warmup_s: float = 2.5
-    """AUTOTUNE updates after 10 ms, 20 ms, 40 ms ... and has made most of its changes by then."""
-    fill_s: float = FILL_S
-    budget_s: float = 90.0
+    warmup_s: float = AB_WARMUP_S.value
+    fill_s: float = FILL_S.value
+    budget_s: float = AB_BUDGET_S.value
     """No new pair begins after this time once there are `min_turns` pairs."""
-    longest_s: float = 90.0
+    longest_s: float = AB_BUDGET_S.value
     """No new pair begins after this time, however few there are."""
 
 
@@ -90,15 +99,6 @@ class _Turn:
 
 class Side:
     """One pipeline under measurement."""
-
-    _MIN_ELEMENTS = 8
-    """A turn lasts until it has seen this many elements, but at most four times its length."""
-    _SHORT_EPOCH_S = 3.0
-    """Epochs up to this length are measured as a whole."""
-    _MEMORY_CHECK_S = 0.2
-    """Interval between readings of the free memory; one takes half a millisecond."""
-    _QUIET_S = 2.0
-    """Maximum time for the buffers to fill after a turn."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class Side:
             count += self._advance()
             elapsed = time.perf_counter() - start - self._ending_s
             is_whole = self._iterator is None or not self._is_short
-            if is_whole and elapsed >= plan.turn_s and (count >= self._MIN_ELEMENTS or elapsed >= 4 * plan.turn_s):
+            if is_whole and elapsed >= plan.turn_s and (count >= TURN_ELEMENTS.value or elapsed >= 4 * plan.turn_s):
                 break
         turn = _Turn(count, elapsed)
         self._rate = turn.rate
@@ -188,7 +188,7 @@ class Side:
 
     @property
     def _is_short(self) -> bool:
-        return self._epoch_s is not None and self._epoch_s <= self._SHORT_EPOCH_S
+        return self._epoch_s is not None and self._epoch_s <= SHORT_EPOCH_S.value
 
     def _advance(self) -> int:
         """Take one element, starting a new epoch if needed. Return the number taken: 1, or 0 at the end of an epoch."""
@@ -221,7 +221,7 @@ class Side:
         now = time.monotonic()
         if now < self._next_memory_check_s:
             return
-        self._next_memory_check_s = now + self._MEMORY_CHECK_S
+        self._next_memory_check_s = now + LOOK_S.value
         if memory_bytes()[1] < least_free:
             self._iterator = None  # an incomplete cache is freed together with its iterator
             if memory_bytes()[1] < least_free:
@@ -261,9 +261,9 @@ class Side:
         """Wait until this side's threads are quiet, so that the other side can run; if they stay busy, destroy the iterator."""
         if self._iterator is None:
             return
-        if not _wait_for_quiet(self._QUIET_S):
+        if not _wait_for_quiet(QUIET_S.value):
             self._iterator = None
-            _wait_for_quiet(self._QUIET_S)
+            _wait_for_quiet(QUIET_S.value)
 
     def close(self) -> None:
         """Destroy the iterators and release all references."""
@@ -354,4 +354,4 @@ def _least_free_bytes() -> float:
     A change may take at most MEMORY_SHARE of the memory that is free now, and a tenth of all memory must stay free in any case.
     """
     total, free = memory_bytes()
-    return max(0.1 * total, (1 - MEMORY_SHARE) * free)
+    return max(0.1 * total, (1 - MEMORY_SHARE.value) * free)

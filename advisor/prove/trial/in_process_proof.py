@@ -13,6 +13,7 @@ from typing import Any
 
 from advisor.capture.request import Progress
 from advisor.capture.session import is_seeded
+from advisor.host.calibration.proof import PROMPT_TRIAL_S
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, Safety
 from advisor.prove.trial.ab_benchmark import CannotMeasure
@@ -20,9 +21,6 @@ from advisor.prove.trial.trial_result import Trial
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay.rebuild import Rebuilt
 from advisor.replay.replay import Replay
-
-TRIAL_S = 60.0
-"""Maximum time for the turns of one trial, in seconds: short, because a user is waiting at a prompt."""
 
 
 class InProcessSession:
@@ -56,7 +54,7 @@ class InProcessSession:
         predicted_memory_bytes: int | None = None,
     ) -> Trial:
         """See `ProofSession.try_fix`."""
-        seconds = max(10.0, min(TRIAL_S, self._deadline - time.monotonic()))
+        seconds = max(10.0, min(PROMPT_TRIAL_S.value, self._deadline - time.monotonic()))
         return self._runner.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds)
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:

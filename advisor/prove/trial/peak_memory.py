@@ -14,9 +14,9 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+from advisor.host.calibration.proof import MEMORY_SAMPLE_S
+
 _PROCESS = Path("/proc/self")
-_SAMPLE_S = 0.02
-"""Sampling interval in seconds. A sample takes about 20 us, and datasets take longer than the interval to grow."""
 
 
 class PeakMemory:
@@ -67,7 +67,7 @@ class PeakMemory:
     def _sample(self) -> None:
         is_over = False
         while not is_over:
-            is_over = self._is_over.wait(_SAMPLE_S)  # samples once more at the end
+            is_over = self._is_over.wait(MEMORY_SAMPLE_S.value)  # samples once more at the end
             self.peak_bytes = max(self.peak_bytes or 0, self._status("VmRSS") or 0)
 
     def _status(self, name: str) -> int | None:

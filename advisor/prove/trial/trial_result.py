@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 
 FASTER, SAME, SLOWER, BROKEN, REFUSED = "faster", "same", "slower", "broken", "refused"
-
-WORTHWHILE = 1.05
-"""Minimum speedup of a change that is `faster`; a smaller one counts as `same`, because every change makes a script harder to
-read, and because 1.04x (1.02 to 1.09) was once measured for two identical pipelines on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +51,10 @@ def judge(speedup: Interval | None) -> tuple[str, str]:
     """Return the verdict on a speedup, and the reason if it needs one."""
     if speedup is None:
         return SAME, "The budget allowed too few turns for a verdict."
-    if speedup.low > 1 and speedup.value >= WORTHWHILE:
+    if speedup.low > 1 and speedup.value >= WORTHWHILE.value:
         return FASTER, ""
     if speedup.high < 1:
         return SLOWER, ""
     if speedup.low > 1:
-        return SAME, f"Faster by less than {WORTHWHILE - 1:.0%}, which is not worth a change."
+        return SAME, f"Faster by less than {WORTHWHILE.value - 1:.0%}, which is not worth a change."
     return SAME, ""

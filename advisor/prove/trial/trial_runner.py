@@ -13,12 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
+from advisor.host.calibration.prediction import MEMORY_SHARE
+from advisor.host.calibration.proof import (
+    CACHE_RESERVE,
+    COMPARED_ELEMENTS,
+    COMPARED_S,
+    FILL_S,
+    LEAST_FILL_S,
+    LONGEST_TURNS_S,
+    SAMPLED_ELEMENTS,
+    SIBLING_ELEMENTS,
+    SIBLING_S,
+)
 from advisor.host.machine import memory_bytes
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import INFINITE_CARDINALITY
 from advisor.model.units import format_bytes
-from advisor.predict.cache_size import MEMORY_SHARE
-from advisor.prove.trial.ab_benchmark import FILL_S, CannotMeasure, Measurement, Plan, Side, measure
+from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import Equivalence, Judgement
@@ -29,19 +40,6 @@ from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.edited import CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
-
-COMPARED_ELEMENTS = 2000
-"""Maximum number of elements in one pass of the comparison, and ..."""
-COMPARED_S = 3.0
-"""... the maximum time of the first pass in seconds; the other passes take as many elements as the first."""
-SIBLING_ELEMENTS, SIBLING_S = 200, 1.0
-"""The same limits for other datasets that the same text creates; they are lower because their speed is not measured."""
-_MIN_FILL_S, _MAX_MIN_TURNS_S = 5.0, 45.0
-"""Time in seconds that a trial may take to fill its caches and for the minimum number of turns even if the budget is used up,
-because otherwise the time spent on the trial so far would be wasted."""
-_SAMPLED_ELEMENTS = 32
-_CACHE_OVERHEAD = 1.1
-"""A cache stores elements as separate tensors, which take up to a tenth more than their bytes if they have some KiB or more."""
 
 Report = Callable[[str, int, int | None], None]
 """Receives the progress: (phase, done, total or None)."""
@@ -65,7 +63,7 @@ class TrialRunner:
         """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
         self._is_text_edited = is_text_edited
-        bounds = Bounds(COMPARED_ELEMENTS, COMPARED_S, least=SMALLEST_SAMPLE)
+        bounds = Bounds(COMPARED_ELEMENTS.value, COMPARED_S.value, least=SMALLEST_SAMPLE)
         self._equivalence = Equivalence(recorder, call_id, bounds, files)
         self._number = 0
 
@@ -132,7 +130,7 @@ class TrialRunner:
         unseen = []
         for other in sibling_datasets(self._recorder, self._call_id, edits):
             self._report("comparing", 0, None)
-            bounds = Bounds(SIBLING_ELEMENTS, SIBLING_S, least=SMALLEST_SAMPLE)
+            bounds = Bounds(SIBLING_ELEMENTS.value, SIBLING_S.value, least=SMALLEST_SAMPLE)
             try:
                 judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
             except (CannotReplay, OriginalFails) as error:
@@ -148,7 +146,7 @@ class TrialRunner:
         return replace(trial, note=" ".join(as_sentence(note) for note in (trial.note, *unseen) if note))
 
     def _measured(self, trial: Trial, before: Replay, after: Replay, deadline: float, predicted_bytes: int) -> Trial:
-        plan = Plan(fill_s=max(_MIN_FILL_S, min(FILL_S, deadline - time.monotonic())))
+        plan = Plan(fill_s=max(LEAST_FILL_S.value, min(FILL_S.value, deadline - time.monotonic())))
         sides: list[Side] = []
         peaks: list[int | None] = []
         alone_bytes = 0
@@ -164,7 +162,7 @@ class TrialRunner:
                 peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
             # The turns get only what comparing and filling caches have left of this trial's budget.
             left_s = deadline - time.monotonic()
-            plan = replace(plan, budget_s=left_s, longest_s=max(_MAX_MIN_TURNS_S, left_s))
+            plan = replace(plan, budget_s=left_s, longest_s=max(LONGEST_TURNS_S.value, left_s))
             result = measure(sides[0], sides[1], plan, lambda done, of: self._report("measuring", done, of))
         except CannotMeasure as error:
             return _with_memory(replace(trial, note=as_sentence(str(error))), peaks)
@@ -237,8 +235,8 @@ def _bytes_held(caches: Sequence[Any]) -> int:
         count, inputs = int(cache.cardinality()), cache._inputs()
         if count < 0 or not inputs or _is_on_disk(cache):
             continue
-        sample = collect(inputs[0], Bounds(_SAMPLED_ELEMENTS, 5.0))
-        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * _CACHE_OVERHEAD)
+        sample = collect(inputs[0], Bounds(SAMPLED_ELEMENTS.value, 5.0))
+        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * CACHE_RESERVE.value)
     return held
 
 
@@ -269,10 +267,10 @@ def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: 
     if not peaks or peaks[0] is None:
         return
     needed, free = max(0, peaks[0] - alone_bytes) + predicted_bytes, memory_bytes()[1]
-    if free and needed > MEMORY_SHARE * free:
+    if free and needed > MEMORY_SHARE.value * free:
         raise CannotMeasure(
             f"not measured: the pipeline with the fix would take about {format_bytes(needed)} in addition to the original, and "
-            f"only {MEMORY_SHARE:.0%} of the {format_bytes(free)} of free memory may be used"
+            f"only {MEMORY_SHARE.value:.0%} of the {format_bytes(free)} of free memory may be used"
         )
 
 
@@ -296,10 +294,10 @@ def _with_measurement(trial: Trial, result: Measurement) -> Trial:
 
 def _too_big(needed: int | None) -> str:
     free = memory_bytes()[1]
-    if needed is None or not free or needed <= MEMORY_SHARE * free:
+    if needed is None or not free or needed <= MEMORY_SHARE.value * free:
         return ""
     return (
-        f"Not tried: it would take {format_bytes(needed)}, and only {MEMORY_SHARE:.0%} of the {format_bytes(free)} of free "
+        f"Not tried: it would take {format_bytes(needed)}, and only {MEMORY_SHARE.value:.0%} of the {format_bytes(free)} of free "
         "memory may be used."
     )
 

@@ -15,7 +15,7 @@ from advisor.capture.instrument.recorder import Recorder, call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog, Seeds
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits
-from advisor.capture.window.watchdog import BLOCKED_S
+from advisor.host.calibration.window import BLOCKED_S
 
 
 def in_thread(function):
@@ -171,7 +171,7 @@ def _poll_until_seen(monitor, session):
     """As the watchdog does: the thread must be seen inside the executor for `BLOCKED_S`; the clock is ours."""
     now = time.time_ns()
     for attempt in range(200):
-        monitor.poll(now + int(attempt * BLOCKED_S * 1e9))
+        monitor.poll(now + int(attempt * BLOCKED_S.value * 1e9))
         if session.started.is_set():
             return
         time.sleep(0.005)

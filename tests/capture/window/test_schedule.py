@@ -9,16 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.capture.instrument.consumers import MAX_STEPS, Track
-from advisor.capture.window.schedule import (
-    MAX_SECONDS,
-    MIN_SECONDS,
-    MIN_STEPS,
-    PLAIN_SECONDS,
-    RESTLESS_SECONDS,
-    Limits,
-    half_width,
-    has_drained,
-)
+from advisor.capture.window.schedule import Limits, half_width, has_drained
+from advisor.host.calibration.window import MAX_SECONDS, MIN_SECONDS, MIN_STEPS, PLAIN_SECONDS, RESTLESS_SECONDS
 
 STEADY = [10_000_000] * 50
 
@@ -32,22 +24,22 @@ def test_warm_up_needs_steps_and_time():
 
 def test_a_steady_loop_closes_as_stable():
     limits = Limits()
-    assert limits.closing_reason(STEADY, MIN_SECONDS, None) == "stable"
-    assert limits.closing_reason(STEADY, MIN_SECONDS - 0.1, None) is None
-    assert limits.closing_reason(STEADY[: MIN_STEPS - 1], MIN_SECONDS, None) is None
+    assert limits.closing_reason(STEADY, MIN_SECONDS.value, None) == "stable"
+    assert limits.closing_reason(STEADY, MIN_SECONDS.value - 0.1, None) is None
+    assert limits.closing_reason(STEADY[: MIN_STEPS.value - 1], MIN_SECONDS.value, None) is None
 
 
 def test_a_restless_loop_runs_to_its_limit():
     restless = [1_000_000] * 25 + [50_000_000] * 25
-    assert Limits().closing_reason(restless, RESTLESS_SECONDS - 0.1, None) is None
-    assert Limits().closing_reason(restless, RESTLESS_SECONDS, None) == "seconds"
-    assert Limits().closing_reason(restless[23:27], MAX_SECONDS - 0.1, None) is None
-    assert Limits().closing_reason(restless, MAX_SECONDS, None) == "seconds"
+    assert Limits().closing_reason(restless, RESTLESS_SECONDS.value - 0.1, None) is None
+    assert Limits().closing_reason(restless, RESTLESS_SECONDS.value, None) == "seconds"
+    assert Limits().closing_reason(restless[23:27], MAX_SECONDS.value - 0.1, None) is None
+    assert Limits().closing_reason(restless, MAX_SECONDS.value, None) == "seconds"
 
 
 def test_steps_are_timed_before_the_profiler_starts():
     limits = Limits()
-    assert limits.is_timed(STEADY, PLAIN_SECONDS) and not limits.is_timed(STEADY, PLAIN_SECONDS - 0.1)
+    assert limits.is_timed(STEADY, PLAIN_SECONDS.value) and not limits.is_timed(STEADY, PLAIN_SECONDS.value - 0.1)
     restless = [1_000_000] * 25 + [50_000_000] * 25
     assert not limits.is_timed(restless, 4.9) and limits.is_timed(restless, 5.0)
     assert not limits.is_timed(STEADY[:2], 60.0) and not limits.is_timed(STEADY[:3], 9.0)
@@ -94,5 +86,5 @@ def test_a_loop_of_very_many_steps_keeps_its_last_ones():
     assert track.durations(track.count - 5) == [10] * 5, "the window of a fast loop opens late"
     series = track.series()
     assert series.first_step + len(series.start_ns) == track.count
-    assert not Limits().is_too_early(5, PLAIN_SECONDS) and Limits().is_too_early(10**6, 1.9)
+    assert not Limits().is_too_early(5, PLAIN_SECONDS.value) and Limits().is_too_early(10**6, 1.9)
     assert not Limits(steps=5).is_too_early(5, 0.0) and not Limits(seconds=1).is_too_early(5, 1.0)

@@ -7,7 +7,9 @@ from itertools import chain, cycle
 import pytest
 
 from advisor.capture.instrument.recorder import call_id_of
+from advisor.host.calibration.constant import Constant
 from advisor.model.finding import Remove, Safety
+from advisor.prove.trial import ab_benchmark
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
 from advisor.prove.trial.trial_runner import TrialRunner, _caches
 
@@ -65,7 +67,6 @@ def test_the_work_before_a_cut_cache_goes_on_in_every_epoch(recorded, tf):
 
 def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, tf, monkeypatch):
     """4 of 5 bytes that are free at the beginning may be taken, no more."""
-    from advisor.prove.trial import ab_benchmark
 
     free = iter([10 << 30, *range(9 << 30, 0, -(1 << 30))])
     monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
@@ -86,11 +87,10 @@ def test_a_cache_of_the_script_that_would_not_fit_is_not_filled(recorded, tf, tm
 
 
 def test_where_memory_runs_out_the_first_epoch_begins_anew(recorded, tf, monkeypatch):
-    from advisor.prove.trial import ab_benchmark
 
     free = chain([10 << 30], cycle([1 << 30, 9 << 30]))
     monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
-    monkeypatch.setattr(Side, "_MEMORY_CHECK_S", 0.0)
+    monkeypatch.setattr(ab_benchmark, "LOOK_S", Constant(0.0, "s"))
     dataset = tf.data.Dataset.range(10_000).cache()
     side = Side("as it is", dataset, [], Plan(warmup_s=0.1, turn_s=0.1), is_fill_needed=False, fits=False)
     side.prepare()

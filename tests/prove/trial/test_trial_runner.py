@@ -8,9 +8,9 @@ import pytest
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.recorder import Recorder
+from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.machine import memory_bytes
 from advisor.model.finding import InsertAfter, Safety
-from advisor.predict.cache_size import MEMORY_SHARE
 from advisor.prove.trial import trial_runner
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.prove.trial.trial_runner import TrialRunner
@@ -23,7 +23,7 @@ def bench(tmp_path):
 
 def test_a_fix_that_is_predicted_not_to_fit_is_refused_before_anything_is_done(bench):
     fix = (InsertAfter("call", "cache"),)
-    needed = int(MEMORY_SHARE * memory_bytes()[1] * 1.5) + (1 << 20)
+    needed = int(MEMORY_SHARE.value * memory_bytes()[1] * 1.5) + (1 << 20)
     trial = bench.try_fix((), fix, Safety.EXACT, needed, budget_s=1.0)
     assert trial.verdict == REFUSED and trial.is_replayable
     assert trial.note.startswith("Not tried: it would take ") and "of free memory" in trial.note

@@ -1,0 +1,173 @@
+"""Measures the costs of this machine that predictions rest on, in about three seconds.
+
+In: TensorFlow.  Out: `Calibration`. Runs in a process of its own (`machine_child`), so that neither the hooks of a capture nor
+the threads, settings and memory of a user's script are measured with it.
+
+The method is that of the built-in values (`advisor.host.calibration.prediction`, benchmarks/hand_over.py): cached elements for
+`next`, a map on one thread and on two for the hand-over, a batch of elements from memory for the copies. Each cost is measured in
+short turns, of which the fastest counts: other processes can only make a turn slower, and the result is used for months.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from advisor.capture.window.usage import Snapshot, usage_between
+from advisor.host.calibration.prediction import EFFICIENCY
+from advisor.host.calibration.stored import busy_calibration, plausible, today
+from advisor.host.calibration.window import BUSY_CORES
+from advisor.host.machine import usable_cores
+from advisor.model.calibration import Calibration
+
+_TURN_S = 0.06
+_TURNS = 4
+_COMPONENTS = 21
+_COMPONENT_BYTES = 1 << 10
+_BATCH = 8
+_IMAGE_BYTES = 48 << 10
+_MANY_BYTES = 64 << 20
+"""More than fits into usual processor caches."""
+_CHUNK_BYTES = 1 << 20
+_WAKEUPS = 200
+_MATMULS = (2, 8)
+"""Functions of about 60 and 120 us on the machine of the built-in values, where the hand-over is a visible part."""
+
+
+def measure_costs(tf: Any) -> Calibration:  # noqa: ANN401
+    """Measure all costs.
+
+    Args:
+        tf: The TensorFlow module, in eager mode.
+    """
+    start = Snapshot.take()
+    here_ns, ahead_ns = _next_ns(tf, 1, False), _next_ns(tf, 1, True)
+    calibration = Calibration(
+        next_ns=ahead_ns,
+        next_here_ns=here_ns,
+        component_ns=(_next_ns(tf, _COMPONENTS, False) - here_ns) / (_COMPONENTS - 1),
+        handoff_ns=_handoff_ns(tf) if usable_cores() >= 2 else None,
+        copied_bytes_per_ns=_copied_bytes_per_ns(tf),
+        wakeup_ns=_wakeup_ns(),
+        page_cache_bytes_per_ns=_page_cache_bytes_per_ns(),
+        measured_on=today(),
+    )
+    busy = cores_of_others(start)
+    return busy_calibration(busy) if busy > BUSY_CORES.value else plausible(calibration)
+
+
+def cores_of_others(start: Snapshot) -> float:
+    """Return the number of cores that other processes have used since `start`.
+
+    It is 0 if this process may use only a part of the machine, because others need not have used the same part.
+    """
+    usage = usage_between(start, Snapshot.take(), None)
+    installed = os.cpu_count() or 1
+    if usage.host_cpu_busy_share is None or usage.wall_ns <= 0 or usable_cores() < installed:
+        return 0.0
+    return max(0.0, usage.host_cpu_busy_share * installed - (usage.cpu_ns + usage.children_cpu_ns) / usage.wall_ns)
+
+
+def _next_ns(tf: Any, components: int, is_ahead: bool) -> float:  # noqa: ANN401
+    """Time of a Python `next` on cached elements."""
+    element = tuple(tf.zeros(_COMPONENT_BYTES, tf.uint8) for _ in range(components))
+    dataset = tf.data.Dataset.from_tensors(element).cache().repeat()
+    return _turns_ns(dataset.prefetch(2) if is_ahead else dataset)
+
+
+def _handoff_ns(tf: Any) -> float:  # noqa: ANN401
+    """Time per element that a second thread loses, beyond the share of a thread's time that is lost anyway."""
+    options = tf.data.Options()
+    options.experimental_optimization.map_and_batch_fusion = False
+    options.experimental_optimization.map_parallelization = False
+    losses = []
+    for count in _MATMULS:
+        one, two = (
+            _turns_ns(
+                tf.data.Dataset.range(1 << 40)
+                .map(_matmuls(tf, count), num_parallel_calls=threads)
+                .batch(_BATCH)
+                .with_options(options)
+            )
+            / _BATCH
+            for threads in (None, 2)
+        )
+        losses.append(two - one / 2 / EFFICIENCY.value[1])
+    return sum(losses) / len(losses)
+
+
+def _matmuls(tf: Any, count: int) -> Callable[[Any], Any]:  # noqa: ANN401
+    def function(x: Any) -> Any:  # noqa: ANN401
+        y = tf.cast(x % 7, tf.float32) + tf.zeros((64, 64))
+        for _ in range(count):
+            y = tf.matmul(y, y) * 1e-3
+        return tf.reduce_sum(y)
+
+    return function
+
+
+def _copied_bytes_per_ns(tf: Any) -> float:  # noqa: ANN401
+    """Rate at which a batch copies elements that are in memory but in no processor cache."""
+
+    def batch_ns(element_bytes: int, count: int) -> float:
+        cached = tf.data.Dataset.from_tensor_slices(tf.zeros((count, element_bytes), tf.uint8)).cache()
+        for _ in cached:  # fill it
+            pass
+        return _turns_ns(cached.repeat().batch(_BATCH))
+
+    count = _MANY_BYTES // _IMAGE_BYTES
+    return _BATCH * _IMAGE_BYTES / max(1.0, batch_ns(_IMAGE_BYTES, count) - batch_ns(1, count))
+
+
+def _turns_ns(dataset: Any) -> float:  # noqa: ANN401
+    """Mean time of one `next` in the fastest turn, in ns."""
+    iterator = iter(dataset)
+    turns = []
+    for _ in range(1 + _TURNS):  # the first one traces, fills buffers and lets AUTOTUNE settle
+        count, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < _TURN_S:
+            next(iterator)
+            count += 1
+        turns.append(elapsed / count * 1e9)
+    return min(turns[1:])
+
+
+def _wakeup_ns() -> float:
+    """Median time from a signal in one Python thread to the reaction of another that was asleep."""
+    wake, awake = threading.Semaphore(0), threading.Semaphore(0)
+
+    def answer() -> None:
+        for _ in range(_WAKEUPS):
+            wake.acquire()
+            awake.release()
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    times = []
+    for _ in range(_WAKEUPS):
+        start = time.perf_counter_ns()
+        wake.release()
+        awake.acquire()
+        times.append((time.perf_counter_ns() - start) / 2)  # there and back
+    thread.join()
+    return sorted(times)[len(times) // 2]
+
+
+def _page_cache_bytes_per_ns() -> float:
+    """Rate of reading a file that was just written."""
+    with tempfile.TemporaryFile() as file:
+        for _ in range(_MANY_BYTES // _CHUNK_BYTES):
+            file.write(bytes(_CHUNK_BYTES))
+        file.flush()
+        buffer = bytearray(_CHUNK_BYTES)
+        times = []
+        for _ in range(_TURNS):
+            start = time.perf_counter_ns()
+            for offset in range(0, _MANY_BYTES, _CHUNK_BYTES):
+                os.preadv(file.fileno(), [buffer], offset)
+            times.append(time.perf_counter_ns() - start)
+    return _MANY_BYTES / min(times)

@@ -1,0 +1,52 @@
+"""Constants of the analysis of a profile (`advisor.graph`)."""
+
+from __future__ import annotations
+
+from advisor.host.calibration.constant import TWO_CORES, Constant
+
+OUTLIER_RATIO = Constant(
+    10,
+    "ratio",
+    "With two parallel maps on two cores, the calls of a shuffle took 1.1 us (median), 2.2 us (90th percentile) and 196 us "
+    "(mean).",
+    TWO_CORES,
+)
+"""Calls longer than this multiple of the median are capped: their thread lost its core, or an epoch began."""
+SATURATED_SHARE = Constant(
+    0.1, "share", "In theory any share above 0; 0.1 tolerates a fetching thread that waits for a core."
+)
+"""A parallel node is saturated if it fetches no input during at least this share of the time that others wait for it."""
+IDLE_NOISE = Constant(
+    0.05, "share", "With many slots, even wake-ups of the fetching thread would look like saturation."
+)
+"""Idle shares below this count as 0."""
+CPU_BUSY_SHARE = Constant(0.9, "share", "A saturated pool loses the remaining tenth to wake-ups.")
+"""If the cores are at least this busy, more parallelism cannot help."""
+PYTHON_SHARE = Constant(0.5, "share")
+"""The GIL is suspected if Python ops take at least this share of the bottleneck's function time."""
+GIL_WAIT_SHARE = Constant(0.2, "share", "A GIL that is always held gives 0.33 (`LockProbe`).")
+"""The GIL is contended if a probe thread waits for it for at least this share of its time."""
+GIL_HELD_SHARE = Constant(0.8, "share")
+"""The GIL is exhausted if the time in Python ops, summed over threads, is at least this share of the window."""
+PYTHON_CPU_SHARE = Constant(
+    0.5, "share", "Python code that sleeps or waits for a file releases the GIL and uses little CPU."
+)
+"""Python ops compute if the CPU time of the process is at least this share of the time in them; otherwise they sleep."""
+DISK_BYTES_PER_S = Constant(10e6, "bytes/s", "Even spinning disks read large files faster at random access.")
+"""Below this rate of reads from storage, the disk is not the limit."""
+DISK_IDLE_CPU_SHARE = Constant(0.5, "share", "A pipeline that waits for the disk leaves the cores idle.")
+"""The disk is the limit only if the cores are less busy than this."""
+UNSEEN_SHARE = Constant(0.1, "share", "Fewer do not change the results.")
+"""Steps without producers are dropped if they are at least this share of all steps ..."""
+UNSEEN_WAIT_SHARE = Constant(0.05, "share", "The threshold between input-bound and not input-bound.")
+"""... and if they waited at least this share of their time."""
+IDLE_DEVICE_SHARE = Constant(0.01, "share", "Copies at start-up leave a few events.")
+"""A device is idle if it has less than this share of the busiest device's events."""
+FEW_MODELLED = Constant(16, "elements", "The first elements cost more because their memory is newly allocated.")
+"""Minimum number of elements for a mean of tf.data's model."""
+MAX_OVERHEAD = Constant(0.05, "share", "The bound that capture itself keeps.")
+"""Overhead of the profiler, as a share of the step time, above which the report warns."""
+MIN_VERDICT_STEPS = Constant(3, "steps")
+"""Minimum number of steps for a verdict."""
+MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
+"""Minimum number of gaps between marked steps that contain a call."""

@@ -1,0 +1,127 @@
+"""Constants of trials and proofs (`advisor.prove`): turns, time limits, what counts as a gain."""
+
+from __future__ import annotations
+
+from advisor.host.calibration.constant import TWO_CORES, Constant
+
+# -- What counts as a gain
+
+WORTHWHILE = Constant(
+    1.05,
+    "ratio",
+    "Every change costs the readers of a script, and 1.04x (1.02 to 1.09) was once measured for two identical pipelines "
+    "on a busy machine.",
+    TWO_CORES,
+)
+"""A smaller gain counts as `same`."""
+MIN_GAIN = Constant(0.05, "share", "As in the rules (`Rule.min_speedup`).")
+"""Smallest gain worth a change."""
+STILL = Constant(0.2, "share")
+"""Relative reduction of the wait below which it counts as unchanged."""
+
+# -- One A/B benchmark (`advisor.prove.trial.ab_benchmark`)
+
+FILL_S = Constant(60.0, "s", "A cache that takes longer pays off only in long trainings.")
+"""Longest time to fill the caches of a side."""
+MAX_TURNS = Constant(31, "turns")
+"""Maximum number of pairs of turns."""
+AB_HALF_WIDTH = Constant(0.05, "share")
+"""Enough once the interval reaches no further than this share from the median ..."""
+GAIN_SHARE = Constant(0.25, "share", "2.0 is known well enough as 1.8 to 2.2.")
+"""... or no further than this share of the gain (or loss) itself."""
+TURN_S = Constant(0.6, "s")
+"""Length of a turn."""
+AB_WARMUP_S = Constant(
+    2.5, "s", "AUTOTUNE looks again after 10 ms, 20 ms, 40 ms ... and has made most of its changes by then.", TWO_CORES
+)
+"""Time that a side runs before its first turn."""
+AB_BUDGET_S = Constant(90.0, "s")
+"""No new pair begins after that."""
+TURN_ELEMENTS = Constant(8, "elements")
+"""A turn goes on until it has seen so many, four times its length at most."""
+SHORT_EPOCH_S = Constant(3.0, "s")
+"""Epochs up to that long are measured whole."""
+LOOK_S = Constant(0.2, "s", "A look takes half a millisecond.", TWO_CORES)
+"""How often the free memory is read."""
+QUIET_S = Constant(2.0, "s")
+"""Buffers may take so long to fill after a turn."""
+
+# -- Comparison of elements, and memory (`advisor.prove.trial`)
+
+COMPARED_ELEMENTS = Constant(2000, "elements")
+"""Elements of one pass of the comparison, and ..."""
+COMPARED_S = Constant(3.0, "s")
+"""... the longest time of the first pass: the others take as many elements as that one."""
+SIBLING_ELEMENTS = Constant(200, "elements")
+SIBLING_S = Constant(1.0, "s")
+"""The same for another dataset that the same text makes."""
+LEAST_FILL_S = Constant(5.0, "s", "All that the trial took until then would be for nothing otherwise.")
+"""However little is left of the budget, a trial that has begun may take so long to fill its caches ..."""
+LONGEST_TURNS_S = Constant(45.0, "s")
+"""... and for the fewest turns that say anything."""
+SAMPLED_ELEMENTS = Constant(32, "elements")
+"""Elements whose size is looked at."""
+CACHE_RESERVE = Constant(
+    1.1,
+    "ratio",
+    "A cache keeps elements as tensors of their own: up to a tenth more, for elements of some KiB.",
+    TWO_CORES,
+)
+"""Memory of a cache relative to the bytes of its elements."""
+MEMORY_SAMPLE_S = Constant(0.02, "s", "One sample costs some 20 us; datasets grow for longer than this.", TWO_CORES)
+"""Time between two looks at the memory of the process."""
+
+# -- The child that serves trials (`advisor.prove.proof_session`)
+
+TRIAL_S = Constant(90.0, "s")
+"""Longest time for the turns of one trial; most need a third."""
+PROMPT_TRIAL_S = Constant(60.0, "s", "Somebody is waiting at a prompt.")
+"""The same in a notebook or an interactive session."""
+SILENCE_S = Constant(150.0, "s", "It reports each turn and pass, which take up to a minute.")
+"""Time without a message after which the child counts as hanging."""
+MAX_HANGS = Constant(2, "times", "A hanging pipeline costs another run of the script.")
+"""After more hangs than this the session gives up."""
+QUIT_GRACE_S = Constant(30.0, "s")
+"""Time for the script's `finally` blocks at the end, limited by the budget ..."""
+LEAST_QUIT_GRACE_S = Constant(1.0, "s")
+"""... but at least this."""
+
+# -- The budget and the whole script
+
+MIN_BUDGET_S = Constant(
+    30.0,
+    "s",
+    "Starting TensorFlow, warm-up, the two measurements of `analyze` and their evaluation took 15 to 25 s.",
+    TWO_CORES,
+)
+"""A shorter budget is refused."""
+LEAST_TRIAL_S = Constant(
+    15.0,
+    "s",
+    "Two warm-ups of 2.5 s, six pairs of turns of 0.6 s with the pauses between them, and a comparison of the elements.",
+    TWO_CORES,
+)
+"""Time needed to start a trial of a fix."""
+ANALYSIS_SHARE = Constant(0.9, "share", "The rest is needed to analyse its recording.")
+"""Share of the budget after which the first run is stopped."""
+END_SHARE = Constant(0.08, "share")
+LONGEST_END_S = Constant(5.0, "s")
+"""Time reserved to stop the script and write the reports: a share of the budget, at most so many seconds."""
+MAX_ATTEMPTS = Constant(30, "times", "Bounds the loop in case a rule proposes a new fix every time.")
+"""Maximum number of fixes that are tried."""
+BUDGET_SHARE = Constant(0.7, "share", "Without trials there is nothing to prove.")
+"""Largest share of the remaining budget to reserve for the whole script."""
+MIN_WINDOW_S = Constant(3.0, "s")
+MAX_WINDOW_S = Constant(20.0, "s")
+WINDOW_STEPS = Constant(20, "steps")
+"""The window of a run: so many steps, limited to this range of seconds."""
+SHUTDOWN_S = Constant(2.0, "s")
+"""Estimated time for a stopped script to end."""
+SCRIPT_SETTLE_S = Constant(3.0, "s", "The warm-up of `advisor.capture.window`: ten steps and two seconds.")
+"""Estimated warm-up of a run without new caches."""
+UNKNOWN_STEP_S = Constant(0.1, "s")
+"""Estimated step time if it is unknown."""
+MIN_RUN_STEPS = Constant(3, "steps")
+"""A run with fewer steps in its window is not used."""
+MARGIN_STEPS = Constant(10, "steps")
+"""Steps for the elements of the filling epoch that are still in buffers after the cache."""

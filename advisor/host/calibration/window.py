@@ -1,0 +1,129 @@
+"""Constants of the measurement window (`advisor.capture.window`): when to measure, for how long, how often to look."""
+
+from __future__ import annotations
+
+from advisor.host.calibration.constant import TWO_CORES, Constant
+
+# -- Warm-up and the trial before the window
+
+TRIAL_STEPS = Constant(
+    2,
+    "steps",
+    "The first step traces and fills shuffle buffers, the second may trace again (Keras, variables of the first call).",
+)
+"""Number of steps before the trial, which is early so that scripts that end soon are measured too."""
+TRIAL_SECONDS = Constant(1.0, "s")
+"""Length of the trial."""
+PAUSE_STEPS = Constant(10, "steps")
+PAUSE_SECONDS = Constant(1.0, "s")
+"""Pause between trial and window, in which the elements prefetched while the trial was written are consumed."""
+SLOW_PAUSE_STEPS = Constant(2, "steps")
+SLOW_PAUSE_SECONDS = Constant(5.0, "s")
+WARMUP_STEPS = Constant(10, "steps")
+"""Minimum number of steps of the warm-up."""
+SETTLE_S = Constant(
+    2.0,
+    "s",
+    "AUTOTUNE starts with parallelism 1 or 2 and optimizes after 10, 20, 40... ms, i.e. 7 times in 2 s.",
+    TWO_CORES,
+)
+"""Minimum length of the warm-up."""
+SLOW_WARMUP_S = Constant(10.0, "s")
+"""For steps that take seconds, `SLOW_WARMUP_STEPS` and this time are a sufficient warm-up."""
+SLOW_WARMUP_STEPS = Constant(3, "steps")
+
+# -- The stretch without the profiler
+
+MIN_STEPS = Constant(20, "steps")
+"""Minimum number of steps in each stretch, unless steps take seconds."""
+PLAIN_SECONDS = Constant(
+    2.0,
+    "s",
+    "A shorter one covers too few cycles of tf.data's buffers and of periodic costs (garbage collection, log output).",
+)
+"""Minimum time without the profiler."""
+PLAIN_MAX_SECONDS = Constant(5.0, "s", "Many scripts end after half a minute.")
+"""Maximum time without the profiler for unstable step times."""
+PLAIN_SLOW_SECONDS = Constant(10.0, "s")
+PLAIN_MIN_STEPS = Constant(3, "steps")
+"""For steps that take seconds, this many steps in `PLAIN_SLOW_SECONDS` are sufficient."""
+
+# -- The stretch with the profiler
+
+MIN_SECONDS = Constant(
+    1.0,
+    "s",
+    "The profile only has to show how the time is distributed, and the memory for its events takes time when first used.",
+)
+"""Minimum time with the profiler."""
+RESTLESS_SECONDS = Constant(3.0, "s")
+"""Maximum time with the profiler for unstable step times, once there are enough steps."""
+MAX_SECONDS = Constant(20.0, "s")
+"""Maximum time with the profiler."""
+MAX_STEPS = Constant(5_000, "steps")
+"""Maximum number of steps with the profiler."""
+MAX_HALF_WIDTH = Constant(0.05, "share")
+"""Step times are stable if the half width of the 95 % confidence interval of their mean is at most this share of the mean."""
+BYTES_PER_EVENT = Constant(25, "bytes", "20 to 30 bytes in profiles of TensorFlow 2.21.", TWO_CORES)
+"""Size of an event in an xplane file."""
+MAX_EVENTS = Constant(
+    2_000_000,
+    "events",
+    "Such a profile is 50 to 60 MB and takes seconds to write and to read; more events do not improve the estimate.",
+    TWO_CORES,
+)
+"""The window closes before the profile holds more than approximately this many events."""
+
+# -- Monitor
+
+CHECK_NS = Constant(250_000_000, "ns", "Computing the confidence interval takes up to a millisecond.", TWO_CORES)
+"""Minimum time between two checks."""
+PATIENCE_S = Constant(5.0, "s")
+"""Time to wait for a training loop after a loop that only reads the dataset, e.g. to count its elements before training."""
+NEW_LEADER_STEPS = Constant(3, "steps")
+"""Minimum number of steps before the window changes to another consumer of the same rank."""
+ENOUGH_STEPS = Constant(20, "steps")
+"""A window that was closed early with fewer steps than this is discarded in favour of a trial with more."""
+MAX_STOPS = Constant(3, "times")
+"""Number of times `StopScript` is raised before the process is ended."""
+
+# -- Watchdog
+
+POLL_S = Constant(0.2, "s")
+"""Time between two looks at the threads."""
+BLOCKED_S = Constant(1.0, "s")
+"""A call into TensorFlow's executor that takes longer than this is a loop and not a step."""
+LOOP_SECONDS = Constant(4.0, "s")
+"""Length of a window without visible steps."""
+LOOP_GRACE_S = Constant(5.0, "s")
+"""Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself."""
+STOP_GRACE_S = Constant(60.0, "s")
+"""Time for the script's `finally` blocks and exit handlers."""
+
+# -- Probe of the GIL
+
+PROBE_SLEEP_S = Constant(
+    0.01, "s", "Twice Python's switch interval, so that a GIL that is always held gives a share of 0.33."
+)
+PROBES_AT_ONCE = Constant(5, "probes", "As `PROBE_PAUSE_S`.")
+PROBE_PAUSE_S = Constant(
+    0.2, "s", "20 probes per second take 0.2 % of one core if a wake-up takes 100 us (virtual machines)."
+)
+PROBE_SLACK_NS = Constant(
+    100_000, "ns", "Linux' default timer slack is 50 us, and waking up takes about as long.", TWO_CORES
+)
+"""Delay of a sleeping thread that is not a wait for the GIL."""
+MIN_PROBES = Constant(3, "probes")
+
+# -- The calibration of a machine
+
+FACTS_TIMEOUT_S = Constant(300.0, "s", "TensorFlow's first import from a slow disk may take minutes.")
+"""Time for a child process to import TensorFlow and to describe it."""
+CALIBRATION_TIMEOUT_S = Constant(60.0, "s", "TensorFlow has just been imported, so its files are in memory.")
+"""Time for a child process to import TensorFlow and to measure the costs of the machine."""
+CALIBRATION_LEFT_S = Constant(120.0, "s", "Twice `CALIBRATION_TIMEOUT_S`.")
+"""With less time left before a deadline, the machine is not calibrated."""
+BUSY_CORES = Constant(
+    0.25, "cores", "A measurement next to twelve busy processes on two cores gave ten times the usual costs."
+)
+"""If other processes use more cores than this, the machine is not calibrated."""

@@ -1,0 +1,60 @@
+"""The costs of the machine that predictions use: as measured on the machine of the run, else built in.
+
+In: an `Analysis`.  Out: `MachineCosts`. Nothing is measured here: the values travel with the run, so that a run gives the same
+predictions wherever it is analysed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from advisor.host.calibration.prediction import HANDOFF_OVERHEAD_NS
+from advisor.host.calibration.stored import BUILT_IN
+from advisor.model.calibration import Calibration
+from advisor.model.finding import Prediction
+from advisor.model.pipeline import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCosts:
+    """Costs in effect for one run; see `Calibration` for their meaning."""
+
+    next_ns: float
+    next_here_ns: float
+    component_ns: float
+    handoff_ns: tuple[float, float, float]
+    """Maximum, typical, minimum."""
+    copied_bytes_per_ns: float
+    uncalibrated: frozenset[str]
+    """Names of the costs above that are built in."""
+
+    def mark(self, prediction: Prediction, *names: str) -> Prediction:
+        """Return the prediction with the costs among `names` that it was computed with although they are built in."""
+        marks = dict.fromkeys((*prediction.uncalibrated, *(name for name in names if name in self.uncalibrated)))
+        return replace(prediction, uncalibrated=tuple(marks))
+
+
+def machine_costs(analysis: Analysis) -> MachineCosts:
+    """Return the costs in effect for a run."""
+    measured = (analysis.host.calibration if analysis.host is not None else None) or Calibration()
+    missing: set[str] = set()
+
+    def cost(name: str) -> float:
+        value: float | None = getattr(measured, name)
+        if value is None:
+            missing.add(name)
+            value = getattr(BUILT_IN, name)
+        assert value is not None
+        return value
+
+    typical_ns = cost("handoff_ns")
+    scale = typical_ns / HANDOFF_OVERHEAD_NS.value[1]
+    most_ns, _, least_ns = HANDOFF_OVERHEAD_NS.value
+    return MachineCosts(
+        next_ns=cost("next_ns"),
+        next_here_ns=cost("next_here_ns"),
+        component_ns=cost("component_ns"),
+        handoff_ns=(scale * most_ns, typical_ns, scale * least_ns),
+        copied_bytes_per_ns=cost("copied_bytes_per_ns"),
+        uncalibrated=frozenset(missing),
+    )
