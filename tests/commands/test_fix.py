@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -143,6 +144,9 @@ def test_written_and_undone(folder, validate):
     """Windows line breaks and all: what comes back is what was there."""
     original = SCRIPT.replace("\n", "\r\n").encode()
     (folder / "train.py").write_bytes(original)
+    has_git = shutil.which("git") is not None
+    if has_git:
+        subprocess.run(["git", "init"], cwd=folder, check=True, capture_output=True)
     code, out, err = fix(folder, "--pipeline-only", "--only", "repeated-work", "--write", "--json", "-", "train.py")
     assert code == 0, err
     assert err.startswith("The script will be run once, up to its first element; it will not train.")
@@ -162,6 +166,7 @@ def test_written_and_undone(folder, validate):
     )  # behind map or batch: what they make is as large, and nothing is to do in between
     assert changed.replace(b".cache()", b"") == original
     assert report["proof"]["changed_files"] == [str(folder / "train.py")]
+    assert has_git == any("train.py has uncommitted changes" in note for note in report["proof"]["notes"])
     code, out, _ = fix(folder, "--undo", "train.py")
     assert (code, out) == (0, f"Restored {folder / 'train.py'}.\n")
     assert (folder / "train.py").read_bytes() == original

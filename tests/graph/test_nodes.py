@@ -104,3 +104,10 @@ def test_any_parent_links_give_a_forest_that_holds_every_iterator_once(parents: 
     assert set(forest.node_of_iterator) == set(parents)
     walked = [node.index for root in forest.roots for node in forest.upstream(root)]
     assert sorted(walked) == sorted(node.index for node in forest.nodes)
+
+
+def test_iterators_that_name_each_other_as_parents_are_told() -> None:
+    profile = Profile()
+    for iterator_id, parent in ((1, 2), (2, 1), (3, 3), (4, 1)):
+        profile.iterator(iterator_id, f"Iterator{'::T' * iterator_id}", parent)
+    assert fold(profile.host()).warnings == ["3 iterators name each other as parents; their links are ignored"]

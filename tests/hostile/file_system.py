@@ -160,7 +160,7 @@ def closed_profile_of_a_run(folder: Path) -> Path:
 
 
 CASES["own_run_whose_profile_may_not_be_read"] = Case(
-    closed_profile_of_a_run, 2, "The profile of the run", is_strangers=True
+    closed_profile_of_a_run, 2, "/plugins: Permission denied; make it readable", is_strangers=True
 )
 
 

@@ -345,6 +345,12 @@ def test_no_more_cores_are_used_than_there_are():
     assert use.sentence == "the pipeline uses at most 2.0 of 2 cores (CPU time was not measured)"
 
 
+def test_the_sentence_names_no_more_cores_than_there_are():
+    """The CPU time of a child counts when it ends, also that from before the window."""
+    made = analysis(*SERIAL, consumer_ms=20, wait_ms=80, cores=2, busy_cores=3.5)
+    assert core_use(made, made.main).sentence == "the process uses 2.0 of 2 cores"
+
+
 def test_cores_of_unknown_load_are_not_reported_as_busy():
     from advisor.rules.host_saturated import HostSaturated
 

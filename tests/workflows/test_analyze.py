@@ -58,6 +58,18 @@ def test_calls_of_a_bare_profile_are_inferred_and_have_no_lines(tmp_path):
     assert report.run_folder == ""
 
 
+def test_a_source_that_does_not_fit_leaves_the_inferred_calls(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "train.py"
+    script.write_text("ds = tf.data.Dataset.range(9).batch(8)\n")
+    profile = shutil.copy(DATA / "interleave_forms/reader_class.xplane.pb.gz", tmp_path)
+    report = analyze_run(Path(profile), [], Settings(), Choice(source=script))
+    calls = {it.name: [call.method for call in it.calls] for it in report.analysis.main.iterators}
+    assert (calls["BatchV2"], calls["Interleave"]) == (["batch"], ["interleave"])
+    assert not any(call.site for call in report.analysis.calls)
+    assert any("No dataset in train.py has the structure" in warning for warning in report.warnings)
+
+
 def test_recording_without_a_profile_is_still_told(tmp_path):
     """A script that builds no dataset leaves no profile."""
     recording = read_recording(DATA / "keras_fit")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import advisor
 from advisor.cli import main
 from advisor.model.run_folder import MARKER, new_run_folder, runs_folder
 from advisor.model.settings import Settings, load_settings
@@ -175,4 +176,14 @@ def test_a_new_run_makes_room(tmp_path, capsys):
     assert "Deleted 2 old runs" in capsys.readouterr().err
     assert names(stored_runs()) == ["train", "old"]
     assert main(["analyze", "--out", str(Path("out")), str(script)]) == 0
+    assert names(stored_runs()) == ["train", "old"]
+
+
+def test_the_python_api_makes_room_too(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.advisor]\nkeep-runs = 2\n")
+    script = tmp_path / "train.py"
+    script.write_text("print('no pipeline')\n")
+    for age in (1, 2, 3):
+        make("old", age_days=age)
+    advisor.analyze(script)
     assert names(stored_runs()) == ["train", "old"]
