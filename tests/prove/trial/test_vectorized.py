@@ -16,7 +16,7 @@ from advisor.prove.trial.equivalence import Equivalence, Judgement
 from advisor.prove.trial.recorded_graph import recorded_graph
 from advisor.prove.trial.rounding import largest_deviation
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
-from advisor.prove.trial.trial_runner import Workbench
+from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay import replay as replay_module
 from tests.recorded import Recorded
 
@@ -105,7 +105,7 @@ def test_a_trial_measures_what_can_be_vectorised_and_refuses_the_rest_at_once(
     dataset = numbers(64).map(lambda row: tf.nn.softmax(row) - tf.reduce_mean(row)).repeat(8).batch(32)
     edits = vectorized(recorded)
     recorded.recorder.is_open = False
-    bench = Workbench(recorded.recorder, str(call_id_of(dataset)), tmp_path, lambda phase, done, total: None)
+    bench = TrialRunner(recorded.recorder, str(call_id_of(dataset)), tmp_path, lambda phase, done, total: None)
     trial = bench.try_fix((), edits, Safety.EXACT, 0, budget_s=20.0)
     assert trial.verdict in (FASTER, SAME, SLOWER)
     assert trial.safety_seen is Safety.EXACT
@@ -114,7 +114,7 @@ def test_a_trial_measures_what_can_be_vectorised_and_refuses_the_rest_at_once(
     dataset = numbers(64).map(lambda row: tf.strings.as_string(row)).batch(32)
     edits = vectorized(recorded)
     recorded.recorder.is_open = False
-    bench = Workbench(recorded.recorder, str(call_id_of(dataset)), tmp_path, lambda phase, done, total: None)
+    bench = TrialRunner(recorded.recorder, str(call_id_of(dataset)), tmp_path, lambda phase, done, total: None)
     trial = bench.try_fix((), edits, Safety.EXACT, 0, budget_s=20.0)
     assert (trial.verdict, trial.is_replayable) == (REFUSED, True)  # so the whole script is not run for it
     assert "its function has no vectorised form" in trial.note
@@ -135,7 +135,7 @@ def test_a_trial_refuses_other_rounding_unless_it_is_allowed(
     dataset = numbers(64).map(lambda row: row * tf.reduce_sum(row)).batch(32)
     edits = vectorized(recorded)
     recorded.recorder.is_open = False
-    bench = Workbench(recorded.recorder, str(call_id_of(dataset)), tmp_path, lambda phase, done, total: None)
+    bench = TrialRunner(recorded.recorder, str(call_id_of(dataset)), tmp_path, lambda phase, done, total: None)
     trial = bench.try_fix((), edits, Safety.EXACT, 0, budget_s=20.0)
     assert (trial.verdict, trial.safety_seen) == (REFUSED, Safety.NUMERICS)
     assert trial.note.endswith("--allow numerics tries it.")
