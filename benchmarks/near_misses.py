@@ -368,4 +368,13 @@ with tempfile.TemporaryDirectory() as folder:
         if step % 50 == 49:
             checkpoint.write(folder + "/checkpoint")
 """),
+    NearMiss("vectorizable-map", "The function already processes whole batches.", """
+def normalized(rows):
+    rows -= tf.reduce_mean(rows, axis=1, keepdims=True)
+    return rows / (tf.sqrt(tf.reduce_mean(tf.square(rows), axis=1, keepdims=True)) + 1e-3)
+
+rows = np.random.default_rng(0).random((4_096, 32), np.float32)
+dataset = slices(rows).repeat(2_000).batch(512).map(normalized, num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE)
+train(dataset)
+"""),
 )  # fmt: skip
