@@ -35,7 +35,8 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 fast: $(STAMP)
-	$(BIN)/pytest -m "not tensorflow and not slow"
+	$(BIN)/pytest -n logical --maxprocesses 8 -m "not tensorflow and not slow and not timed"
+	$(BIN)/pytest -m "timed and not tensorflow and not slow"
 
 tensorflow: $(STAMP)
 	$(BIN)/pytest -m "tensorflow and not slow" --durations=25

@@ -48,6 +48,7 @@ def test_analysis_of_a_saved_run_imports_no_tensorflow(run):
     assert not {name for name in modules if name.split(".")[0] in ("tensorflow", "keras", "tensorflow_datasets")}
 
 
+@pytest.mark.timed
 def test_help_is_instant():
     seconds = min(timed("--help") for _ in range(5))
     assert seconds < 0.5

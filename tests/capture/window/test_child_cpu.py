@@ -23,6 +23,7 @@ for line in sys.stdin:
     burn(float(line))
     print("done", flush=True)
 """
+pytestmark = pytest.mark.timed
 S = 1e9
 SLACK_S = 0.15
 """CPU counters advance in ticks of 10 ms; the interpreter itself takes some."""
