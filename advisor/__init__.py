@@ -227,7 +227,7 @@ def analyze_dataset(dataset: _Dataset, *, rules: Sequence[str | Path] = ()) -> R
     Example:
         >>> import advisor
         >>> import tensorflow as tf
-        >>> dataset = tf.data.Dataset.range(10_000).batch(32)
+        >>> dataset = tf.data.Dataset.range(10_000).map(lambda x: tf.reduce_sum(tf.random.uniform([50_000])))
         >>> report = advisor.analyze_dataset(dataset)
         >>> report.analysis.main.bottleneck is not None
         True

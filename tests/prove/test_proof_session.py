@@ -165,7 +165,7 @@ def test_every_kind_of_consumer_is_held_before_its_first_element(
     )
     with session(path, consumed(path, "batch", "tfadv_3")) as proof:
         broken = proof.try_fix((), (InsertAfter(MAP, "take", (("", 60),)),), Safety.EXACT)
-        assert (broken.verdict, broken.safety_seen) == (BROKEN, Safety.CHANGES)
+        assert (broken.verdict, broken.safety_seen) == (BROKEN, Safety.CHANGES), broken.note
     assert [file.name for file in kept.iterdir()] == ["begun"]
 
 
