@@ -29,6 +29,8 @@ _TURNS = 4
 _COMPONENTS = 21
 _COMPONENT_BYTES = 1 << 10
 _BATCH = 8
+_COPIED_BATCH = 64
+"""Elements of a batch whose copying takes several times as long as one `next`."""
 _IMAGE_BYTES = 48 << 10
 _MANY_BYTES = 64 << 20
 """More than fits into usual processor caches."""
@@ -117,10 +119,10 @@ def _copied_bytes_per_ns(tf: Any) -> float:  # noqa: ANN401
         cached = tf.data.Dataset.from_tensor_slices(tf.zeros((count, element_bytes), tf.uint8)).cache()
         for _ in cached:  # fill it
             pass
-        return _turns_ns(cached.repeat().batch(_BATCH))
+        return _turns_ns(cached.repeat().batch(_COPIED_BATCH))
 
     count = _MANY_BYTES // _IMAGE_BYTES
-    return _BATCH * _IMAGE_BYTES / max(1.0, batch_ns(_IMAGE_BYTES, count) - batch_ns(1, count))
+    return _COPIED_BATCH * _IMAGE_BYTES / max(1.0, batch_ns(_IMAGE_BYTES, count) - batch_ns(1, count))
 
 
 def _turns_ns(dataset: Any) -> float:  # noqa: ANN401
