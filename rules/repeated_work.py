@@ -76,6 +76,9 @@ class RepeatedWork(Rule):
     max_memory_share: float = 0.5
     """Share of the free memory that the cache may take. The other half is left to the model, to other buffers, and as a
     margin for an estimate that is too low."""
+    main_cause: float = 0.5
+    """Share of the wait from which repeated work after an existing cache is the main cause of a long wait; it is then reported
+    although the lower bound of the prediction is no gain."""
     equal_gain: float = 0.9
     """Places whose predicted speedup is at least this fraction of the best one's are considered equal, and the smallest
     is chosen."""
@@ -126,9 +129,15 @@ class RepeatedWork(Rule):
             )
 
     def _is_worth_it(self, analysis: Analysis, candidate: CachePlace) -> bool:
-        """Whether a cache saves enough; after another cache, the lower bound of the prediction must suffice."""
+        """Whether a cache saves enough.
+
+        After another cache, the lower bound of the prediction must suffice, unless the work that is repeated after that cache
+        is the main cause of a long wait. A library may have added the first one: tfds caches small datasets before they are
+        decoded.
+        """
         has_cache = any(each.method == "cache" for each in upstream_calls(analysis, candidate.call))
-        gain = candidate.prediction.low if has_cache else candidate.prediction.value
+        is_main_cause = analysis.verdict.level == "high" and candidate.saved_share >= self.main_cause
+        gain = candidate.prediction.low if has_cache and not is_main_cause else candidate.prediction.value
         return gain >= self.min_speedup
 
     def _fits(self, analysis: Analysis, candidate: CachePlace) -> bool:

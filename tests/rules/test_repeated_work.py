@@ -1,0 +1,48 @@
+"""repeated-work after an existing cache: reported if it is certain to save, or the main cause of a long wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from advisor.rules import repeated_work
+from advisor.rules.repeated_work import RepeatedWork
+
+from advisor.model.pipeline import Analysis
+from advisor.testing import batch, cache, map_, pipeline, repeat, source
+
+
+def findings(
+    monkeypatch: pytest.MonkeyPatch, analysis: Analysis, saved_share: float, low: float, level: str = "high"
+) -> list[str]:
+    """Titles of the findings, if every place saved this share of the wait with this lower bound."""
+    analysis = replace(analysis, verdict=replace(analysis.verdict, level=level))
+    places = repeated_work.cache_places
+
+    def uncertain(*args: object) -> list[repeated_work.CachePlace]:
+        return [
+            replace(each, saved_share=saved_share, prediction=replace(each.prediction, value=2.4, low=low))
+            for each in places(*args)
+        ]
+
+    monkeypatch.setattr(repeated_work, "cache_places", uncertain)
+    return [finding.title for finding in RepeatedWork().check(analysis)]
+
+
+@pytest.mark.parametrize(
+    ("saved_share", "low", "level", "is_reported"),
+    [
+        (0.7, 1.0, "high", True),  # tfds has cached encoded images, and the script decodes them in every epoch
+        (0.7, 1.0, "moderate", False),
+        (0.2, 1.0, "high", False),
+        (0.2, 1.5, "moderate", True),
+    ],
+)
+def test_work_after_a_cache(monkeypatch, saved_share, low, level, is_reported):
+    made = pipeline(source(), cache(), map_("decode", ms=4), batch(8), repeat(), consumer_ms=1)
+    assert findings(monkeypatch, made.analysis, saved_share, low, level) == ["Cache after batch"] * is_reported
+
+
+def test_without_another_cache_the_likely_gain_counts(monkeypatch):
+    made = pipeline(source(), map_("decode", ms=4), batch(8), repeat(), consumer_ms=1)
+    assert findings(monkeypatch, made.analysis, 0.2, 1.0, "moderate") == ["Cache after batch"]
