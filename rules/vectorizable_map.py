@@ -40,13 +40,14 @@ class VectorizableMap(Rule):
 
     ## What the fix does
     It moves the `map` after the `batch` and calls the function through `tf.vectorized_map`, which replaces each op by
-    one that processes the whole batch. On 16 typical functions this was 1.4 to 18 times as fast. The loop that
-    `tf.vectorized_map` falls back to for other ops is disabled, because it can be slower than the `map`; without it
-    TensorFlow raises an error while tracing, and the fix is dropped before anything is measured. `advisor fix` keeps
-    the change only if it sees the same bits in real elements. If only the last digits of floating-point numbers
-    differ, it reports by how many units in the last place, and applies the change with `--allow numerics`. A function
-    with branches or loops that depend on the element is tried only on request: what a branch does in a batch without
-    a single row for it may not show in the compared elements.
+    one that processes the whole batch. With the example `examples/vectorizable_map.py`, the pipeline alone measured
+    52 times as fast (42 to 64, on 2 cores that were also used by other processes). The loop that `tf.vectorized_map`
+    falls back to for other ops is disabled, because it can be slower than the `map`; without it TensorFlow raises an
+    error while tracing, and the fix is dropped before anything is measured. `advisor fix` keeps the change only if it
+    sees the same bits in real elements. If only the last digits of floating-point numbers differ, it reports by how
+    many units in the last place, and applies the change with `--allow numerics`. A function with branches or loops
+    that depend on the element is tried only on request: what a branch does in a batch without a single row for it may
+    not show in the compared elements.
 
     ## When not to
     When the function draws random numbers, reads a variable or a table, or runs Python code, or when its elements

@@ -76,14 +76,25 @@ def _ulp(one: Any, two: Any) -> int | None:  # noqa: ANN401
     others = one[~finite].tobytes(), two[~np.isfinite(two)].tobytes()
     if not np.array_equal(finite, np.isfinite(two)) or others[0] != others[1]:
         return None
-    distance = max(abs(a - b) for a, b in zip(_places(one[finite]), _places(two[finite]), strict=True))
+    distance = _distance(_places(one[finite]), _places(two[finite]))
     return distance if distance <= 2 ** (_MANTISSA_BITS[one.dtype.name] // 2) else None
 
 
-def _places(numbers: Any) -> list[int]:  # noqa: ANN401
-    """The numbers of a type, counted from zero: those next to each other differ by one."""
+def _places(numbers: Any) -> Any:  # noqa: ANN401
+    """The numbers of a type, counted from zero as int64: those next to each other differ by one."""
     import numpy as np
 
     bits = np.ascontiguousarray(numbers).view(f"i{numbers.dtype.itemsize}")
     lowest = int(np.iinfo(bits.dtype).min)
-    return [value if value >= 0 else lowest - value for value in bits.tolist()]
+    wide = bits.astype(np.int64)
+    return np.where(wide >= 0, wide, lowest - wide)
+
+
+def _distance(one: Any, two: Any) -> int:  # noqa: ANN401
+    """The largest distance of two arrays of places. Those of float64 can be further apart than int64 holds."""
+    import numpy as np
+
+    sizes = np.abs(one).astype(np.uint64), np.abs(two).astype(np.uint64)
+    on_one_side = (one < 0) == (two < 0)
+    apart = np.where(on_one_side, np.maximum(*sizes) - np.minimum(*sizes), sizes[0] + sizes[1])
+    return int(apart.max())

@@ -171,6 +171,7 @@ def test_deviations_are_counted_in_representable_numbers() -> None:
     assert deviation(ones, np.nextafter(np.nextafter(ones, 0), 0)) == 2
     tiny = np.float32(1e-45)
     assert deviation(np.float32(tiny), np.float32(-tiny)) == 2
+    assert deviation(np.float64(5e-324), np.float64(-5e-324)) == 2
     assert deviation(np.float64(0.0), np.float64(-0.0)) == 0  # of the same value
     assert deviation(np.float32("nan"), np.float32("nan")) == 0
     assert deviation(ones, ones * np.float32(1.0001)) == 839
@@ -185,6 +186,7 @@ def test_whatever_differs_otherwise_is_no_rounding() -> None:
     assert deviation(ones, np.ones(4, np.float32)) is None
     assert deviation(np.float32("nan"), np.float32(1)) is None
     assert deviation(np.float32("inf"), np.float32("-inf")) is None
+    assert deviation(np.float64(np.finfo(np.float64).max), np.float64(np.finfo(np.float64).min)) is None  # beyond int64
     assert deviation(np.int32(4), np.int32(5)) is None
     assert deviation(np.array(b"a", object), np.array(b"b", object)) is None
     assert deviation(ones, None) is None
