@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from advisor.workflows.doctor import Checkup
 
+_GENERATOR = "advisor doctor"
+"""Marks a page, so that no other file is replaced by one."""
+
 
 @click.command("doctor", short_help="Describe this machine and installation.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the page as JSON; - for stdout.")
@@ -28,8 +31,11 @@ def command(json_path: str | None, calibrate: bool) -> None:
 
     Costs of this machine that predictions use are measured if they are unknown, which takes a few seconds.
     """
+    from advisor.model.outputs import check_output
     from advisor.workflows.doctor import check_up
 
+    if json_path not in (None, "-"):
+        check_output("--json", Path(json_path), _is_page)  # before seconds of work
     with progress_line(is_quiet=False) as on_progress:
         checkup = check_up(calibrate, on_progress)
     if json_path != "-":
@@ -65,6 +71,7 @@ def _write_json(checkup: Checkup, json_path: str) -> None:
     from advisor.model.outputs import write_output
 
     page = {
+        "generator": _GENERATOR,
         "checks": [asdict(check) for check in checkup.checks],
         "calibration": checkup.calibration and asdict(checkup.calibration),
     }
@@ -79,6 +86,7 @@ def _write_json(checkup: Checkup, json_path: str) -> None:
 def _is_page(path: Path) -> bool:
     """Whether an existing file is a page of this command, which may be replaced."""
     try:
-        return "checks" in json.loads(path.read_bytes())
-    except (OSError, ValueError, TypeError):
+        page = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(page, dict) and page.get("generator") == _GENERATOR

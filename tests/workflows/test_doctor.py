@@ -108,6 +108,16 @@ def test_json_replaces_its_own_pages_only(tmp_path, monkeypatch):
     assert path.read_text() == '{"mine": 1}'
 
 
+@pytest.mark.parametrize("text", ['{"checks": ["mine"]}', '["checks"]', '"checks"', "notes"])
+def test_another_file_is_refused_before_anything_is_measured(text, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "check_up", lambda *_: pytest.fail("it was measured first"))
+    path = tmp_path / "page.json"
+    path.write_text(text)
+    assert main(["doctor", "--json", str(path)]) == 2
+    assert path.read_text() == text
+    assert "would overwrite" in capsys.readouterr().err
+
+
 def test_known_costs_are_not_measured_again(monkeypatch):
     def fail(host):
         raise AssertionError("measured")
