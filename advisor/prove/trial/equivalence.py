@@ -28,33 +28,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
-from advisor.model import units
 from advisor.model.finding import Edit, Safety, Vectorize
 from advisor.prove.trial.distribution_tests import (
     P_VALUE,
     SMALLEST_ORDER,
     Agreement,
-    common_share,
-    compare_dependence,
     compare_distributions,
     has_moved,
-    loss_is_visible,
-    probability_of_counts,
-    smallest_visible_loss,
-    smallest_visible_share,
     variation,
 )
 from advisor.prove.trial.element_digests import Bounds, Stream
+from advisor.prove.trial.judgement import Judgement
+from advisor.prove.trial.random_streams import broken_dependence, common_elements, judge_components, judge_counts
 from advisor.prove.trial.rounding import largest_deviation
 from advisor.prove.trial.sampled_streams import WANTED, SampledStreams
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built
 
-_LEVELS = tuple(Safety)
 _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch", "sparse_batch", "rebatch", "bucket_by_sequence_length"})
 OWN_NOISE = (
     "Parallel calls of the script draw their random numbers in no fixed order, so random components were compared by "
@@ -67,42 +61,6 @@ _PART_OF_EPOCH = (
     "Only part of an epoch was compared, and in another order it contains other elements, so it is unknown whether elements are "
     "missing."
 )
-_MAX_PAIRED = 6
-"""Maximum number of components whose pairs are compared."""
-_VISIBLE_LOSS = 0.1
-"""If only the numbers of elements are compared, a loss of this share must be detectable."""
-_VISIBLE_CHANCE = 0.25
-"""The same if only the share of common elements is compared, which is a rough measure."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The observed effect of edits on the elements."""
-
-    seen: Safety | None
-    """None: unknown; `note` gives the reason."""
-    elements: int
-    """Number of elements compared, without repetitions in further epochs."""
-    is_complete: bool
-    """All elements of an epoch were compared."""
-    note: str = ""
-    """What differed, or what limits the statement."""
-    element_bytes: float = 0.0
-    """Mean size of an element."""
-    undecided: str = ""
-    """Why the elements could not have refuted `seen`, in one sentence; empty if they could."""
-    power: str = ""
-    """What a comparison by distribution could have shown, in one sentence; empty if elements were compared bit by bit."""
-
-    @property
-    def text(self) -> str:
-        """All limits of the statement, in sentences."""
-        parts = dict.fromkeys(part.rstrip(".") for part in (self.undecided, self.note, self.power) if part)
-        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
-
-    def holds(self, claimed: Safety) -> bool:
-        """Whether nothing worse than the claimed level was observed."""
-        return self.seen is not None and _LEVELS.index(self.seen) <= _LEVELS.index(claimed)
 
 
 class Equivalence:
@@ -170,12 +128,12 @@ class Equivalence:
         if twin.rows == after_twin.rows and self._is_reproduced(before, after):
             return self._judgement(Safety.EXACT, "", self._equal_by_chance(twin))
         if is_count_different:
-            return self._counts(before, after)
+            return self._judgement(*judge_counts(streams, before, after))
         other = streams.comparable(streams.original(OTHER))
         order = self._order(edits, before, twin, after_twin, other)
         if order is not None:
             return order
-        judgement = self._components(before, after, twin, after_twin, other)
+        judgement = self._judgement(*judge_components(streams, before, after, twin, after_twin, other))
         becomes_random = streams.is_steady(before) and not streams.is_steady(after)
         if judgement.seen is Safety.CHANGES and not becomes_random and self._is_batched():
             rows = self._compare_rows(edits)
@@ -333,7 +291,7 @@ class Equivalence:
         if old.counted() != new.counted():
             if self._streams.is_complete and old.counted() == drawn.counted():
                 return self._judgement(Safety.CHANGES, "the batches contain other rows, although rows are not random")
-            same = Agreement.DIFFERENT if self._streams.is_complete else _common_elements(old, new, drawn)
+            same = Agreement.DIFFERENT if self._streams.is_complete else common_elements(old, new, drawn)
             if same is Agreement.DIFFERENT:
                 return None  # an endless dataset is cut within an epoch, which contains other rows in another order
         return self._order_judgement(old.counted() == drawn.counted() and old.rows != drawn.rows, same)
@@ -350,12 +308,12 @@ class Equivalence:
         return self._judgement(Safety.RERANDOMIZED if is_random else Safety.REORDERED, "", undecided)
 
     def _same_elements(self, one: Stream, two: Stream, drawn: Stream) -> Agreement:
-        """Compare the elements of each epoch regardless of their order; for parts of an epoch, see `_common_elements`.
+        """Compare the elements of each epoch regardless of their order; for parts of an epoch, see `common_elements`.
 
         `drawn` is the original with other seeds.
         """
         if not self._streams.is_complete:
-            return _common_elements(one, two, drawn)
+            return common_elements(one, two, drawn)
         pairs = zip(self._streams.epochs_of(one), self._streams.epochs_of(two), strict=True)
         return Agreement.SAME if all(a.counted() == b.counted() for a, b in pairs) else Agreement.DIFFERENT
 
@@ -388,120 +346,7 @@ class Equivalence:
             if agreement is Agreement.DIFFERENT:
                 return Agreement.DIFFERENT
             seen = Agreement.UNDECIDED if agreement is Agreement.UNDECIDED else seen
-        return Agreement.DIFFERENT if _broken_dependence(old, drawn, new, is_complete=True) else seen
-
-    # -- random numbers of elements, random components
-    def _counts(self, before: Stream, after: Stream) -> Judgement:
-        """Judge different numbers of elements: a change, unless the number is random, as after a random filter."""
-        other = self._streams.original(OTHER)
-        counts = [len(stream.rows) for stream in (self._streams.original(TWIN), before, other)]
-        total, share = sum(counts), 1 / (len(counts) + 1)
-        if len(set(counts)) == 1:
-            return self._judgement(
-                Safety.CHANGES,
-                f"there are {len(after.rows)} elements instead of {len(before.rows)} (in all sampled epochs)",
-            )
-        is_spread = probability_of_counts(min(counts), max(counts), 0.5) < P_VALUE
-        if not is_spread and probability_of_counts(len(after.rows), total, share) < P_VALUE:
-            return self._judgement(
-                Safety.CHANGES, f"there are {len(after.rows)} elements instead of about {total / len(counts):.0f}"
-            )
-        undecided = "The number of elements varies too much between epochs to be compared." if is_spread else ""
-        loss = smallest_visible_loss(total, share)
-        if loss > _VISIBLE_LOSS:
-            undecided = undecided or (
-                f"The number of elements is random, and so small that {loss:.0%} of them could be missing without being noticed."
-            )
-        for component in range(len(before.rows[0]) if before.rows else 0):
-            agreement = compare_distributions(before, other, after, component)
-            if agreement is Agreement.DIFFERENT:
-                return self._judgement(Safety.CHANGES, f"component {component + 1} has a different distribution")
-            if agreement is Agreement.UNDECIDED:
-                undecided = undecided or _too_few(component, len(after.rows))
-        note = "The number of elements is random, so only statistics could be compared."
-        return self._judgement(Safety.RERANDOMIZED, note, undecided, _power(len(before.rows), len(after.rows)))
-
-    def _components(self, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream) -> Judgement:
-        """Judge the components one by one. `before` and `now` have the script's own seeds."""
-        epochs, new_epochs = self._streams.epochs_of(before), self._streams.epochs_of(now)
-        undecided = ""
-        for component in range(len(twin.rows[0]) if twin.rows else 0):
-            old, new, drawn = twin.column(component), after.column(component), other.column(component)
-            if old == new:
-                continue
-            is_steady = not variation([epoch.column(component) for epoch in epochs])
-            if is_steady and variation([epoch.column(component) for epoch in new_epochs]):
-                return self._judgement(
-                    Safety.CHANGES,
-                    f"component {component + 1} was the same every epoch before the change and no longer is",
-                )
-            if old == drawn and is_steady:
-                return self._judgement(Safety.CHANGES, f"component {component + 1} differs, although it is not random")
-            if self._streams.is_complete and Counter(old) == Counter(drawn) != Counter(new) and old != drawn:
-                return self._judgement(
-                    Safety.CHANGES, f"component {component + 1} has other values, although only their order is random"
-                )
-            agreement = compare_distributions(twin, other, after, component)
-            if agreement is Agreement.DIFFERENT:
-                return self._judgement(Safety.CHANGES, f"component {component + 1} has a different distribution")
-            if agreement is Agreement.UNDECIDED:
-                undecided = undecided or _too_few(component, len(after.rows))
-        broken = _broken_dependence(twin, other, after, self._streams.is_complete)
-        if broken:
-            return self._judgement(Safety.CHANGES, broken)
-        return self._judgement(Safety.RERANDOMIZED, "", undecided, _power(len(twin.rows), len(after.rows)))
-
-
-def _common_elements(one: Stream, two: Stream, drawn: Stream) -> Agreement:
-    """Whether two parts of an epoch come from the same elements in another order.
-
-    The first half of each must occur anywhere in the other. If the order is random, two parts must share as many elements as two
-    draws of the original do. `drawn` is a part of the original with other seeds.
-    """
-    old, new = one.counted(), two.counted()
-    if common_share(old, new) <= 0.5:
-        return Agreement.DIFFERENT
-    halves = [stream.rows[: len(stream.rows) // 2] for stream in (one, two)]
-    if not Counter(halves[0]) - new and not Counter(halves[1]) - old:
-        return Agreement.SAME if loss_is_visible(halves[0], old) else Agreement.UNDECIDED
-    if one.rows == drawn.rows:
-        return Agreement.UNDECIDED
-    shared, usual = ((old & other.counted()).total() for other in (two, drawn))
-    is_usual = probability_of_counts(shared, usual, 0.5) >= P_VALUE
-    is_visible = smallest_visible_loss(usual, 0.5) <= _VISIBLE_CHANCE and loss_is_visible(one.rows, old)
-    return Agreement.SAME if is_usual and is_visible else Agreement.UNDECIDED
-
-
-def _broken_dependence(one: Stream, two: Stream, new: Stream, is_complete: bool) -> str:
-    """Name two components that depend on each other in the original (`one`; `two` with other seeds) but not in `new`."""
-    count = len(one.rows[0]) if one.rows else 0
-    for first in range(min(count, _MAX_PAIRED)):
-        for second in range(first + 1, min(count, _MAX_PAIRED)):
-            sides = [Counter((row[first], row[second]) for row in stream.rows) for stream in (one, two, new)]
-            if sides[0] == sides[2]:
-                continue
-            is_other = is_complete and sides[0] == sides[1]
-            if is_other or compare_dependence(one, two, new, first, second) is Agreement.DIFFERENT:
-                return f"components {first + 1} and {second + 1} no longer depend on each other as before"
-    return ""
-
-
-def _too_few(component: int, elements: int) -> str:
-    return (
-        f"Component {component + 1} is random, and {units.format_many(elements, 'element')} were not enough to compare its "
-        "distribution."
-    )
-
-
-def _power(before: int, after: int) -> str:
-    """Return the smallest difference that the comparison by distribution could have shown, in a sentence."""
-    share = smallest_visible_share(before, after)
-    if share >= 1:
-        return ""
-    return (
-        f"Random components were compared by distribution in {after} elements, enough to detect a difference of {share:.0%} of "
-        "the values."
-    )
+        return Agreement.DIFFERENT if broken_dependence(old, drawn, new, is_complete=True) else seen
 
 
 def _counted(cardinality: int) -> str:

@@ -32,7 +32,8 @@ from advisor.model.units import format_bytes
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, collect
-from advisor.prove.trial.equivalence import Equivalence, Judgement
+from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sampled_streams import OriginalFails
 from advisor.prove.trial.sibling_datasets import sibling_datasets

@@ -13,7 +13,8 @@ from advisor.capture.instrument.recorder import call_id_of
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
 from advisor.prove.trial.distribution_tests import kolmogorov_smirnov
 from advisor.prove.trial.element_digests import Bounds, collect
-from advisor.prove.trial.equivalence import OWN_NOISE, Equivalence, Judgement
+from advisor.prove.trial.equivalence import OWN_NOISE, Equivalence
+from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.sampled_streams import OriginalFails
 from tests.recorded import Recorded
 

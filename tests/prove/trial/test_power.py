@@ -23,7 +23,9 @@ from advisor.prove.trial.distribution_tests import (
     smallest_visible_share,
 )
 from advisor.prove.trial.element_digests import OPAQUE, Bounds, Stream
-from advisor.prove.trial.equivalence import Equivalence, Judgement, _common_elements
+from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.judgement import Judgement
+from advisor.prove.trial.random_streams import common_elements
 
 
 def numbers(*columns):
@@ -137,11 +139,11 @@ def test_a_part_of_an_epoch_without_every_third_element_is_not_another_order():
 
     whole = range(300)
     third = [n for n in range(600) if n % 3][:300]
-    assert _common_elements(part(whole), part(third), part(whole)) is not Agreement.SAME
+    assert common_elements(part(whole), part(third), part(whole)) is not Agreement.SAME
     swapped = [n ^ 1 for n in whole]
-    assert _common_elements(part(whole), part(swapped), part(whole)) is Agreement.SAME
+    assert common_elements(part(whole), part(swapped), part(whole)) is Agreement.SAME
     same = [n % 2 for n in whole]
-    assert _common_elements(part(same), part([*same[1:], 0]), part(same)) is Agreement.UNDECIDED
+    assert common_elements(part(same), part([*same[1:], 0]), part(same)) is Agreement.UNDECIDED
 
 
 def test_opaque_components_are_known():
