@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from advisor.host.calibration.prediction import HANDOFF_OVERHEAD_NS
-from advisor.host.calibration.stored import BUILT_IN
+from advisor.host.calibration.stored import BUILT_IN, plausible
 from advisor.model.calibration import Calibration
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis
@@ -35,8 +35,8 @@ class MachineCosts:
 
 
 def machine_costs(analysis: Analysis) -> MachineCosts:
-    """Return the costs in effect for a run."""
-    measured = (analysis.host.calibration if analysis.host is not None else None) or Calibration()
+    """Return the costs in effect for a run. Implausible ones, as in a run folder that was tampered with, are ignored."""
+    measured = plausible((analysis.host.calibration if analysis.host is not None else None) or Calibration())
     missing: set[str] = set()
 
     def cost(name: str) -> float:

@@ -91,3 +91,13 @@ def test_a_calibration_travels_with_the_run(tmp_path, validate):
     assert after["host"]["calibration"]["handoff_ns"] == 7_000.0
     assert [finding["rule"] for finding in after["findings"]] == [finding["rule"] for finding in before["findings"]]
     assert not any("handoff_ns" in finding["uncalibrated"] for finding in after["findings"])
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e300, float("inf"), float("nan")])
+def test_costs_that_cannot_be_right_are_ignored(value):
+    """A run folder may come from anybody."""
+    names = ("next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns")
+    analysis = pipeline(source(), map_("augment", ms=0.1), batch(8), consumer_ms=0.01).analysis
+    costs = machine_costs(calibrated(analysis, **dict.fromkeys(names, value)))
+    assert costs.uncalibrated == set(names)
+    assert costs == machine_costs(analysis)
