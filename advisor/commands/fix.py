@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET = "10min"
 EXIT_PIPELINE_ALONE = 4
+_OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
+"""Options of this command that are passed to the script without an effect here if they follow it by mistake."""
 
 
 @click.command(
@@ -97,6 +99,8 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     if only:  # another rule may propose the same change, and the report would attribute it to that rule
         rules = [loaded for loaded in rules if loaded.id in only]
     fix_request = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
+    if not quiet:
+        _note_late_options(args)
     check_budget(budget)
     check_writable(fix_request)
     if not quiet:
@@ -132,6 +136,15 @@ def exit_code_of(report: Report, fail_on: Sequence[str]) -> int:
     if report.proof is None or not any(fix.is_applied for fix in report.fixes):
         return EXIT_MATCHED
     return 0 if report.proof.proved_on == TRAINING else EXIT_PIPELINE_ALONE
+
+
+def _note_late_options(args: Sequence[str]) -> None:
+    """Say that an option after the script name goes to the script."""
+    late = [name for name in (arg.partition("=")[0] for arg in args) if name in _OWN_OPTIONS]
+    if late:
+        click.echo(
+            f"Note: {late[0]} follows the script, so it is passed to it; options of advisor precede it.", err=True
+        )
 
 
 def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:

@@ -70,6 +70,16 @@ def starts_in(folder):
     return folder.parent / "datasets" / "starts"
 
 
+@pytest.mark.parametrize("late", ["--write", "--budget=5min"])
+def test_an_option_after_the_script_is_noted(late, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["fix", "--budget", "14", "train.py", late]) == 2  # too short, so nothing is run
+    name = late.partition("=")[0]
+    assert capsys.readouterr().err.startswith(f"Note: {name} follows the script, so it is passed to it;")
+    assert main(["fix", "--budget", "14", "train.py", "--steps", "5"]) == 2
+    assert "Note" not in capsys.readouterr().err
+
+
 def start(folder, *args):
     return subprocess.Popen(
         [sys.executable, "-m", "advisor", "fix", *map(str, args)],
