@@ -7,15 +7,21 @@ LOWER_VENV ?= .cache/lower-bounds
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint fast tensorflow lower-bounds test-versions format readme clean
+# Tests on all cores; those that measure time run alone.
+PARALLEL := $(BIN)/pytest -n logical
+ALONE := $(BIN)/pytest
+
+.PHONY: help demo test test-rest test-all lint fast tensorflow lower-bounds test-versions format readme clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          analyse a realistic training script (examples/flowers_like.py)"
-	@echo "make test          everything that has to pass: lint, fast tests, TensorFlow tests"
+	@echo "make test          lint, the fast tests, and each command, hook and kind of edit with TensorFlow"
+	@echo "make test-rest     the long tests with TensorFlow, and more random examples"
+	@echo "make test-all      everything: make test, make test-rest, and the slow tests"
 	@echo "make lint          ruff, codespell, mypy, import-linter"
-	@echo "make fast          the tests that need no TensorFlow (seconds)"
-	@echo "make tensorflow    the tests that run TensorFlow (minutes)"
+	@echo "make fast          the tests that need no TensorFlow"
+	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
 	@echo "make test-versions the fast tests and a real run on every supported Python, oldest and newest TensorFlow"
 	@echo "make format        format the code"
@@ -35,11 +41,19 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 fast: $(STAMP)
-	$(BIN)/pytest -n logical --maxprocesses 8 -m "not tensorflow and not slow and not timed"
-	$(BIN)/pytest -m "timed and not tensorflow and not slow"
+	$(PARALLEL) --maxprocesses 8 --timeout 300 --hypothesis-profile quick -m "not tensorflow and not slow and not timed"
+	$(ALONE) -m "timed and not tensorflow and not slow"
 
 tensorflow: $(STAMP)
-	$(BIN)/pytest -m "tensorflow and not slow" --durations=25
+	$(PARALLEL) --maxprocesses 4 --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25
+
+test-rest: $(STAMP)
+	$(PARALLEL) --maxprocesses 4 -m "(long or hypothesis) and not slow and not timed" --durations=25
+	$(ALONE) -m "long and timed and not slow" --durations=25
+
+test-all: test test-rest
+	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
+	$(ALONE) -m slow --durations=25
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

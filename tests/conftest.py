@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.browser import browser, open_file
+from tests.effort import register_profiles
 
 __all__ = ["browser", "open_file", "validate"]
 
+register_profiles()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what it puts into the background so, and the children whose Ctrl-C is tested would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of pytest-xdist; None leaves the choice to it."""
+    if config.getvalue("dist") != "load":
+        return None
+    from tests.scheduling import SharedFiles
+
+    return SharedFiles(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +39,12 @@ def validate() -> Callable[[object], None]:
     from advisor.report.report_json import load_schema
 
     return jsonschema.Draft202012Validator(load_schema()).validate
+
+
+@pytest.fixture(autouse=True)
+def without_seed() -> Iterator[None]:
+    """Take the seed back that a test, or a script run in this process, has given to TensorFlow: other tests need none."""
+    yield
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and hasattr(tensorflow, "random"):
+        tensorflow.random.set_seed(None)

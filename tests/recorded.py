@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from advisor.capture.instrument.call_sites import SiteFinder
-from advisor.capture.instrument.recorder import Recorder, call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.finding import Edit
 from advisor.model.recording import Call

@@ -19,16 +19,16 @@ def rows(name, *runs):
 
 def test_iterators_are_the_reports():
     report = real_report("interleave_map")
-    found = rows("iterators", ("run", report))
+    table = rows("iterators", ("run", report))
     wanted = [iterator for pipeline in report["pipelines"] for iterator in pipeline["iterators"]]
-    assert [int(row["self_ns"]) for row in found] == [iterator["self_ns"] for iterator in wanted]
-    assert [float(row["blame_share"]) for row in found] == [iterator["blame_share"] for iterator in wanted]
-    assert {row["run"] for row in found} == {"run"}
+    assert [int(row["self_ns"]) for row in table] == [iterator["self_ns"] for iterator in wanted]
+    assert [float(row["blame_share"]) for row in table] == [iterator["blame_share"] for iterator in wanted]
+    assert {row["run"] for row in table} == {"run"}
 
 
 def test_rows_of_several_runs_are_concatenated():
-    found = rows("pipelines", ("a", real_report("keras_fit")), ("b", real_report("mirrored")))
-    assert {row["run"] for row in found} == {"a", "b"}
+    table = rows("pipelines", ("a", real_report("keras_fit")), ("b", real_report("mirrored")))
+    assert {row["run"] for row in table} == {"a", "b"}
 
 
 def test_proof_has_its_interval():

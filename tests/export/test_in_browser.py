@@ -48,7 +48,7 @@ def test_browser_reads_every_event(merged, tmp_path, open_file):
 
 def test_trace_viewer_imports_every_event(merged, browser):
     packages = filter(None, map(importlib.util.find_spec, ("xprof", "tensorboard_plugin_profile")))
-    places = [Path(place) / VIEWER for found in packages for place in (found.submodule_search_locations or ())]
+    places = [Path(place) / VIEWER for package in packages for place in (package.submodule_search_locations or ())]
     viewer = next((place for place in places if place.is_file()), None)
     if viewer is None:
         pytest.skip("xprof, which brings the trace viewer along, is not installed")

@@ -7,7 +7,7 @@ import re
 from advisor.export.markdown import code, fenced, plain, report_to_markdown
 from tests.report.html.samples import hostile, proved, real_report
 
-FENCE = re.compile(r"^(`{3,})diff$(.*?)^\1$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(`{3,})(?:diff|python)$(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
 
 def test_says_verdict_proof_and_change():

@@ -137,8 +137,8 @@ def test_clock_keeps_the_distance_between_runs():
     first, second = (p for p in TF1 if "CPU__timeline_02_step_0" in p.name or "CPU__timeline_02_step_1" in p.name)
     starts = [min(e["ts"] for e in json.loads(p.read_text())["traceEvents"] if "ts" in e) for p in (first, second)]
     names = processes(events := merged(first, second, align="clock"))
-    found = [min(e["ts"] for e in events if "ts" in e and names[e["pid"]].startswith(p.name)) for p in (first, second)]
-    assert found == [0, starts[1] - starts[0]]
+    firsts = [min(e["ts"] for e in events if "ts" in e and names[e["pid"]].startswith(p.name)) for p in (first, second)]
+    assert firsts == [0, starts[1] - starts[0]]
 
 
 def test_runs_of_one_name_are_distinguished():
@@ -161,7 +161,7 @@ def test_what_is_no_timeline_is_one_sentence(tmp_path, text):
         list(merge_runs([path]))
 
 
-def test_list_form_of_the_format(tmp_path):
+def test_a_list_of_events_alone_is_read(tmp_path):
     path = tmp_path / "list.json.gz"
     path.write_bytes(gzip.compress(b'[{"ph":"X","name":"a","pid":"p","tid":1,"ts":5,"dur":1}]'))
     (event,) = merged(path)

@@ -17,7 +17,7 @@ def graph_of(*reports) -> nx.DiGraph:
 
 
 def edges(graph: nx.DiGraph, kind: str) -> set[tuple[str, str]]:
-    return {(source, target) for source, target, found in graph.edges(data="kind") if found == kind}
+    return {(source, target) for source, target, edge_kind in graph.edges(data="kind") if edge_kind == kind}
 
 
 def test_edges_are_those_of_the_report():

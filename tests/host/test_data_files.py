@@ -20,9 +20,9 @@ def files(tmp_path):
 
 
 def noted(**bound) -> tuple[str, ...]:
-    found = DataFiles()
-    found.note(bound)
-    return found.paths
+    files = DataFiles()
+    files.note(bound)
+    return files.paths
 
 
 def test_files_are_found_in_every_form_that_a_call_takes(files):

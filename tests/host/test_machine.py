@@ -19,21 +19,21 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_cgroup_2(tmp_path):
+def test_limits_of_cgroup_2_count(tmp_path):
     write(tmp_path, cpu__max="50000 100000\n", memory__max=str(1 << 30), memory__current=str(1 << 28))
     assert usable_cores(tmp_path) == 0.5
     total, free = memory_bytes(tmp_path)
     assert total == 1 << 30 and 0 < free <= (1 << 30) - (1 << 28)
 
 
-def test_cgroup_1(tmp_path):
+def test_limits_of_cgroup_1_count(tmp_path):
     write(tmp_path / "cpu", cpu__cfs_quota_us="25000", cpu__cfs_period_us="100000")
     write(tmp_path / "memory", memory__limit_in_bytes=str(1 << 29), memory__usage_in_bytes="0")
     assert usable_cores(tmp_path) == 0.25
     assert memory_bytes(tmp_path)[0] == 1 << 29
 
 
-def test_no_limits(tmp_path):
+def test_without_limits_the_whole_machine_counts(tmp_path):
     write(tmp_path, cpu__max="max 100000\n", memory__max="max")
     write(tmp_path / "cpu", cpu__cfs_quota_us="-1", cpu__cfs_period_us="100000")
     write(tmp_path / "memory", memory__limit_in_bytes=str(2**63 - 4096))
@@ -41,7 +41,7 @@ def test_no_limits(tmp_path):
     assert memory_bytes(tmp_path)[0] == memory_bytes(tmp_path / "nothing")[0] > 1 << 20
 
 
-def test_this_machine():
+def test_this_machine_has_cores_and_memory():
     host = describe_host()
     assert 0 < host.cores <= host.cores_installed and 0 < host.memory_free_bytes <= host.memory_bytes
     assert host.tensorflow_version == "" and host.accelerators == ()

@@ -33,7 +33,7 @@ def test_nothing_is_known_at_first():
     assert load_calibration(HOST) is None
 
 
-def test_read_back():
+def test_stored_costs_are_read_back():
     store_calibration(HOST, MEASURED)
     assert load_calibration(HOST) == MEASURED
     assert load_calibration(replace(HOST, hostname="b", memory_free_bytes=1)) == MEASURED
@@ -62,7 +62,7 @@ def test_damaged_file_is_as_none(content):
     assert load_calibration(HOST) is None
 
 
-def test_no_folder_can_be_made(cache):
+def test_costs_that_cannot_be_stored_are_an_error(cache):
     cache.write_text("a file")
     assert not can_store(HOST)
     assert load_calibration(HOST) is None

@@ -9,9 +9,9 @@ from tests.hosts.made_hosts import write_hosts
 
 
 def shown(logdir) -> list[str]:
-    said: list[str] = []
-    analyze_run(logdir, [], Settings(), on_progress=lambda progress: said.append(describe(progress, 0)))
-    return said
+    lines: list[str] = []
+    analyze_run(logdir, [], Settings(), on_progress=lambda progress: lines.append(describe(progress, 0)))
+    return lines
 
 
 def test_a_bar_that_grows_with_the_hosts(tmp_path):

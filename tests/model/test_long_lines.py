@@ -9,7 +9,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from advisor.capture.launch import _copy_to_stderr
+from advisor.capture.request import CaptureRequest
+from advisor.capture.script_process import copy_to_stderr
 from advisor.model.long_lines import MAX_OUTPUT_LINE, shorten_line, shorten_lines
 from advisor.model.recording import Call, Site
 from advisor.report.places import source_line
@@ -33,7 +34,7 @@ def test_only_long_lines_are_shortened():
 
 def test_a_traceback_with_a_long_source_line(tmp_path, capsys):
     (tmp_path / "script.err").write_text(f"Traceback\n    {LONG}\nValueError: a\n")
-    _copy_to_stderr(tmp_path / "script.err")
+    copy_to_stderr(CaptureRequest(tmp_path))
     err = capsys.readouterr().err
     assert err.endswith("ValueError: a\n") and len(err) < 3_000
 

@@ -15,7 +15,7 @@ from advisor.model.trace import EventKind
 from advisor.profile import marked_steps, read_trace
 from advisor.profile.long_names import parse_long_name
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 
 SCRIPT = """
 import os, sys, time
@@ -79,13 +79,13 @@ def captures(tmp_path_factory):
 
 def column(host, kind: EventKind, name: str, label: str | None = None) -> np.ndarray:
     """`key`, `link` or `label` of all events of a kind (and label)."""
-    found = []
+    parts = []
     for thread in host.threads:
         wanted = thread.kind == kind
         if label is not None:
             wanted &= thread.label == host.labels.index(label)
-        found.append(getattr(thread, name)[wanted])
-    return np.concatenate(found)
+        parts.append(getattr(thread, name)[wanted])
+    return np.concatenate(parts)
 
 
 def share_in(these: np.ndarray, those: np.ndarray) -> float:
@@ -140,16 +140,16 @@ def test_the_parent_has_the_index_of_the_interleave_slot(captures):
     assert all(name.nodes[-1].index is None for name in names)
 
 
-def test_python_ops(captures):
+def test_python_ops_are_labelled(captures):
     labels = captures["py_function"].labels
     assert "PyFunc" in labels
 
 
-def test_marked_steps(captures):
+def test_marked_steps_have_their_numbers(captures):
     assert [step.number for step in marked_steps(captures["map_and_batch"])] == list(range(60))
 
 
-def test_get_next(captures):
+def test_every_get_next_is_an_event(captures):
     assert len(column(captures["map_and_batch"], EventKind.GET_NEXT, "key")) == 60
 
 
@@ -163,7 +163,7 @@ def test_tracing_is_seen_where_it_happens(captures):
     assert len(column(captures["tf_function"], EventKind.TRACING, "key")) == 0
 
 
-def test_clock(captures):
+def test_events_begin_with_the_profile(captures):
     host = captures["map_and_batch"]
     assert host.start_unix_ns > 1.6e18
     assert min(int(thread.start_ns[0]) for thread in host.threads if len(thread)) < 1e9

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from advisor.model.trace import EventKind, HostTrace, Thread
 from advisor.profile import read_trace
 from advisor.profile.lanes import COARSEST_SLOTS, MAX_LEVELS, draw_host
+from tests.effort import examples
 
 DATA = Path(__file__).parents[1] / "data"
 GPU = Path(__file__).parents[2] / "../shared/profiles/gpu-tf24-many-kernels"
@@ -58,7 +59,7 @@ def test_a_joined_span_has_the_name_that_takes_most_time_in_its_slot():
     assert [span.num_merged for span in view.lanes[0].spans] == [20_000, 5_000]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(
     st.lists(
         st.tuples(st.integers(0, 10**9), st.integers(1, 10**6)), min_size=1, max_size=300, unique_by=lambda e: e[0]
@@ -85,7 +86,7 @@ def test_host_without_events_has_no_view():
 
 
 @pytest.mark.parametrize("name", ["keras_fit", "mirrored"])
-def test_real_run(name):
+def test_lanes_of_a_real_run_lie_inside_it(name):
     trace = read_trace(DATA / name).hosts[0]
     view = draw_host(trace)
     assert any(lane.name == "python" for lane in view.lanes)

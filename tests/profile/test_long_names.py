@@ -28,7 +28,7 @@ LONG_NAMES = st.builds(
 
 
 @given(LONG_NAMES)
-def test_round_trip(name):
+def test_a_name_survives_parsing(name):
     assert parse_long_name(str(name)) == name
     assert is_iterator_name(str(name))
 
@@ -91,7 +91,7 @@ def test_any_text_is_parsed_or_left_alone(text):
         ),
     ],
 )
-def test_real_names(name, nodes, stripped):
+def test_real_names_are_parsed_and_stripped(name, nodes, stripped):
     assert list(map(str, parse_long_name(name).nodes)) == nodes
     assert strip_indices(name) == stripped
 

@@ -26,13 +26,13 @@ INTERVALS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 12)), max_size
 
 @settings(deadline=None)
 @given(INTERVALS, st.sampled_from([None, 2, 500]))
-def test_any_intervals(intervals, max_depth):
+def test_any_intervals_nest_as_with_a_stack(intervals, max_depth):
     rows = sorted(((begin, begin + length) for begin, length in intervals), key=lambda row: (row[0], -row[1]))
     start, end = [row[0] for row in rows], [row[1] for row in rows]
 
-    found = nest(np.array(start, np.int64), np.array(end, np.int64), max_depth)
+    parents = nest(np.array(start, np.int64), np.array(end, np.int64), max_depth)
 
-    assert found.tolist() == with_a_stack(start, end, max_depth)
+    assert parents.tolist() == with_a_stack(start, end, max_depth)
 
 
 def test_only_intervals_that_stick_out_are_treated_one_by_one(monkeypatch):

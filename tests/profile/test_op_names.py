@@ -21,7 +21,7 @@ from advisor.profile.op_names import is_op_name, parse_op_name, xla_type
         ("", None),
     ],
 )
-def test_names_of_ops(name, parts):
+def test_names_of_ops_are_told_from_others(name, parts):
     assert parse_op_name(name) == parts
     assert is_op_name(name) == (parts is not None)
 

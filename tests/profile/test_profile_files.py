@@ -22,17 +22,17 @@ def made(hostname: str = "worker") -> ProfileBuilder:
 
 
 @pytest.mark.parametrize("given", ["", "plugins", "plugins/profile", RUN, f"{RUN}/worker.xplane.pb"])
-def test_every_level_of_a_run_folder(tmp_path, given):
+def test_a_profile_is_found_from_every_level_of_its_run_folder(tmp_path, given):
     made().write(tmp_path / RUN / "worker.xplane.pb")
     assert [host.hostname for host in read_trace(tmp_path / given).hosts] == ["worker"]
 
 
-def test_logdir_with_a_folder_per_role(tmp_path):
+def test_a_profile_is_found_below_a_folder_per_role(tmp_path):
     made().write(tmp_path / "train" / RUN / "worker.xplane.pb")
     assert len(read_trace(tmp_path).hosts) == 1
 
 
-def test_all_hosts_of_the_newest_run(tmp_path):
+def test_all_hosts_of_the_newest_run_are_read(tmp_path):
     made("old").write(tmp_path / "plugins/profile/2025_01_01_00_00_00/old.xplane.pb")
     made("other").write(tmp_path / "plugins/profile/zz-renamed/other.xplane.pb")
     made("b").write(tmp_path / RUN / "b.xplane.pb")
@@ -51,7 +51,7 @@ def test_host_is_named_by_the_file_where_the_profile_names_none(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["worker.xplane.pb.gz", "worker.xplane.pb"])
-def test_gzip(tmp_path, name):
+def test_gzipped_profiles_are_read_whatever_their_name(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(made().to_bytes()))
     assert read_trace(path).hosts[0].num_events == 1
@@ -67,7 +67,7 @@ def many_events() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("empty.xplane.pb", b"", "is empty"),
         ("text.xplane.pb", b"Hello, this is no profile at all.\n" * 9, "is not a profile"),
@@ -79,14 +79,14 @@ def many_events() -> bytes:
         ("bad.xplane.pb.gz", b"\x1f\x8bnot really gzip", "gzip"),
     ],
 )
-def test_damaged_files_are_one_sentence(tmp_path, name, content, said):
+def test_damaged_files_are_one_sentence(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(AdvisorError) as raised:
         read_trace(path)
     sentence = str(raised.value)
     assert str(path) in sentence
-    assert said in sentence
+    assert message in sentence
     assert sentence.endswith(".")
     assert "\n" not in sentence
 
@@ -106,7 +106,7 @@ def test_missing_path_and_folder_without_profile(tmp_path):
         read_trace(tmp_path)
 
 
-def test_unreadable_file(tmp_path):
+def test_an_unreadable_file_is_an_advisor_error(tmp_path):
     (tmp_path / "loop.xplane.pb").symlink_to(tmp_path / "loop.xplane.pb")
     with pytest.raises(AdvisorError):
         read_trace(tmp_path / "loop.xplane.pb")
@@ -154,9 +154,9 @@ class TestRunsAndHosts:
         return [host.hostname for host in read_trace(*args).hosts]
 
     def test_all_runs_and_hosts_are_known(self, logdir):
-        found = find_profiles(logdir / "train")
-        assert found.runs == ("2026_01_01_00_00_00", "2025_01_01_00_00_00")
-        assert found.hosts == ("alpha", "alpine", "beta")
+        files = find_profiles(logdir / "train")
+        assert files.runs == ("2026_01_01_00_00_00", "2025_01_01_00_00_00")
+        assert files.hosts == ("alpha", "alpine", "beta")
 
     def test_a_run_by_name(self, logdir):
         assert self.hosts(logdir / "train", "2025_01_01_00_00_00", ["beta"]) == ["beta-2025-train"]
@@ -166,8 +166,8 @@ class TestRunsAndHosts:
         assert self.hosts(logdir / "train", run, ["beta"]) == ["beta-2025-train"]
 
     def test_runs_of_several_roles_are_distinguished(self, logdir):
-        found = find_profiles(logdir)
-        assert set(found.runs) == {
+        files = find_profiles(logdir)
+        assert set(files.runs) == {
             f"{role}/{year}_01_01_00_00_00" for role in ("train", "validation") for year in (2025, 2026)
         }
         assert self.hosts(logdir, "validation/2025", ["beta"]) == ["beta-2025-validation"]
@@ -177,9 +177,9 @@ class TestRunsAndHosts:
     def test_hosts_by_name_in_the_given_order(self, logdir):
         assert self.hosts(logdir / "train", None, ["beta", "alpha"]) == ["beta-2026-train", "alpha-2026-train"]
 
-    @pytest.mark.parametrize(("host", "said"), [("gamma", "There is no host"), ("alp", "more than one host")])
-    def test_a_name_that_matches_none_or_several_lists_the_choices(self, logdir, host, said):
-        with pytest.raises(AdvisorError, match=said) as raised:
+    @pytest.mark.parametrize(("host", "message"), [("gamma", "There is no host"), ("alp", "more than one host")])
+    def test_a_name_that_matches_none_or_several_lists_the_choices(self, logdir, host, message):
+        with pytest.raises(AdvisorError, match=message) as raised:
             find_profiles(logdir / "train", None, [host])
         assert "alpha, alpine" in str(raised.value)
 

@@ -96,7 +96,7 @@ def rows(host, thread=0):
             (EventKind.GET_NEXT, "IteratorGetNextAsOptionalOp::DoCompute", 0, 3),
         ),
         ("GetNextFromShard1", "", {"shard_num": 1}, (EventKind.GET_NEXT, "GetNextFromShard1", 0, 0)),
-        ("map/decode/DecodeJpeg:DecodeJpeg", "DecodeJpeg", {}, (EventKind.OP, "DecodeJpeg", 0, 0)),
+        ("map/decode/DecodeJpeg:DecodeJpeg", "DecodeJpeg", {}, (EventKind.OP, "DecodeJpeg", 1, 0)),
         ("train", "", {"step_num": 4, "_r": 1}, (EventKind.STEP, "train", 4, 0)),
         ("my step:b", "b", {"step_num": 4}, (EventKind.STEP, "my step:b", 4, 0)),
         ("tf.function-graph_building", "", {}, (EventKind.TRACING, "tf.function-graph_building", 0, 0)),
@@ -104,9 +104,18 @@ def rows(host, thread=0):
         ("step", "", {"tf_function_call": Ref("traced-nonXla")}, (EventKind.TRACING, "step", 0, 0)),
     ],
 )
-def test_kind(profile, read, name, display_name, stats, expected):
+def test_an_event_has_the_kind_that_its_name_tells(profile, read, name, display_name, stats, expected):
     profile.host.line().event(name, 1, 2, display_name, **stats)
     assert rows(read(profile)) == [expected]
+
+
+def test_the_key_of_an_op_is_its_name(profile, read):
+    line = profile.host.line()
+    for start, name in enumerate(["a/Mul:Mul", "b/Mul:Mul", "a/Mul:Mul", "model:0/Add:Add"]):
+        line.event(name, 10 * start, 10 * start + 2, name.rpartition(":")[2])
+    host = read(profile)
+    keys = host.threads[0].key.tolist()
+    assert [host.op_names[key - 1] for key in keys] == ["a/Mul", "b/Mul", "a/Mul", "model:0/Add"]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +188,7 @@ def test_slices_make_no_difference(profile, read, monkeypatch):
 
 
 @pytest.mark.parametrize("written_as", [int, Signed], ids=["uint64", "int64"])
-def test_iterator_facts(profile, read, written_as):
+def test_iterators_have_the_parameters_of_their_stats(profile, read, written_as):
     stats = {
         "id": written_as(BIG_ID),
         "parent_id": written_as(ROOT_ID),
@@ -241,7 +250,7 @@ def test_absolute_timestamps_become_relative(profile, read):
     assert [thread.start_ns.tolist() for thread in host.threads] == [[0], [100]]
 
 
-def test_thread_names(profile, read):
+def test_a_thread_is_named_by_its_line(profile, read):
     profile.host.line("tf_data_iterator_resource/77")
     profile.host.line("", display_name=b"shown")
     profile.host.line("")

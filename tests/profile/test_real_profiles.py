@@ -54,17 +54,18 @@ def test_iterators_form_trees(folder):
 def test_parent_events_name_the_parent(folder):
     """An iterator's parent id and its long name tell the same story, but for the Impl iterators of a cache."""
     iterators = host_of(folder).iterators
-    for facts in iterators.values():
-        if facts.parent_id and "Cache" not in facts.long_name:
-            parent = parse_long_name(facts.long_name).parent
-            assert parent is not None
-            assert str(parent.without_indices()) == str(
-                parse_long_name(iterators[facts.parent_id].long_name).without_indices()
-            )
+    compared = [facts for facts in iterators.values() if facts.parent_id and "Cache" not in facts.long_name]
+    assert compared
+    for facts in compared:
+        parent = parse_long_name(facts.long_name).parent
+        assert parent is not None
+        assert str(parent.without_indices()) == str(
+            parse_long_name(iterators[facts.parent_id].long_name).without_indices()
+        )
 
 
 @pytest.mark.parametrize("folder", WITH_PIPELINE + WITHOUT_PIPELINE)
-def test_columns(folder):
+def test_columns_are_sorted_and_of_one_length(folder):
     for thread in host_of(folder).threads:
         columns = (thread.start_ns, thread.end_ns, thread.kind, thread.label, thread.key, thread.link)
         assert {len(column) for column in columns} == {len(thread)}
@@ -81,7 +82,7 @@ def test_profiles_without_tf_data(folder):
     assert host.start_unix_ns is not None
 
 
-def test_synchronous():
+def test_a_synchronous_pipeline_is_one_chain_of_iterators():
     host = host_of("cpu-tf23-synchronous")
     assert len(iterator_events(host)) == 258
     chain = sorted(host.iterators.values(), key=lambda facts: len(facts.long_name))
@@ -99,30 +100,30 @@ def test_synchronous():
     assert "" in {thread.name for thread in host.threads}, "threads have no names on Windows"
 
 
-def test_multi_gpu():
+def test_all_gpus_have_planes():
     host = host_of("gpu-tf24-multi-gpu")
     gpus = [plane for plane in host.planes if plane.name.startswith("/device:GPU:")]
     assert len(gpus) == 8
     assert sum(plane.num_events > 1000 for plane in gpus) == 2
 
 
-def test_no_libcupti():
+def test_an_error_of_libcupti_is_kept():
     host = host_of("gpu-tf24-no-libcupti")
     (error,) = host.errors
     assert "libcupti" in error
     assert [(plane.name, plane.num_events) for plane in host.planes] == [("/device:GPU:0", 0)]
 
 
-def test_many_kernels():
+def test_all_host_events_beside_many_kernels_are_read():
     assert host_of("gpu-tf24-many-kernels").num_events == 7043
 
 
-def test_truncated():
+def test_iterators_of_a_truncated_profile_are_read():
     names = {facts.long_name for facts in host_of("gpu-tf24-truncated").iterators.values()}
     assert names == {"Iterator::Model", "Iterator::Model::ParallelMapV2"}
 
 
-def test_corrupt():
+def test_a_corrupt_profile_is_one_sentence():
     with pytest.raises(AdvisorError) as raised:
         read_trace(PROFILES / "corrupt-utf8")
     assert "worker.xplane.pb" in str(raised.value)

@@ -81,10 +81,10 @@ def test_any_bytes_are_decoded_as_the_library_does_or_refused(noise, event):
 
 def test_batches_cut_lines_into_slices_and_join_short_lines():
     line = message_class("XLine")
-    found = list(batches([line(events=[b"a"] * 5), line(), line(events=[b"b"]), line(events=[b"c"] * 2)], 3))
+    made = list(batches([line(events=[b"a"] * 5), line(), line(events=[b"b"]), line(events=[b"c"] * 2)], 3))
 
-    assert [(batch.line, batch.count) for batch in found] == [([0], [3]), ([0, 2], [2, 1]), ([3], [2])]
-    assert b"".join(event for batch in found for event in batch.encoded) == b"aaaaabcc"
+    assert [(batch.line, batch.count) for batch in made] == [([0], [3]), ([0, 2], [2, 1]), ([3], [2])]
+    assert b"".join(event for batch in made for event in batch.encoded) == b"aaaaabcc"
 
 
 def _parsed(encoded):

@@ -31,15 +31,15 @@ def type_name(field: Field) -> str:
 def fields_of(message: descriptor_pb2.DescriptorProto) -> set[tuple[str, str, int]]:
     """(type, name, number) as the .proto writes them."""
     nested = {entry.name: entry for entry in message.nested_type if entry.options.map_entry}
-    found = set()
+    fields = set()
     for field in message.field:
         entry = nested.get(field.type_name.rpartition(".")[2])
         if entry is not None:
             text = f"map<{type_name(entry.field[0])}, {type_name(entry.field[1])}>"
         else:
             text = ("repeated " if field.label == Field.LABEL_REPEATED else "") + type_name(field)
-        found.add((text, field.name, field.number))
-    return found
+        fields.add((text, field.name, field.number))
+    return fields
 
 
 def test_proto_and_binpb_agree():

@@ -15,12 +15,12 @@ Tree = dict[str, tuple[int, int, bytes]]
 
 def tree_of(folder: Path) -> Tree:
     """Names, modes, modification times and bytes of all that a folder holds, and of the folder itself."""
-    found = {}
+    state = {}
     for path in (folder, *sorted(folder.rglob("*"))):
         status = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        found[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns, content)
-    return found
+        state[str(path.relative_to(folder))] = (status.st_mode, status.st_mtime_ns, content)
+    return state
 
 
 def is_alive(pid: int) -> bool:

@@ -36,7 +36,7 @@ for folder in (Path(__file__).parent, Path({elsewhere!r})):
 """
 
 
-@pytest.mark.parametrize("refused", ["", "namespace"])
+@pytest.mark.parametrize("refused", ["", pytest.param("namespace", marks=pytest.mark.long)])
 def test_checkpoints_and_summaries_are_thrown_away(
     project: Callable[[str], Path], temporary: Path, home: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:

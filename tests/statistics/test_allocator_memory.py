@@ -24,7 +24,7 @@ def memory_event(line, name, time, address, size, in_use, **stats):
     )
 
 
-def test_memory(tmp_path):
+def test_use_at_the_peak_includes_what_was_in_use_before(tmp_path):
     """In use: 100 at the start, then 300, 100, 300, 600 (the peak: 200 + 300 + 100 from before), 300."""
     profile = ProfileBuilder()
     one, other = profile.host.line("tf_Compute/1"), profile.host.line("tf_Compute/2")

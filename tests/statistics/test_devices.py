@@ -9,8 +9,8 @@ from tests.statistics.made_profiles import gpu_training, statistics_of
 
 
 def test_a_gpu_step_adds_up(tmp_path):
-    found = statistics_of(gpu_training(), tmp_path)
-    overview = found.overview
+    statistics = statistics_of(gpu_training(), tmp_path)
+    overview = statistics.overview
     assert (overview.num_steps, overview.step_ns) == (2, 100_000)
     step = overview.breakdown
     assert step.total_ns == 100_000
@@ -23,12 +23,12 @@ def test_a_gpu_step_adds_up(tmp_path):
 
 
 def test_precision_and_tensor_cores(tmp_path):
-    found = statistics_of(gpu_training(), tmp_path)
-    assert found.overview.compute_16bit_share == pytest.approx(30 / 40), "65 to 70 counts once, as 16 bit"
-    assert found.device.compute_capability == 8.0
-    assert found.device.tensor_core_eligible_ns == found.device.tensor_core_used_ns == 60_000
-    assert found.device.eligible_off_tensor_core_ns == 0
-    gemm, add = found.kernels
+    statistics = statistics_of(gpu_training(), tmp_path)
+    assert statistics.overview.compute_16bit_share == pytest.approx(30 / 40), "65 to 70 counts once, as 16 bit"
+    assert statistics.device.compute_capability == 8.0
+    assert statistics.device.tensor_core_eligible_ns == statistics.device.tensor_core_used_ns == 60_000
+    assert statistics.device.eligible_off_tensor_core_ns == 0
+    gemm, add = statistics.kernels
     assert (gemm.occurrences, gemm.total_ns, gemm.min_ns, gemm.max_ns) == (2, 60_000, 30_000, 30_000)
     assert (gemm.registers_per_thread, gemm.shared_memory_bytes) == (32, 128)
     assert (gemm.block, gemm.grid, gemm.occupancy_share) == ((64, 1, 1), (2, 3, 4), 0.5)
@@ -36,7 +36,7 @@ def test_precision_and_tensor_cores(tmp_path):
     assert (add.op, add.is_using_tensor_core, add.is_op_tensor_core_eligible) == ("model/add", False, False)
 
 
-def test_device_time(tmp_path):
+def test_device_time_is_divided_as_in_the_profile(tmp_path):
     facts = statistics_of(gpu_training(), tmp_path).device
     assert facts.kernels_per_step == 2
     assert facts.idle_share == pytest.approx((18 + 10 + 20) / 100)
@@ -52,11 +52,11 @@ def test_a_copy_behind_computing_is_not_exposed(tmp_path):
     gpu = profile.plane("/device:GPU:0")
     gpu.line("Stream #1(Compute)").event("gemm", 0, 50, tf_op="a:MatMul", kernel_details="grid:1,1,1")
     gpu.line("Stream #2(MemcpyH2D)").event("MemcpyH2D", 30, 70, memcpy_details="size:4")
-    found = statistics_of(profile, tmp_path)
-    assert found.device.to_device_share == pytest.approx(0.4)
-    assert found.device.exposed_to_device_share == pytest.approx(0.2)
-    assert found.overview.breakdown.to_device_ns == found.overview.breakdown.input_ns == 20_000
-    assert found.device.idle_share == pytest.approx(0.3)
+    statistics = statistics_of(profile, tmp_path)
+    assert statistics.device.to_device_share == pytest.approx(0.4)
+    assert statistics.device.exposed_to_device_share == pytest.approx(0.2)
+    assert statistics.overview.breakdown.to_device_ns == statistics.overview.breakdown.input_ns == 20_000
+    assert statistics.device.idle_share == pytest.approx(0.3)
 
 
 def test_two_gpus_are_idle_only_together(tmp_path):
@@ -68,13 +68,13 @@ def test_two_gpus_are_idle_only_together(tmp_path):
         stream.event(
             "ncclAllReduceRingKernel", start + 50, start + 55, tf_op="a:NcclAllReduce", kernel_details="grid:1,1,1"
         )
-    found = statistics_of(profile, tmp_path)
-    assert found.device.idle_share == pytest.approx(0.05)
-    assert found.device.kernels_per_step == 1
-    assert found.device.num_collectives == 2
-    assert found.overview.breakdown.device_compute_ns == 90_000
-    assert found.overview.breakdown.device_communication_ns == 5_000
-    assert found.overview.environment.num_devices == 2
+    statistics = statistics_of(profile, tmp_path)
+    assert statistics.device.idle_share == pytest.approx(0.05)
+    assert statistics.device.kernels_per_step == 1
+    assert statistics.device.num_collectives == 2
+    assert statistics.overview.breakdown.device_compute_ns == 90_000
+    assert statistics.overview.breakdown.device_communication_ns == 5_000
+    assert statistics.overview.environment.num_devices == 2
 
 
 def test_an_op_ran_as_often_as_its_most_frequent_kernel(tmp_path):

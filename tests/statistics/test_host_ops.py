@@ -50,11 +50,13 @@ def test_an_eager_op_is_counted_once(tmp_path):
     line.event("__inference_step_1:__inference_step_1", 42, 58, "__inference_step_1")
     line.event("EagerLocalExecute: IteratorGetNext", 70, 74)
     profile.host.line("tf_Compute/1").event("Mul:Mul", 0, 14, "Mul")
-    found = statistics_of(profile, tmp_path)
-    rows = {row.name: row for row in found.ops}
+    statistics = statistics_of(profile, tmp_path)
+    rows = {row.name: row for row in statistics.ops}
     assert {name for name, row in rows.items() if row.is_eager} == {"Relu", "Mul"}
     assert (rows["Relu"].self_ns, rows["Mul"].self_ns, rows["Mul"].occurrences) == (10_000, 20_000, 2)
-    assert found.device.host_eager_share == pytest.approx(16 / (16 + 16 + 4 + 14)), "Mul in a function is not eager"
+    assert statistics.device.host_eager_share == pytest.approx(16 / (16 + 16 + 4 + 14)), (
+        "Mul in a function is not eager"
+    )
 
 
 def test_tracing_and_compilation(tmp_path):
@@ -67,11 +69,11 @@ def test_tracing_and_compilation(tmp_path):
         line.event("GpuCompiler::RunBackend", start + 30, start + 50)
     line.event("step", 200, 210, tf_function_call="notTraced-xla")
     profile.host.line("codegen").event("LlvmCompiler::Compile", 35, 45)
-    found = statistics_of(profile, tmp_path)
-    facts = found.device
+    statistics = statistics_of(profile, tmp_path)
+    facts = statistics.device
     assert (facts.num_tracings, facts.num_compilations) == (2, 2)
     assert facts.compile_ns == 2 * (19 + 25) * 1000
     assert facts.compiled_names == ("step",)
-    assert found.hosts[0].source == "function"
-    assert found.overview.num_steps == 3
-    assert found.overview.breakdown.compile_ns == pytest.approx(2 * 44_000 / 3, abs=1)
+    assert statistics.hosts[0].source == "function"
+    assert statistics.overview.num_steps == 3
+    assert statistics.overview.breakdown.compile_ns == pytest.approx(2 * 44_000 / 3, abs=1)

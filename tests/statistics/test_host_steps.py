@@ -16,11 +16,11 @@ def test_a_loop_inside_a_function_waits_for_the_scans_input(tmp_path):
         caller.event("ReduceIterator::Root", start, start + 99, id=1)
         worker.event("ReduceIterator::Root::Prefetch::Scan", start, start + 98, id=2, parent_id=1)
         worker.event("ReduceIterator::Root::Prefetch::Scan::MapAndBatch", start + 1, start + 31, id=3, parent_id=2)
-    found = statistics_of(profile, tmp_path)
-    assert found.hosts[0].source == "iterator"
-    assert found.overview.num_steps == 2
-    assert found.input.input_share == pytest.approx(0.3)
-    assert found.device.other_share == pytest.approx(0.7)
+    statistics = statistics_of(profile, tmp_path)
+    assert statistics.hosts[0].source == "iterator"
+    assert statistics.overview.num_steps == 2
+    assert statistics.input.input_share == pytest.approx(0.3)
+    assert statistics.device.other_share == pytest.approx(0.7)
 
 
 def test_the_steps_of_an_epoch_inside_a_function_are_its_elements(tmp_path):
@@ -34,9 +34,9 @@ def test_the_steps_of_an_epoch_inside_a_function_are_its_elements(tmp_path):
         for start in range(zero, zero + 80, 10):
             worker.event("ReduceIterator::Root::Prefetch::Scan", start, start + 9, id=2, parent_id=1)
             worker.event("ReduceIterator::Root::Prefetch::Scan::BatchV2", start + 1, start + 4, id=3, parent_id=2)
-    found = statistics_of(profile, tmp_path)
-    assert (found.hosts[0].source, found.overview.num_steps) == ("iterator", 23)
-    assert found.overview.step_min_ns == 10_000
+    statistics = statistics_of(profile, tmp_path)
+    assert (statistics.hosts[0].source, statistics.overview.num_steps) == ("iterator", 23)
+    assert statistics.overview.step_min_ns == 10_000
 
 
 def test_a_function_that_is_the_step_stays_one(tmp_path):
@@ -48,8 +48,8 @@ def test_a_function_that_is_the_step_stays_one(tmp_path):
     python.event("evaluate", 1000, 1200, tf_function_call="notTraced-nonXla")
     for start in range(1000, 1200, 10):
         worker.event("ReduceIterator::Root::Prefetch::Scan::BatchV2", start + 1, start + 4, id=3, parent_id=2)
-    found = statistics_of(profile, tmp_path)
-    assert (found.hosts[0].source, found.overview.num_steps) == ("function", 10)
+    statistics = statistics_of(profile, tmp_path)
+    assert (statistics.hosts[0].source, statistics.overview.num_steps) == ("function", 10)
 
 
 def test_an_outlier_names_what_ran(tmp_path):

@@ -26,7 +26,7 @@ def test_a_union_covers_each_moment_once(spans):
 
 
 @given(SPANS, SPANS)
-def test_coverage(spans, asked):
+def test_covered_time_is_that_of_shared_moments(spans, asked):
     start, end = columns(asked)
     covered = unite(*columns(spans)).covered(start, end)
     assert covered.tolist() == [len(moments(spans) & set(range(a, b))) for a, b in asked]
@@ -76,7 +76,7 @@ def test_self_time_is_less_the_direct_children_alone():
     assert outermost(thread, start, end).tolist() == [True, False, False, True]
 
 
-def test_nothing_is_nothing():
+def test_empty_columns_give_empty_results():
     nothing = np.zeros(0, np.int64)
     assert unite(nothing, nothing).length == 0
     assert unite(nothing, nothing).covered(np.array([0]), np.array([9])).tolist() == [0]

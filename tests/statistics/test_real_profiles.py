@@ -37,27 +37,27 @@ def shared(name: str) -> Statistics:
 
 @pytest.mark.parametrize("path", SHARED + RECORDED, ids=lambda path: path.name)
 def test_figures_agree_with_each_other(path):
-    found = statistics_of(path)
-    validator().validate(statistics_to_dict(found))
-    for host in found.hosts or ():
+    statistics = statistics_of(path)
+    validator().validate(statistics_to_dict(statistics))
+    for host in statistics.hosts or ():
         assert host.num_steps >= len(host.steps) > 0
         assert host.mean.total_ns == pytest.approx(host.mean_ns, rel=1e-4, abs=10)
         for step in host.steps:
             assert step.breakdown.total_ns == pytest.approx(step.duration_ns, abs=10)
             assert 0 <= step.breakdown.to_device_ns <= step.breakdown.input_ns
             assert min(getattr(step.breakdown, name) for name in step.breakdown.__slots__) >= 0
-    for row in found.ops or ():
+    for row in statistics.ops or ():
         assert 0 <= row.self_ns <= row.total_ns
         assert row.cumulative_share <= 1 + 1e-9
-    for kernel in found.kernels or ():
+    for kernel in statistics.kernels or ():
         assert kernel.min_ns <= kernel.mean_ns <= kernel.max_ns
         assert kernel.occurrences * kernel.min_ns <= kernel.total_ns
-    assert set(found.missing) == {
+    assert set(statistics.missing) == {
         section
         for section in ("overview", "input", "ops", "op_types", "kernels", "memory", "hosts")
-        if getattr(found, section) is None
+        if getattr(statistics, section) is None
     }
-    facts = found.device
+    facts = statistics.device
     for name in ("idle_share", "to_device_share", "launch_gap_share", "eager_share", "compute_16bit_share"):
         share = getattr(facts, name)
         assert share is None or 0 <= share <= 1
@@ -67,13 +67,13 @@ def test_figures_agree_with_each_other(path):
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
 def test_steps_of_our_own_captures(path):
-    found = statistics_of(path)
-    (host,) = found.hosts
+    statistics = statistics_of(path)
+    (host,) = statistics.hosts
     is_seen_from_python = path.name != "tf_function_loop"
     assert host.source == ("recorder" if is_seen_from_python else "iterator")
     assert host.num_steps >= 20
-    assert found.input is not None
-    assert found.device.device_type == "CPU"
+    assert statistics.input is not None
+    assert statistics.device.device_type == "CPU"
 
 
 def test_generator_waits_and_model_bound_computes():
@@ -84,39 +84,39 @@ def test_generator_waits_and_model_bound_computes():
     assert computes.overview.breakdown.host_compute_ns > 0.8 * computes.overview.step_ns
 
 
-def test_several_gpus():
-    found = shared("gpu-tf24-multi-gpu")
-    assert (found.overview.environment.num_devices, found.overview.environment.num_devices_seen) == (2, 8)
-    assert 0.2 < found.device.compute_16bit_share < 0.4, "mixed precision, told by the ops' shapes"
-    assert {one.allocator for one in found.memory.allocators} >= {"GPU_4_bfc", "GPU_6_bfc", "gpu_host_bfc"}
+def test_gpus_without_work_are_seen_but_not_counted():
+    statistics = shared("gpu-tf24-multi-gpu")
+    assert (statistics.overview.environment.num_devices, statistics.overview.environment.num_devices_seen) == (2, 8)
+    assert 0.2 < statistics.device.compute_16bit_share < 0.4, "mixed precision, told by the ops' shapes"
+    assert {row.allocator for row in statistics.memory.allocators} >= {"GPU_4_bfc", "GPU_6_bfc", "gpu_host_bfc"}
 
 
 def test_waiting_for_input_on_a_gpu():
-    found = shared("gpu-tf24-prefetch")
-    assert found.input.input_share == pytest.approx(0.63, abs=0.01)
-    assert "waiting for input" in found.overview.next_steps[0]
+    statistics = shared("gpu-tf24-prefetch")
+    assert statistics.input.input_share == pytest.approx(0.63, abs=0.01)
+    assert "waiting for input" in statistics.overview.next_steps[0]
 
 
 def test_without_libcupti():
-    found = shared("gpu-tf24-no-libcupti")
-    assert found.kernels is None
-    assert "libcupti could not be loaded" in found.missing["kernels"]
-    assert (found.device.device_type, found.device.num_devices) == ("GPU", 0)
-    assert found.device.idle_share is None
+    statistics = shared("gpu-tf24-no-libcupti")
+    assert statistics.kernels is None
+    assert "libcupti could not be loaded" in statistics.missing["kernels"]
+    assert (statistics.device.device_type, statistics.device.num_devices) == ("GPU", 0)
+    assert statistics.device.idle_share is None
 
 
-def test_amd_gpu_under_jax():
-    found = shared("gpu-jax-no-tfdata")
-    assert found.device.compute_capability is None, "gfx942 is no compute capability"
-    assert found.device.has_xla_ops
-    assert found.ops[1].type == "custom-call"
-    assert (found.device.num_devices, found.overview.environment.num_devices_seen) == (1, 8)
+def test_an_amd_gpu_has_no_compute_capability():
+    statistics = shared("gpu-jax-no-tfdata")
+    assert statistics.device.compute_capability is None, "gfx942 is no compute capability"
+    assert statistics.device.has_xla_ops
+    assert statistics.ops[1].type == "custom-call"
+    assert (statistics.device.num_devices, statistics.overview.environment.num_devices_seen) == (1, 8)
 
 
-def test_tpu():
-    found = shared("tpu-inference-no-tfdata")
-    assert found.overview.environment.device_name == "TPU v6 Lite"
-    assert (found.hosts[0].source, found.hosts[0].num_steps) == ("program", 100)
-    assert found.kernels is None
-    assert found.input is None
-    assert found.ops[0].type == "copy-done"
+def test_a_tpu_has_steps_but_no_kernels():
+    statistics = shared("tpu-inference-no-tfdata")
+    assert statistics.overview.environment.device_name == "TPU v6 Lite"
+    assert (statistics.hosts[0].source, statistics.hosts[0].num_steps) == ("program", 100)
+    assert statistics.kernels is None
+    assert statistics.input is None
+    assert statistics.ops[0].type == "copy-done"

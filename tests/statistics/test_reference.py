@@ -24,14 +24,14 @@ LAYOUT_OP = "gradient_tape/model_1/conv1_conv/Conv2D/Conv2DBackpropFilter-0-Tran
 
 @cache
 def statistics() -> Statistics:
-    found = find_profiles(MANY_KERNELS)
-    analysis = add_statistics(analyse(read_trace(MANY_KERNELS), None, "x"), found.paths)
+    files = find_profiles(MANY_KERNELS)
+    analysis = add_statistics(analyse(read_trace(MANY_KERNELS), None, "x"), files.paths)
     assert analysis.statistics is not None
     assert analysis.device is analysis.statistics.device
     return analysis.statistics
 
 
-def test_step_time():
+def test_step_times_equal_the_reference():
     (step,) = read_reference("input_pipeline.pb", "Input").steps
     theirs = step.value
     overview = statistics().overview
@@ -53,7 +53,7 @@ def test_step_time():
     assert ours.input_ns == ours.to_device_ns
 
 
-def test_overview():
+def test_the_overview_equals_the_reference():
     reference = read_reference("overview_page.pb", "Overview")
     theirs, ours = reference.analysis, statistics().overview
     assert ours is not None
@@ -116,7 +116,7 @@ def test_op_types_are_the_ops_folded():
     assert (types[0].type, types[0].self_ns) == ("Conv2DBackpropFilter", 86_438_262)
 
 
-def test_kernels():
+def test_kernels_equal_the_reference():
     """TensorFlow 2.4 did not read launch configurations: it folds the runs of one kernel for one op."""
     folded: dict[tuple[str, str], list[int]] = {}
     for row in statistics().kernels or ():
@@ -149,7 +149,7 @@ def test_kernels():
     assert (first.block, first.grid) == ((8, 8, 1), (3, 2, 4096))
 
 
-def test_input_ops():
+def test_input_ops_equal_the_reference():
     reference = read_reference("input_pipeline.pb", "Input")
     ours = statistics().input
     assert ours is not None
@@ -166,12 +166,12 @@ def test_input_ops():
     assert ours.host_time_ns["enqueuing"] == 29_875_868
 
 
-def test_memory():
+def test_memory_equals_the_reference():
     (file,) = MANY_KERNELS.glob("plugins/profile/*/*.memory_profile.json.gz")
     theirs = json.loads(gzip.decompress(file.read_bytes()))["memoryProfilePerAllocator"]
     memory = statistics().memory
     assert memory is not None
-    assert [one.allocator for one in memory.allocators] == ["GPU_0_bfc", "gpu_host_bfc"] == list(theirs)
+    assert [row.allocator for row in memory.allocators] == ["GPU_0_bfc", "gpu_host_bfc"] == list(theirs)
     for ours in memory.allocators:
         summary = theirs[ours.allocator]["profileSummary"]
         peak = summary["peakStats"]
@@ -220,7 +220,7 @@ def test_a_memory_timeline_reaches_the_peak_and_is_short():
         assert [point.time_ns for point in ours.timeline] == sorted(point.time_ns for point in ours.timeline)
 
 
-def test_facts_for_rules():
+def test_facts_for_rules_equal_the_reference():
     facts = statistics().device
     assert facts is not None
     assert (facts.device_type, facts.num_devices, facts.compute_capability) == ("GPU", 1, 7.0)

@@ -19,7 +19,7 @@ def replace_host(profile: ProfileBuilder, name: str) -> ProfileBuilder:
     return profile
 
 
-def test_several_hosts(tmp_path):
+def test_steps_and_ops_of_several_hosts_are_joined(tmp_path):
     paths = []
     for number, length in enumerate((100, 300)):
         profile = ProfileBuilder(f"worker{number}")
@@ -28,14 +28,14 @@ def test_several_hosts(tmp_path):
             line.event("train", step * length, (step + 1) * length, step_num=step, _r=1)
             line.event("x:MatMul", step * length, step * length + 50, "MatMul")
         paths.append(profile.write(tmp_path / f"{number}.xplane.pb"))
-    found = add_statistics(NOTHING_KNOWN, paths).statistics
-    assert [(host.host, host.num_steps, host.mean_ns) for host in found.hosts] == [
+    statistics = add_statistics(NOTHING_KNOWN, paths).statistics
+    assert [(host.host, host.num_steps, host.mean_ns) for host in statistics.hosts] == [
         ("worker0", 4, 100_000),
         ("worker1", 4, 300_000),
     ]
-    assert found.overview.step_ns == 200_000
-    assert found.overview.environment.num_hosts == 2
-    assert found.ops[0].occurrences + found.ops[1].occurrences == 8
+    assert statistics.overview.step_ns == 200_000
+    assert statistics.overview.environment.num_hosts == 2
+    assert statistics.ops[0].occurrences + statistics.ops[1].occurrences == 8
 
 
 def test_hosts_of_one_name_go_by_their_files(tmp_path):

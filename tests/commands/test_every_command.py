@@ -1,0 +1,136 @@
+"""Every command once, with TensorFlow: on a script, on a job, and on the run that the first one left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from advisor.cli import COMMANDS, main
+from tests.collecting import EXAMPLES, free_port, start_job
+
+pytestmark = pytest.mark.tensorflow
+SCRIPT = """import time
+import tensorflow as tf
+def slow(x):
+    for _ in range(6):
+        x = tf.linalg.matmul(x, x) / tf.reduce_max(x)
+    return tf.reduce_mean(x)
+data = tf.data.Dataset.from_tensor_slices(tf.ones([64, 200, 200]))
+data = data.map(slow).batch(8)
+for epoch in range(10_000):
+    for batch in data:
+        time.sleep(0.002)
+"""
+MAP_LINE = 8
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a script, and with the run that `advisor analyze` made of it."""
+
+    folder: Path
+    report: dict
+
+    @property
+    def script(self) -> Path:
+        return self.folder / "train.py"
+
+    @property
+    def run(self) -> str:
+        return self.report["run_folder"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Iterator[Project]:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "train.py").write_text(SCRIPT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.chdir(folder)
+        code = main(["analyze", "--steps", "30", "--warmup", "5", "--quiet", "--json", "report.json", "train.py"])
+        assert code == 0
+        yield Project(folder, json.loads((folder / "report.json").read_text()))
+
+
+def analyze(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    (pipeline,) = project.report["pipelines"]
+    assert pipeline["bottleneck"]["site"]["line"] == MAP_LINE
+    assert "repeated-work" in {finding["rule"] for finding in project.report["findings"]}
+
+
+def capture(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    job = start_job(EXAMPLES / "profiler_server.py", "--port", port)
+    try:
+        assert main(["capture", f"localhost:{port}", "--duration", "500ms", "--out", "sampled", "--json", "-"]) == 0
+    finally:
+        job.kill()
+        job.wait()
+    assert json.loads(capsys.readouterr().out)["pipelines"][0]["bottleneck"]["name"] == "MapAndBatch"
+
+
+def compare(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--json", "-", project.run, project.run]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "same"
+
+
+def doctor(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json", "-"]) == 0
+    lines = {check["name"]: check["value"] for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert lines["TensorFlow"].startswith(f"{project.report['tensorflow_version']} ")
+    assert lines["its profiler"] == "works"
+
+
+def explain(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    for rule in {finding["rule"] for finding in project.report["findings"]}:
+        assert main(["explain", rule]) == 0
+        assert rule in capsys.readouterr().out
+
+
+def export(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", project.run, "--to", "sarif"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    places = [location["physicalLocation"] for result in run["results"] for location in result["locations"]]
+    assert {place["artifactLocation"]["uri"] for place in places} == {"train.py"}
+    assert MAP_LINE in {place["region"]["startLine"] for place in places}
+
+
+def fix(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether it is faster depends on what else runs; `test_fix.py` asks that alone."""
+    command = ["fix", "--pipeline-only", "--only", "repeated-work", "--budget", "40s", "--write", "--json", "-"]
+    assert main([*command, "train.py"]) == 0
+    proof = json.loads(capsys.readouterr().out)["proof"]
+    assert proof["runs"] >= 1
+    is_changed = proof["verdict"] == "faster"
+    assert proof["changed_files"] == ([str(project.script)] if is_changed else [])
+    assert project.script.read_text().count(".cache()") == is_changed
+    assert main(["fix", "--undo", "train.py"]) == (0 if is_changed else 2)
+    assert project.script.read_text() == SCRIPT
+
+
+def rules(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules"]) == 0
+    listed = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line}
+    assert {finding["rule"] for finding in project.report["findings"]} <= listed
+
+
+def runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs"]) == 0
+    assert Path(project.run).name in capsys.readouterr().out
+
+
+CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
+    check.__name__: check for check in (analyze, capture, compare, doctor, explain, export, fix, rules, runs)
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command(
+    command: str, project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # so that names of runs are in one piece
+    CHECKS[command](project, capsys)
