@@ -1,7 +1,7 @@
 """splittable-map: one function decodes, which is the same every epoch, and augments, which is not.
 
-A cache after the marked map would freeze the augmentation. If the map is split into `decode` and `augment`, the
-cache can be inserted between them.
+A cache after the marked map would freeze the augmentation. `advisor fix` cuts the function before the random flip and inserts
+the cache between the two halves.
 """
 
 import argparse

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from advisor.model.units import format_share
+from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
     Call,
@@ -15,6 +16,7 @@ from advisor.rule import (
     Note,
     Pipeline,
     Rule,
+    Split,
     cache_obstacles,
     calls_behind,
     is_read_again,
@@ -24,6 +26,7 @@ from advisor.rule import (
     place,
     predict_speedup,
     saved_work,
+    split_of,
 )
 from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source
 
@@ -38,10 +41,19 @@ class SplittableMap(Rule):
     the same result.
 
     ## What the fix does
-    Split the function into two maps, the first with all work that does not depend on random numbers and the second with
-    the rest, and put a cache between them: `.map(decode).cache().map(augment)`. This is advice only, because only the
-    author can split a function. The finding names the first line that draws a random number and the share of the time
-    spent in ops that do not depend on one, according to the traced graph of the function.
+    It cuts the function at the first statement that draws a random number. What precedes it becomes a function of its
+    own, followed by a cache, and a second map applies the rest: `.map(load_cached).cache().map(load)`. The first
+    function returns the values that the rest uses, and the second one takes them as parameters. A cut inside a
+    statement is possible where one call is the argument of another: `augment(decode(x))`. Shuffles before the map move
+    after the cache.
+
+    The lines are taken from the traced graph of the function. The fix is kept only if the two halves in one function
+    have the same graph as the original, op by op, if the first half contains no op that may compute something else the
+    next time, and if real elements confirm it. As all random ops are in the second half, they keep their seeds: a
+    script with `tf.random.set_seed` draws the same numbers as before.
+
+    Where the text cannot be cut safely, the finding names the line at which an author would cut, and the reason why it
+    is not cut. [docs/splitting.md](splitting.md) lists what is cut and what is not.
 
     ## When not to
     When the elements between the two maps do not fit in memory (decoded images are larger than the files), or when the
@@ -55,6 +67,9 @@ class SplittableMap(Rule):
     min_fixed_share: float = 0.5
     """Share of the function's time in ops that do not depend on random numbers. Below a half, most of the work is
     random and cannot be cached."""
+
+    max_memory_share: float = 0.5
+    """Share of the free memory that the cache may take, as in `repeated-work`."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """Yield a finding for each random map that spends most of its time on deterministic work."""
@@ -71,27 +86,55 @@ class SplittableMap(Rule):
             yield self._advice(analysis, pipeline, iterator, call, share)
 
     def _advice(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, share: float) -> Finding:
+        free = analysis.host.memory_free_bytes if analysis.host is not None else 0
+        split = split_of(analysis, pipeline, call, self.max_memory_share * free if free else float("inf"))
+        before = share if split.ops is None else share_of(iterator, call, split.ops)
+        if split.fix is not None and before < self.min_fixed_share:
+            split = replace(split, fix=None, reason="most of the deterministic work follows that line")
+        if split.fix is not None:
+            share = before
+        feeding = linear_chain(analysis, call)[1]
+        left = {iterator_id: 1 - part for iterator_id, part in saved_work(analysis, pipeline, feeding).items()}
+        left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
         ops = costly_fixed_ops(iterator, call)
         line = call.function.random_site if call.function else None
         where = f" from line {line.line} on" if line else ""
-        before = linear_chain(analysis, call)[1]
-        left = {iterator_id: 1 - part for iterator_id, part in saved_work(analysis, pipeline, before).items()}
-        left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
         return self.finding(
             f"Split {label(call)} in two and cache between them",
             f"{label(call)} at {place(call)} draws random numbers{where}, so a cache after it would freeze the "
             f"augmentation of the first epoch. However, {format_share(share)} of the time of its ops is spent in "
             f"{ops}, which do not depend on them: in a separate map followed by .cache(), they run only in the first "
-            "epoch. The size of the elements at that point is unknown.",
+            f"epoch. {how(split)}",
             call=call,
             iterator=iterator,
             prediction=predict_speedup(analysis, pipeline, left, left),
-            memory_bytes=None,
+            memory_bytes=split.bytes,
+            fix=split.fix,
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("fixed_share", share, "share"),
+                *((Evidence("cut_line", split.line, "line"),) if split.line is not None else ()),
+                *((Evidence("cache_bytes", split.bytes, "bytes"),) if split.bytes is not None else ()),
             ),
         )
+
+
+def how(split: Split) -> str:
+    """Sentences on where the function is cut and what crosses the cut, or on why it is not cut."""
+    if split.fix is None:
+        where = f"An author would cut it at line {split.line}; it" if split.line is not None else "It"
+        size = "is unknown" if split.bytes is None else f"is {format_bytes(split.bytes)} per epoch"
+        return f"{where} is not cut here, because {split.reason}. The size of the elements at that point {size}."
+    values = " and ".join(
+        [", ".join(f"`{name}`" for name in split.names[:-1]), f"`{split.names[-1]}`"][len(split.names) < 2 :]
+    )
+    if split.element_bytes is None:
+        size = ", of unknown size, so check that they fit in memory"
+    else:
+        size = f", {format_bytes(split.element_bytes)} per element"
+        size += f" and {format_bytes(split.bytes)} per epoch" if split.bytes is not None else ""
+    relying = f" The cache assumes that {', and that '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
+    return f"It is cut at line {split.line}; the first half passes on {values}{size}.{relying}"
 
 
 def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
@@ -106,14 +149,23 @@ def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
 
 def fixed_share(iterator: Iterator, call: Call) -> float:
     """Share of the measured time of the function's ops that is spent in ops that do not depend on random numbers."""
+    return 0.0 if call.function is None else share_of(iterator, call, call.function.fixed_ops)
+
+
+def share_of(iterator: Iterator, call: Call, ops: Mapping[str, int]) -> float:
+    """Share of the measured time of the function's ops that is spent in some of them.
+
+    Args:
+        iterator: The iterator that runs the function.
+        call: The call with the function.
+        ops: Op type -> number of ops that count.
+    """
     total = sum(op.total_ns for op in iterator.ops)
     facts = call.function
     if facts is None or total <= 0:
         return 0.0
-    fixed = sum(
-        op.total_ns * min(1.0, facts.fixed_ops.get(op.op, 0) / max(1, facts.ops.get(op.op, 0))) for op in iterator.ops
-    )
-    return fixed / total
+    part = sum(op.total_ns * min(1.0, ops.get(op.op, 0) / max(1, facts.ops.get(op.op, 0))) for op in iterator.ops)
+    return part / total
 
 
 def costly_fixed_ops(iterator: Iterator, call: Call) -> str:

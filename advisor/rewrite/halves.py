@@ -1,0 +1,75 @@
+"""Writes the two halves of a split function: their definitions, and a second `map` after the first.
+
+In: `Source`, the located `map` and the `SplitMap`, which contains the two texts.  Out: the splices. `advisor.replay.halves`
+compiles the same texts for the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from advisor.model.finding import SplitMap
+from advisor.rewrite.arguments import find_argument
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.splices import Splice
+from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all
+
+
+def replace_function(source: Source, call: LocatedCall, edit: SplitMap) -> Iterator[Splice]:
+    """Write the definitions of both halves, and pass the first one to the `map`.
+
+    Raises:
+        CannotRewriteError: The function is not passed in this call, or its definition has changed.
+    """
+    argument = find_argument(call, "map_func")
+    if argument is None or not call.form.is_link:
+        raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
+    yield Splice(argument.start, argument.end, edit.first_name or edit.first)
+    if not edit.first_name:
+        return
+    text, newline = source.text, source.newline
+    lines = [0, *(match.end() for match in NEWLINE.finditer(text)), len(text)]
+    start = lines[edit.line - 1] if 0 < edit.line < len(lines) else len(text)
+    end = start + len(edit.original)
+    if not edit.original or text[start:end] != edit.original:
+        raise CannotRewriteError("The definition of the function has changed.")
+    gap = newline * (2 if edit.first[:1] in " \t" else 3)
+    halves = f"{edit.first}{gap[len(newline) :]}{edit.second}"
+    if edit.is_replaced:
+        yield Splice(start, end, halves if text[end - 1 : end] in ("\n", "\r") else halves.rstrip("\r\n"))
+    else:
+        before = "" if text[end - 1 : end] in ("\n", "\r") else newline
+        yield Splice(end, end, f"{before}{gap[len(newline) :]}{halves}")
+
+
+def second_link(source: Source, call: LocatedCall, edit: SplitMap, changed: Mapping[str, str]) -> str:
+    """Return `.map(...)` with the second half and the other arguments of the first `map`.
+
+    Args:
+        source: The text.
+        call: The `map`.
+        edit: The texts.
+        changed: Parameter -> text of the new value, of arguments that other edits change.
+
+    Raises:
+        CannotRewriteError: An argument does more than name a value, so that it cannot be written twice.
+    """
+    texts = {"map_func": edit.second_name or edit.second}
+    nodes = {argument.keyword: argument.value for argument in call.form.holder.args if argument.keyword}
+    for argument in call.arguments:
+        keyword = argument.keyword
+        text = source.text[argument.start : argument.end]
+        if find_argument(call, "map_func") is argument or keyword == "name":
+            continue
+        if keyword is None or argument.star or NEWLINE.search(text) or "#" in text:
+            raise CannotRewriteError(f"The arguments of {call.method} cannot be written twice.")
+        texts[keyword] = text
+    if any(
+        find_all(node, cst.Call) for name, node in nodes.items() if name.value not in ("map_func", "name", *changed)
+    ):
+        raise CannotRewriteError(f"The arguments of {call.method} cannot be written twice.")
+    texts |= changed
+    function = texts.pop("map_func")
+    return f".map({', '.join([function, *(f'{name}={text}' for name, text in texts.items())])})"

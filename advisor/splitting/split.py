@@ -1,0 +1,157 @@
+"""Cuts a function at the first statement that draws a random number.
+
+In: the text of a file and the recorded call of a `map`.  Out: `Halves`, the texts of two functions; or `CannotSplitError`. The
+first half returns the names that the second one reads; the second one takes them as parameters. All statements keep their order,
+so that the two halves together execute the same statements as the function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, field
+
+from advisor.model.recording import Call, FunctionLine
+from advisor.splitting.cannot_split import CannotSplitError
+from advisor.splitting.function_text import FunctionText, function_of
+from advisor.splitting.inner_call import fixed_part, is_worth_it
+from advisor.splitting.names_across import NamesAcross, names_across
+from advisor.splitting.texts import Texts, texts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """The two halves of a function."""
+
+    texts: Texts
+    line: int
+    """The line at which the function is cut."""
+    names: tuple[str, ...]
+    """The values that the first half passes on, in order."""
+    ops: dict[str, int] = field(default_factory=dict)
+    """Op type -> number of such ops in the first half."""
+    bytes: int | None = None
+    """Size of the values that it passes on for one element; None if a shape is unknown."""
+
+
+def split_function(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
+    """Cut the function of a `map` in two.
+
+    Args:
+        text: The text of the file that contains the call.
+        call: The recorded call of `map`.
+        element_spec: The element spec of its input, as recorded.
+        is_script: Whether the file is the script, so that no other file uses its functions.
+
+    Raises:
+        CannotSplitError: The text cannot be cut safely.
+    """
+    facts = call.function
+    line = facts.random_site.line if facts is not None and facts.random_site is not None else None
+    try:
+        return _split(text, call, element_spec, is_script)
+    except CannotSplitError as error:
+        raise CannotSplitError(error.reason, error.line or line) from None
+
+
+def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
+    found = function_of(text, call)
+    lines = call.function.lines if call.function is not None else ()
+    if not any(line.is_random for line in lines):
+        raise CannotSplitError("the traced graph does not show which of its lines draws the random numbers")
+    body = _body(found)
+    numbers = [_statement(body, line) for line in lines]
+    cut = min(number for number, line in zip(numbers, lines, strict=True) if line.is_random)
+    statement = body[cut]
+    own = [line for number, line in zip(numbers, lines, strict=True) if number == cut]
+    inner = fixed_part(statement, own)
+    before = [line for number, line in zip(numbers, lines, strict=True) if number < cut]
+    if inner is not None:
+        called = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(inner) if isinstance(node, ast.Call)}
+        inside = [line for line in own if line.called in called]
+        if any(line.ops for line in before) and not is_worth_it({op for line in inside for op in line.ops}):
+            inner = None
+        else:
+            before += inside
+    _check_first(body[:cut])
+    ops = Counter[str]()
+    for line in before:
+        ops.update(line.ops)
+    if not ops:
+        raise CannotSplitError(_NOTHING_BEFORE.get(type(statement), "nothing is computed before it"), statement.lineno)
+    names = names_across(found, body, cut, inner, element_spec)
+    rest = [line for line in lines if line not in before]
+    return Halves(
+        texts_of(found, body, cut, inner, names, _is_used_once(found, is_script)),
+        statement.lineno,
+        names.crossing,
+        dict(ops),
+        _bytes(rest, names),
+    )
+
+
+_NOTHING_BEFORE: dict[type[ast.stmt], str] = {
+    ast.With: "everything is inside the `with` that draws them",
+    ast.If: "everything is inside the `if` that draws them",
+    ast.For: "everything is inside the loop that draws them",
+    ast.While: "everything is inside the loop that draws them",
+    ast.Try: "everything is inside the `try` that draws them",
+}
+
+
+def _body(found: FunctionText) -> list[ast.stmt]:
+    """The statements of the function without its docstring; the body of a lambda as the value of a `return`."""
+    function = found.function
+    if isinstance(function, ast.Lambda):
+        return [ast.copy_location(ast.Return(function.body), function.body)]
+    has_docstring = ast.get_docstring(function, clean=False) is not None
+    return function.body[1:] if has_docstring else function.body
+
+
+def _statement(body: list[ast.stmt], line: FunctionLine) -> int:
+    for number, statement in enumerate(body):
+        if statement.lineno <= line.line <= (statement.end_lineno or statement.lineno):
+            return number
+    raise CannotSplitError(f"line {line.line} is not one of its statements")
+
+
+def _check_first(statements: list[ast.stmt]) -> None:
+    """Raise CannotSplitError if the first half has more than one way out."""
+    for statement in statements:
+        for node in _own_nodes(statement):
+            if isinstance(node, ast.Return):
+                raise CannotSplitError(f"it may return before, in line {node.lineno}")
+            if isinstance(node, ast.Try | ast.TryStar):
+                raise CannotSplitError(f"it catches exceptions before, in line {node.lineno}")
+
+
+def _own_nodes(statement: ast.stmt) -> list[ast.AST]:
+    """The nodes of a statement without those of functions inside it."""
+    nodes: list[ast.AST] = []
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        nodes.append(node)
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            pending += ast.iter_child_nodes(node)
+    return nodes
+
+
+def _is_used_once(found: FunctionText, is_script: bool) -> bool:
+    """Whether nothing but the `map` can use the function, so that its definition may be replaced."""
+    name = found.name
+    is_nested = not isinstance(found.scope, ast.Module)
+    uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(found.scope))
+    others = any(
+        (isinstance(node, ast.Attribute) and node.attr == name)
+        or (isinstance(node, ast.Constant) and node.value == name)
+        for node in ast.walk(found.scope)
+    )
+    return (is_nested or is_script) and uses == 1 and not others
+
+
+def _bytes(rest: list[FunctionLine], names: NamesAcross) -> int | None:
+    return rest[0].bytes_before if rest and names.crossing else None
+
+
+__all__ = ["Halves", "split_function"]

@@ -1,0 +1,203 @@
+"""Writes the two halves of a function, with the statements exactly as they are in the file.
+
+In: the function, the place of the cut, and the names that cross it.  Out: `Texts`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from advisor.splitting.cannot_split import CannotSplitError
+from advisor.splitting.function_text import NEWLINE, FunctionText, first_line
+from advisor.splitting.names_across import NamesAcross, fresh_name
+
+_FIRST, _SECOND = "_cached", "_random"
+"""Appended to the name of the function: the results of the first half are cached, the second draws the random numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Two functions as they are written into the file."""
+
+    first: str
+    """A definition with the indentation of the function, or a lambda expression."""
+    second: str
+    first_name: str
+    """Empty for a lambda."""
+    second_name: str
+    original: str
+    """The definition as it stands in the file, in whole lines; empty for a lambda."""
+    line: int
+    """Line in which the definition begins; 0 for a lambda."""
+    is_replaced: bool
+    """Whether the halves take the place of the definition; otherwise they are added after it, because it has other users."""
+
+
+def texts_of(
+    found: FunctionText, body: list[ast.stmt], cut: int, inner: ast.expr | None, names: NamesAcross, is_used_once: bool
+) -> Texts:
+    """Return the texts of the two halves.
+
+    Args:
+        found: The function.
+        body: Its statements, without its docstring.
+        cut: Number of the first statement of the second half.
+        inner: The expression in that statement that belongs to the first half; None if there is none.
+        names: What crosses the cut.
+        is_used_once: Whether nothing but the `map` uses the function.
+
+    Raises:
+        CannotSplitError: The statements are not on lines of their own.
+    """
+    if isinstance(found.function, ast.Lambda):
+        texts = _lambdas(found, found.function, inner, names)
+    else:
+        texts = _Definition(found, found.function).texts(body, cut, inner, names, is_used_once)
+    for text in (texts.first, texts.second):
+        _check_syntax(text, found)
+    return texts
+
+
+def _lambdas(found: FunctionText, function: ast.Lambda, inner: ast.expr | None, names: NamesAcross) -> Texts:
+    assert inner is not None and not names.repeated  # a lambda has one statement, so that the cut is inside it
+    whole, part = found.code(function.body), found.code(inner)
+    if "#" in found.code(function):
+        raise CannotSplitError("the lambda contains a comment")
+    passed = [part if name == names.value else name for name in names.crossing]
+    head = ast.unparse(function.args)
+    results = ", ".join(passed)
+    first = f"lambda{' ' * bool(head)}{head}: {results if len(passed) == 1 else f'({results})'}"
+    start = _offset(found, inner.lineno, inner.col_offset) - _offset(
+        found, function.body.lineno, function.body.col_offset
+    )
+    rest = f"{whole[:start]}{names.value}{whole[start + len(part) :]}"
+    return Texts(first, f"lambda {_parameters(names)}: {rest}", "", "", "", 0, is_replaced=True)
+
+
+class _Definition:
+    """A `def` in the text."""
+
+    def __init__(self, found: FunctionText, function: ast.FunctionDef) -> None:
+        self._found, self._function = found, function
+        self._newline = match.group() if (match := NEWLINE.search("".join(found.lines))) else "\n"
+        self._start, self._end = first_line(function), function.end_lineno or function.lineno
+        self._indent = re.match(r"[ \t]*", found.lines[self._start - 1]).group()  # type: ignore[union-attr]
+        docstring = ast.get_docstring(function, clean=False)
+        head_end = self._head_end() if docstring is None else function.body[0].lineno - 1
+        if "#" in found.between(self._start, head_end):
+            raise CannotSplitError("its signature contains a comment")
+
+    def texts(
+        self, body: list[ast.stmt], cut: int, inner: ast.expr | None, names: NamesAcross, is_used_once: bool
+    ) -> Texts:
+        found, function, newline = self._found, self._function, self._newline
+        inside = re.match(r"[ \t]*", found.lines[body[0].lineno - 1]).group()  # type: ignore[union-attr]
+        begin, middle = self._begin(body[0]), self._begin(body[cut])
+        last = body[cut - 1] if cut else None
+        is_shared = last is not None and (last.end_lineno or last.lineno) >= middle
+        if (
+            is_shared
+            or len(inside) <= len(self._indent)
+            or found.lines[body[0].lineno - 1][len(inside) :][:1] in ("", "#")
+        ):
+            raise CannotSplitError("its statements are not on lines of their own")
+        first_name = fresh_name(found, function.name + _FIRST)
+        second_name = function.name if is_used_once else fresh_name(found, function.name + _SECOND)
+        statements = (
+            found.between(begin, middle - 1).rstrip() + newline if found.between(begin, middle - 1).strip() else ""
+        )
+        part = self._part(inner)
+        first = [
+            self._head(first_name, ast.unparse(function.args)),
+            statements,
+            f"{inside}{names.value} = {part}{newline}" if part else "",
+            f"{inside}return {', '.join(names.crossing)}{newline}",
+        ]
+        returns = f" -> {ast.unparse(function.returns)}" if function.returns is not None else ""
+        second = [
+            self._head(second_name, _parameters(names), returns),
+            self._docstring(body[0]) if is_used_once else "",
+            *(f"{inside}{found.code(statement)}{newline}" for statement in names.repeated),
+            self._rest(middle, inner, names.value),
+        ]
+        return Texts(
+            "".join(first),
+            "".join(second),
+            first_name,
+            second_name,
+            found.between(self._start, self._end),
+            self._start,
+            is_used_once,
+        )
+
+    def _begin(self, statement: ast.stmt) -> int:
+        """The first line of a statement, with the comments above it."""
+        line = first_line(statement) if isinstance(statement, ast.FunctionDef) else statement.lineno
+        above = self._found.lines
+        while (
+            line - 2 >= 0
+            and line - 1 > self._head_end()
+            and (not above[line - 2].strip() or above[line - 2].lstrip().startswith("#"))
+        ):
+            line -= 1
+        return line
+
+    def _head_end(self) -> int:
+        """The last line of the signature and the docstring."""
+        function = self._function
+        first = function.body[0]
+        if ast.get_docstring(function, clean=False) is not None:
+            return first.end_lineno or first.lineno
+        line, lines = first.lineno, self._found.lines
+        while line - 2 >= 0 and (not lines[line - 2].strip() or lines[line - 2].lstrip().startswith("#")):
+            line -= 1
+        return line - 1
+
+    def _head(self, name: str, parameters: str, returns: str = "") -> str:
+        decorators = [f"{self._indent}@{ast.unparse(node)}{self._newline}" for node in self._function.decorator_list]
+        return "".join([*decorators, f"{self._indent}def {name}({parameters}){returns}:{self._newline}"])
+
+    def _docstring(self, first: ast.stmt) -> str:
+        docstring = self._function.body[0]
+        return (
+            ""
+            if docstring is first
+            else self._found.between(docstring.lineno, docstring.end_lineno or docstring.lineno)
+        )
+
+    def _part(self, inner: ast.expr | None) -> str:
+        if inner is None:
+            return ""
+        text = self._found.code(inner)
+        return f"({text})" if NEWLINE.search(text) else text
+
+    def _rest(self, line: int, inner: ast.expr | None, value: str) -> str:
+        """The statements of the second half, with `value` in place of the expression."""
+        text = self._found.between(line, self._end)
+        if inner is not None:
+            origin = _offset(self._found, line, 0)
+            start = _offset(self._found, inner.lineno, inner.col_offset) - origin
+            end = _offset(self._found, inner.end_lineno or inner.lineno, inner.end_col_offset or 0) - origin
+            text = f"{text[:start]}{value}{text[end:]}"
+        text = re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", text)  # blank lines above the cut
+        return text if text.endswith(("\n", "\r")) else text + self._newline
+
+
+def _parameters(names: NamesAcross) -> str:
+    return ", ".join([*names.crossing, *(f"{name}={default}" for name, default in names.defaults)])
+
+
+def _offset(found: FunctionText, line: int, column: int) -> int:
+    """Return the offset in characters of a position of `ast`, whose columns are UTF-8 bytes."""
+    return sum(map(len, found.lines[: line - 1])) + len(found.lines[line - 1].encode()[:column].decode())
+
+
+def _check_syntax(text: str, found: FunctionText) -> None:
+    try:
+        ast.parse(
+            text if isinstance(found.function, ast.Lambda) else f"if True:\n{text}" if text[:1] in " \t" else text
+        )
+    except SyntaxError:
+        raise CannotSplitError("the halves would not be valid Python") from None
