@@ -1,0 +1,116 @@
+"""Assigns the ops of a traced function to the lines of its body.
+
+In: the graph that TensorFlow traced of the function of a transformation.  Out: `FunctionLine`s, from which
+`advisor.splitting` chooses the line at which the function can be cut.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from advisor.capture.instrument.batch_forms import PLUMBING
+from advisor.capture.instrument.data_flow import nodes_inside
+from advisor.model.recording import FunctionLine, Site
+
+_MAX_LINES = 200
+"""Functions that make ops in more places are not described, so that they do not inflate the recording."""
+_WRAPPERS = frozenset(
+    {"converted_call", "with_function_scope", "error_handler", "op_dispatch_handler", "wrapper", "<lambda>"}
+)
+"""Functions of TensorFlow between a line and the function that it calls."""
+_LAMBDA_NAMES = (None, "None", "", "tf__lam")
+"""Names that AutoGraph gives to the frame of a converted lambda."""
+
+
+def function_lines(
+    graph: Any,  # noqa: ANN401
+    random_ops: Iterable[str],
+    function: object,
+    site: Site | None,
+) -> tuple[FunctionLine, ...]:
+    """Return what each line of a function's body does, in the order of execution; empty if that is unknown.
+
+    Args:
+        graph: The traced `FuncGraph`.
+        random_ops: Types of ops that draw random numbers.
+        function: The callable that the user passed to the transformation.
+        site: Where the callable is defined; None if unknown.
+    """
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    if site is None or code is None:
+        return ()
+    if hasattr(function, "python_function"):
+        graph = _graph_inside(graph)
+    operations = list(graph.get_operations())
+    bodies = {body.signature.name: body.node_def for body in graph.as_graph_def().library.function}
+    wanted = frozenset(random_ops)
+    places: dict[tuple[int, str], list[int]] = {}
+    for number, op in enumerate(operations):
+        place = _place(op, code.co_name, site)
+        if place is not None:
+            places.setdefault(place, []).append(number)
+        elif not wanted.isdisjoint(node.op for node in nodes_inside(op.node_def, bodies)):
+            return ()  # drawn by no line of the function
+    if len(places) > _MAX_LINES:
+        return ()
+    lines = []
+    for (line, called), numbers in places.items():
+        counts = _counted(node.op for number in numbers for node in nodes_inside(operations[number].node_def, bodies))
+        size = _bytes_before(graph, operations, numbers[0])
+        lines.append(FunctionLine(line, called, counts, not wanted.isdisjoint(counts), size))
+    return tuple(lines)
+
+
+def _graph_inside(graph: Any) -> Any:  # noqa: ANN401
+    """Return the graph of the only function that a graph calls, as that of a map with a `tf.function` does; else the graph."""
+    calls = [op for op in graph.get_operations() if op.type in ("PartitionedCall", "StatefulPartitionedCall")]
+    called = graph._get_function(calls[0].get_attr("f").name) if len(calls) == 1 else None
+    return getattr(called, "graph", None) or graph
+
+
+def _place(op: Any, name: str, site: Site) -> tuple[int, str] | None:  # noqa: ANN401
+    """Return the line of the function's body that makes the op, and the name of the function that is called there.
+
+    Ops that tf.data makes for arguments and results (of ragged tensors) belong to no line.
+    """
+    frames = list(getattr(op, "traceback", ()))
+    names = {name, *_LAMBDA_NAMES} if name == "<lambda>" else {name}
+    for number, frame in enumerate(frames):
+        is_own = frame.filename == site.file and site.line <= frame.lineno <= site.end_line and frame.name in names
+        if is_own:
+            # AutoGraph calls the body of a lambda through a function of its own, so that its frame occurs twice.
+            inner = (
+                other.name
+                for other in frames[number + 1 :]
+                if other.name not in _WRAPPERS and (other.filename, other.name) != (frame.filename, frame.name)
+            )
+            return frame.lineno, next(inner, "")
+    return None
+
+
+def _counted(types: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(op for op in types if op not in PLUMBING).items()))
+
+
+def _bytes_before(graph: Any, operations: Sequence[Any], first: int) -> int | None:  # noqa: ANN401
+    """Return the size of the tensors made before the op at index `first` and used by it, by a later one, or as a result."""
+    made = {op.name for op in operations[:first]}
+    captured = {id(tensor) for tensor in graph.internal_captures}
+    crossing = {
+        tensor.name: tensor
+        for tensor in (*(tensor for op in operations[first:] for tensor in op.inputs), *graph.outputs)
+        if tensor.op.name in made and id(tensor) not in captured
+    }
+    sizes = [_bytes(tensor) for tensor in crossing.values() if tensor.op.type != "Const"]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _bytes(tensor: Any) -> int | None:  # noqa: ANN401
+    shape = tensor.shape.as_list() if tensor.shape.rank is not None else [None]
+    size = tensor.dtype.size
+    is_known = None not in shape and tensor.dtype.name not in ("string", "variant", "resource")
+    return size * math.prod(shape) if is_known else None
