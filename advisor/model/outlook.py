@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from advisor.model.finding import Prediction
+from advisor.model.finding import Prediction, RunGain
+from advisor.model.horizon import Horizon
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class CombinedPlan:
     so that the consumer no longer waits. None if the host is not the limit, or if the number is unknown."""
     sentence: str
     """The plan as text for the report."""
+    over_run: RunGain | None = None
+    """The effect on a whole run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,5 @@ class Outlook:
     """Memory available to all changes together, a share of the free memory; None if unknown."""
     plan: CombinedPlan | None = None
     """None if no finding has a prediction."""
+    horizon: Horizon | None = None
+    """How often a run passes over the data."""

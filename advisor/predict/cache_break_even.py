@@ -8,13 +8,12 @@ nothing (tf.data does not copy), so the first epoch takes as long as now; a cach
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.predict.cache_size import elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import CachePlace
-from advisor.predict.structure import consumed_call
+from advisor.predict.horizon import root_steps_per_epoch
+from advisor.predict.run_gain import break_even_pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def payoff(
     Returns:
         The payoff, or None if the length of an epoch or the size of the cache is unknown, or if the cache has no benefit.
     """
-    steps, step = _steps(analysis, pipeline), pipeline.steps
+    steps, step = root_steps_per_epoch(analysis, pipeline), pipeline.steps
     if steps is None or step is None or place.prediction.value <= 1:
         return None
     fill_ns = 0.0
@@ -55,17 +54,7 @@ def payoff(
         fill_ns = place.bytes / write_bytes_per_s * 1e9
     epoch_ns = steps * step.mean_ns
     later_ns = epoch_ns / place.prediction.value
-    saved_ns = epoch_ns - later_ns
-    # n epochs take fill + epoch + (n - 1) * later with the cache and n * epoch without it: less for n > 1 + fill / saved
-    break_even = math.floor(1 + fill_ns / saved_ns) + 1
+    break_even = break_even_pass(place.prediction.value, epoch_ns / (epoch_ns + fill_ns))
+    if break_even is None:
+        return None
     return Payoff(epoch_ns, epoch_ns + fill_ns, later_ns, break_even)
-
-
-def _steps(analysis: Analysis, pipeline: Pipeline) -> float | None:
-    """Steps per epoch: as recorded, or else from the consumed dataset."""
-    seen = steps_per_epoch(analysis, pipeline)
-    if seen is not None:
-        return seen
-    consumed = consumed_call(analysis, pipeline)
-    count = elements_per_epoch(analysis, pipeline, consumed) if consumed is not None else None
-    return float(count) if count else None

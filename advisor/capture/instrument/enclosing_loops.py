@@ -1,0 +1,142 @@
+"""Finds the loops of the script around the place that iterates over a dataset, and how often they run.
+
+In: the frame that iterates.  Out: `Loop`s, innermost first. No code of the script runs: only names, attributes that are stored in
+an object, and integers are read.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from advisor.model.recording import Loop
+
+MAX_SOURCE = 1_000_000
+"""Longer source files, in characters, are not parsed."""
+MAX_LOOPS = 10
+_UNKNOWN = Loop(None)
+_Looping = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def enclosing_loops(frame: FrameType | None, owner_of: Callable[[str], str | None]) -> tuple[Loop, ...]:
+    """Return the loops around the statement that a frame executes, and around the calls that led to it.
+
+    Args:
+        frame: The innermost frame.
+        owner_of: Returns `user` for a file of the script, the name of an installed package, or None for the standard library
+            and the advisor.
+
+    Returns:
+        The loops, innermost first. Where a package calls back into the script, or the script runs in a thread, there may be
+        further loops: the last `Loop` is then one of unknown count.
+    """
+    loops: list[Loop] = []
+    has_user_frame = is_called_back = False
+    while frame is not None and len(loops) < MAX_LOOPS:
+        owner = owner_of(frame.f_code.co_filename)
+        if owner == "user":
+            if is_called_back:
+                break
+            has_user_frame = True
+            loops += _in_frame(frame)
+            if frame.f_code.co_name == "<module>":
+                return tuple(loops)
+        elif owner is not None:
+            is_called_back = has_user_frame
+        frame = frame.f_back
+    return (*loops, _UNKNOWN)
+
+
+def _in_frame(frame: FrameType) -> Iterator[Loop]:
+    """The loops of one function around its current line, innermost first."""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    known = _loops_of_file(file)
+    if known is None:
+        yield _UNKNOWN
+        return
+    first = frame.f_code.co_firstlineno
+    for loop in known:  # of two loops, the inner one starts later
+        is_in_body = _body_start(loop) <= line <= (loop.end_lineno or loop.lineno)
+        if is_in_body and (loop.lineno >= first or frame.f_code.co_name == "<module>"):
+            yield Loop(_count(loop, frame), file, loop.lineno, loop.end_lineno or loop.lineno)
+
+
+@functools.lru_cache(maxsize=64)
+def _loops_of_file(file: str) -> tuple[_Looping, ...] | None:
+    """All loops of a file, those that start last first; None if the file cannot be parsed."""
+    source = "".join(linecache.getlines(file))
+    if not source or len(source) > MAX_SOURCE:
+        return None
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    loops = [node for node in ast.walk(tree) if isinstance(node, _Looping)]
+    return tuple(sorted(loops, key=lambda node: (node.lineno, node.col_offset), reverse=True))
+
+
+def _body_start(loop: _Looping) -> int:
+    """The first line that runs more than once. The iterable of a `for` is evaluated once, before its body."""
+    return loop.body[0].lineno if isinstance(loop, ast.For | ast.AsyncFor) else loop.lineno
+
+
+def _count(loop: _Looping, frame: FrameType) -> int | None:
+    if not isinstance(loop, ast.For):
+        return None
+    bounds = _range_of(loop.iter)
+    if bounds is None:
+        return None
+    values = [_integer(bound, frame) for bound in bounds]
+    if not 1 <= len(values) <= 3 or any(value is None for value in values):
+        return None
+    try:
+        return len(range(*(value for value in values if value is not None)))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _range_of(iterable: ast.expr) -> list[ast.expr] | None:
+    """The arguments of `range`, also inside `tqdm(range(n))` or `enumerate(range(n))`, or of `trange`; None for others."""
+    while isinstance(iterable, ast.Call) and iterable.args:
+        name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
+        if name == "range" and not iterable.keywords:
+            return iterable.args
+        if name == "trange":
+            return iterable.args
+        if name not in ("tqdm", "enumerate", "track", "reversed"):
+            return None
+        iterable = iterable.args[0]
+    return None
+
+
+def _integer(expression: ast.expr, frame: FrameType) -> int | None:
+    """The value of an expression made of integers, names, stored attributes, +, - and *; None if it is anything else."""
+    match expression:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = _integer(operand, frame)
+            return None if value is None else -value
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as operator, right=right):
+            one, two = _integer(left, frame), _integer(right, frame)
+            if one is None or two is None:
+                return None
+            if isinstance(operator, ast.Mult):
+                return one * two
+            return one + two if isinstance(operator, ast.Add) else one - two
+    stored = _value(expression, frame)
+    return stored if type(stored) is int else None
+
+
+def _value(expression: ast.expr, frame: FrameType) -> object:
+    """A constant, a variable or a stored attribute; properties and other descriptors are not called."""
+    match expression:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return frame.f_locals.get(name, frame.f_globals.get(name))
+        case ast.Attribute(value=owner, attr=name):
+            return inspect.getattr_static(_value(owner, frame), name, None)
+    return None

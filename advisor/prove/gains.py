@@ -1,0 +1,40 @@
+"""Tells apart the two speedups of a tried fix: of the pipeline alone and of a training step.
+
+In: an attempt, the first analysis, the measurement of the whole script.  Out: a `Gain` of each, as predicted and as measured.
+"""
+
+from __future__ import annotations
+
+from advisor.model.outcome import Gain, Report
+from advisor.predict.pipeline_alone import predict_pipeline_alone
+from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.greedy_loop import Attempt, LoopResult
+
+
+def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd | None) -> tuple[Gain, Gain]:
+    """Return the speedups by one fix of the pipeline alone and of a training step.
+
+    A finding of the first analysis predicts the training step, unless that analysis was of the pipeline alone. Later analyses are
+    always of the pipeline alone.
+
+    Args:
+        attempt: The attempt.
+        report: The first analysis.
+        loop: All attempts.
+        whole: The measurement of the whole script with all kept fixes; None if it was not measured.
+    """
+    analysis, finding = report.analysis, attempt.finding
+    alone, step = finding.prediction, None
+    is_of_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
+    if is_of_training:
+        first = next(
+            (each for each in report.findings if each.fix and finding.fix and each.fix.edits == finding.fix.edits), None
+        )
+        step = first.prediction if first is not None else None
+        if first is not None and first.prediction == finding.prediction:
+            alone = predict_pipeline_alone(analysis, analysis.main, step) if analysis.main and step else None
+    measured = attempt.trial.speedup
+    if attempt.is_end_to_end:
+        return Gain(alone), Gain(step, measured)
+    is_only = loop.kept == (finding,) and whole is not None
+    return Gain(alone, measured), Gain(step, whole.speedup if is_only and whole is not None else None)
