@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.model.units import format_share
 from advisor.rule import (
@@ -79,13 +79,14 @@ class CacheCutShort(Rule):
             share = sum(pipeline.iterator(iterator_id).blame_share * part for iterator_id, part in saved.items())
             whole = call.cardinality if call.cardinality is not None and call.cardinality > 0 else None
             of = f" of {whole}" if whole else ""
+            prediction = predict_speedup(analysis, pipeline, left, left)
             yield self.finding(
                 "Move the cache after the take",
                 f"take at {place(cut)} ends every epoch after {cut.arguments.get('count')}{of} elements, so the cache "
                 f"at {place(call)} is never complete and never used. The work it would save causes "
                 f"{format_share(share)} of the wait for input.",
                 call=call,
-                prediction=predict_speedup(analysis, pipeline, left, left),
+                prediction=replace(prediction, first_pass=1.0) if prediction is not None else None,
                 memory_bytes=cache_bytes(analysis, pipeline, cut),
                 fix=Fix(
                     (MoveAfter(call.id, cut.id),),

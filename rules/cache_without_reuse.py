@@ -93,7 +93,7 @@ class CacheWithoutReuse(Rule):
         if (
             not is_once
             or is_repeated_behind(analysis, pipeline, call)
-            or (is_keras and analysis.keras.get("epochs") != 1)
+            or (is_keras and (analysis.keras.get("epochs") != 1 or analysis.keras.get("fits", 1) != 1))
         ):
             return None
         return "is filled in the only epoch of the script"

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.model.units import format_bytes, format_share
+from advisor.model.units import format_bytes, format_range, format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     CachePlace,
     Edit,
@@ -18,6 +19,8 @@ from advisor.rule import (
     Iter,
     MoveAfter,
     Note,
+    Rejected,
+    Remove,
     Rule,
     Safety,
     SetArgument,
@@ -58,7 +61,8 @@ class RepeatedWork(Rule):
     It adds `.cache()`, which keeps the elements of the first epoch in memory for later epochs. It is inserted where it
     saves the most; among places that save about as much, the one with the smallest elements is chosen: encoded images
     are smaller than decoded ones, uint8 is smaller than float. The first epoch does not become faster. A `shuffle` or
-    `repeat` before this place moves after the cache, where it has the same effect on the same elements.
+    `repeat` before this place moves after the cache, where it has the same effect on the same elements. A cache that
+    already stores the input of this place moves there, so that no elements are held twice.
 
     ## When not to
     After a transformation that draws random numbers, because the cache would freeze the augmentation of the first
@@ -83,12 +87,15 @@ class RepeatedWork(Rule):
     """Places whose predicted speedup is at least this fraction of the best one's are considered equal, and the smallest
     is chosen."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield the best valid place for a cache, and notes on why better places are not valid."""
         pipeline = analysis.main
         if pipeline is None:
             return
-        places = [candidate for candidate in cache_places(analysis, pipeline) if self._is_worth_it(analysis, candidate)]
+        all_places = cache_places(analysis, pipeline)
+        places = [candidate for candidate in all_places if self._is_worth_it(analysis, candidate)]
+        if not places:
+            yield from self._saves_little(all_places)
         fitting = [candidate for candidate in places if self._fits(analysis, candidate)]
         chosen: CachePlace | None = None
         for is_assumed in (False, True):  # places that depend on an assumption come last
@@ -113,6 +120,21 @@ class RepeatedWork(Rule):
                 "The window covered one pass over the data. If the script makes more passes, .cache() after "
                 f"{label(chosen.call)} at {place(chosen.call)} would save the work of all but the "
                 f"first{'.' if chosen.bytes is not None else ', if its elements fit in memory.'}"
+            )
+
+    def _saves_little(self, places: Sequence[CachePlace]) -> Iter[Rejected]:
+        """Yield the place that would save most, if it is not enough."""
+        most = max(places, key=lambda candidate: candidate.prediction.value, default=None)
+        if most is not None and most.saved_share >= NEAR_SHARE:
+            gain = most.prediction
+            yield self.rejected(
+                f"Cache after {label(most.call)}",
+                f"the predicted gain is too small to be proved, {format_range(gain.value, gain.low, gain.high)}; it saves work "
+                f"that causes {format_share(most.saved_share)} of the wait",
+                evidence=(
+                    Evidence("saved_blame_share", most.saved_share, "share"),
+                    Evidence("predicted_speedup", gain.value, "ratio"),
+                ),
             )
 
     def _unproved(self, analysis: Analysis, fitting: Sequence[CachePlace], chosen: CachePlace | None) -> Iter[Note]:
@@ -142,9 +164,9 @@ class RepeatedWork(Rule):
 
     def _fits(self, analysis: Analysis, candidate: CachePlace) -> bool:
         """Whether the cache fits in memory. Unknown sizes are accepted, but such a fix is not applied automatically."""
-        if analysis.host is None or candidate.bytes is None:
+        if analysis.host is None or candidate.added_bytes is None:
             return True
-        return candidate.bytes <= self.max_memory_share * analysis.host.memory_free_bytes
+        return candidate.added_bytes <= self.max_memory_share * analysis.host.memory_free_bytes
 
     def _best(self, analysis: Analysis, candidates: Sequence[CachePlace]) -> CachePlace | None:
         """The smallest of the places that save about as much as the best one, preferring places that can be edited.
@@ -182,8 +204,9 @@ class RepeatedWork(Rule):
             )
         else:
             size = "The size of an epoch is unknown, so check that it fits in memory."
+        stored = f" although the cache at {place(chosen.replaced)} stores their input" if chosen.replaced else ""
         because = (
-            f"Every epoch computes the same elements again up to {label(call)} at {place(call)}, which causes "
+            f"Every epoch computes the same elements again up to {label(call)} at {place(call)}{stored}, which causes "
             f"{format_share(chosen.saved_share)} of the wait for input. {size}{order_of(chosen)}{relying_on(chosen)}"
         )
         is_written = (
@@ -192,11 +215,11 @@ class RepeatedWork(Rule):
             else takes_link(analysis, call)
         )
         return self.finding(
-            f"Cache after {label(call)}",
+            f"{'Move the cache' if chosen.replaced else 'Cache'} after {label(call)}",
             because,
             call=call,
             prediction=chosen.prediction,
-            memory_bytes=chosen.bytes,
+            memory_bytes=chosen.added_bytes,
             fix=Fix(
                 edits_of(chosen),
                 safety_of(chosen),
@@ -228,7 +251,10 @@ class RepeatedWork(Rule):
 
 
 def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
-    """The edits that insert the cache directly after the call, followed by the shuffles that preceded it."""
+    """The edits that insert the cache directly after the call, followed by the shuffles that preceded it.
+
+    A cache that would only feed it is removed, so that no elements are held twice.
+    """
     moves: list[Edit] = []
     for call in chosen.movable:  # nearest first: each insertion directly after the call precedes the previous one
         if call.method != "list_files":
@@ -236,7 +262,8 @@ def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
         else:
             moves.append(SetArgument(call.id, "shuffle", False))
             moves.append(InsertAfter(chosen.call.id, "shuffle", (("", call.cardinality),)))
-    return (*moves, InsertAfter(chosen.call.id, "cache"))
+    removed = (Remove(chosen.replaced.id),) if chosen.replaced is not None else ()
+    return (*moves, InsertAfter(chosen.call.id, "cache"), *removed)
 
 
 def pays(analysis: Analysis, chosen: CachePlace) -> Iter[Evidence]:
@@ -366,6 +393,23 @@ EXAMPLES = (
         pipeline(source("Random", ms=0.1), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=3),
         because="the source draws random numbers, though the map does not",
         note="draws random numbers",
+    ),
+    fires(
+        pipeline(source(), cache(), map_("decode", ms=5, bytes=9_000), batch(32), consumer_ms=5, epochs=3),
+        fixed="tf.data.TFRecordDataset(files)\nds = ds.map(decode)\nds = ds.batch(32).cache()",
+    ),
+    fires(
+        pipeline(source(bytes=200_000), cache(), batch(32, ms=20), consumer_ms=2, epochs=3),
+        fixed="ds = ds.batch(32).cache()",
+    ),
+    silent(
+        pipeline(source(bytes=200_000), cache(), shuffle(), batch(32, ms=20), consumer_ms=2, epochs=3),
+        because="a cache after the batch would freeze the order",
+    ),
+    silent(
+        pipeline(source(), cache(), map_("augment", ms=5, random=True), batch(32), consumer_ms=5, epochs=3),
+        because="a cache after the map would freeze the random numbers",
+        note="cache is not legal above `augment`",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), cache(), batch(32), consumer_ms=5, epochs=3),

@@ -17,8 +17,7 @@ from advisor.rule import (
     InsertAfter,
     Iter,
     Note,
-    Pipeline,
-    Prediction,
+    Payoff,
     Rule,
     Safety,
     cache_places,
@@ -26,6 +25,7 @@ from advisor.rule import (
     label,
     payoff,
     place,
+    read_from_disk,
     takes_link,
     upstream_calls,
 )
@@ -74,7 +74,7 @@ class RepeatedWorkOnDisk(Rule):
         limit = self.max_memory_share * host.memory_free_bytes
         in_memory = max((p.prediction.value for p in places if (p.bytes or 0) <= limit), default=1.0)
         large = [
-            replace(p, prediction=self._from_disk(analysis, pipeline, p))
+            replace(p, prediction=read_from_disk(pipeline, p, self._rate(analysis)))
             for p in places
             if limit < (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes
             and (p.is_repeated_below or is_read_again(analysis, pipeline))
@@ -82,6 +82,10 @@ class RepeatedWorkOnDisk(Rule):
         chosen = smallest_of_best(large)
         if chosen is None or chosen.prediction.value <= in_memory / 0.9:
             return
+        break_even = payoff(analysis, pipeline, chosen, self._rate(analysis))
+        prediction = chosen.prediction
+        if break_even is not None:  # the first epoch also writes the file
+            prediction = replace(prediction, first_pass=break_even.epoch_ns / break_even.first_epoch_ns)
         call = chosen.call
         yield self.finding(
             f"Cache after {label(call)} on disk",
@@ -92,7 +96,7 @@ class RepeatedWorkOnDisk(Rule):
             f"{format_bytes(int(self._rate(analysis)))} per second "
             f"({'measured on your files' if host.disk_read_bytes_per_s else 'assumed'}).",
             call=call,
-            prediction=chosen.prediction,
+            prediction=prediction,
             memory_bytes=0,
             fix=Fix(
                 (InsertAfter(call.id, "cache", (("", f"advisor-cache/{key_of(analysis, call)}"),)),),
@@ -106,42 +110,25 @@ class RepeatedWorkOnDisk(Rule):
                 Evidence("free_memory", host.memory_free_bytes, "bytes"),
                 Evidence("free_disk", host.disk_free_bytes, "bytes"),
                 Evidence("disk_rate", self._rate(analysis), "bytes/s"),
-                *self._pays(analysis, pipeline, chosen),
+                *pays(break_even),
             ),
         )
-
-    def _pays(self, analysis: Analysis, pipeline: Pipeline, chosen: CachePlace) -> Iter[Evidence]:
-        """Yield the predicted epoch times and the epoch from which the cache pays off.
-
-        Writing the file in the first epoch is assumed to be as fast as reading it.
-        """
-        break_even = payoff(analysis, pipeline, chosen, self._rate(analysis))
-        if break_even is not None:
-            yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
-            yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")
-            yield Evidence("break_even_epoch", break_even.break_even_epoch)
 
     def _rate(self, analysis: Analysis) -> float:
         """Read rate of the disk in bytes per second: measured on the user's files, otherwise assumed."""
         measured = analysis.host.disk_read_bytes_per_s if analysis.host is not None else None
         return measured or self.disk_bytes_per_s
 
-    def _from_disk(self, analysis: Analysis, pipeline: Pipeline, candidate: CachePlace) -> Prediction:
-        """The prediction for elements that are read from disk.
 
-        No step can be shorter than the time to read its elements, unless the page cache still holds them. The upper
-        bound of the range assumes that it does.
-        """
-        it = next((it for it in pipeline.iterators if any(c.id == candidate.call.id for c in it.calls)), None)
-        if it is None or not it.elements or not pipeline.num_elements or not candidate.element_bytes:
-            return candidate.prediction
-        step_s = pipeline.step_ns / 1e9
-        is_fused = it.calls[-1].id != candidate.call.id
-        size = it.calls[-1].arguments.get("batch_size") if is_fused else 1
-        per_step = it.elements * (size if isinstance(size, int) else 1) / pipeline.num_elements
-        most = max(1.0, step_s / (per_step * candidate.element_bytes / self._rate(analysis)))
-        p = candidate.prediction
-        return replace(p, value=min(p.value, most), low=min(p.low, most))
+def pays(break_even: Payoff | None) -> Iter[Evidence]:
+    """Yield the predicted epoch times and the epoch from which the cache pays off.
+
+    Writing the file in the first epoch is assumed to be as fast as reading it.
+    """
+    if break_even is not None:
+        yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
+        yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")
+        yield Evidence("break_even_epoch", break_even.break_even_epoch)
 
 
 def smallest_of_best(places: Sequence[CachePlace]) -> CachePlace | None:

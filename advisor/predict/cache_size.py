@@ -8,10 +8,14 @@ from __future__ import annotations
 from advisor.host.calibration.prediction import FEW_ELEMENTS
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
+from advisor.predict.observed import Observations
 from advisor.predict.structure import nested_calls, upstream_calls
 
 _UNSTEADY = frozenset({"interleave", "flat_map", "window", "group_by_window", "from_generator", "repeat", "take_while"})
 """Methods whose elements come in bursts, so that one window does not show how many elements an input element produces."""
+
+_SAME_BYTES = frozenset({"batch", "unbatch", "rebatch", "shuffle", "prefetch", "with_options"})
+"""Methods whose elements of an epoch together are as large as those of their input."""
 
 FRAME_BYTES = {"TextLineDataset": 1, "TFRecordDataset": 16}
 """Overhead of a record in its file in bytes: a newline; a length and two checksums
@@ -34,7 +38,13 @@ def cache_bytes(analysis: Analysis, pipeline: Pipeline, call: Call, counted: Cal
     """
     elements = elements_per_epoch(analysis, pipeline, counted or call)
     size = element_bytes(pipeline, call)
-    return None if elements is None or size is None else elements * size
+    if elements is not None and size is not None:
+        return elements * size
+    is_one_pass = counted is None or counted.id == call.id
+    if call.method in _SAME_BYTES and len(call.inputs) == 1 and is_one_pass:
+        grouped = next((other for other in analysis.calls if other.id == call.inputs[0]), None)
+        return None if grouped is None else cache_bytes(analysis, pipeline, grouped)
+    return None
 
 
 def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
@@ -51,19 +61,15 @@ def element_bytes(pipeline: Pipeline, call: Call) -> int | None:
 def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
     """Estimate the number of elements of `call` per epoch; None if it is unknown.
 
-    In this order: its cardinality; the cardinality of an upstream call, scaled by the ratio of their elements in the window; the
-    number of elements in finished epochs (an upper bound); the number of records that fit into the files that are read.
+    In this order: its cardinality, or the number of elements of a generator that yields equally many in every pass; the same of
+    an upstream call, scaled by the ratio of their elements in the window; the number of elements in finished epochs (an upper
+    bound); the number of records that fit into the files that are read.
     """
     for other in _steadily_feeding(analysis, call):
-        if other.cardinality is not None and other.cardinality >= 0:
-            ratio = _elements(pipeline, call, other)
-            return (
-                other.cardinality
-                if other.id == call.id
-                else None
-                if ratio is None
-                else round(other.cardinality * ratio)
-            )
+        count = _count_of(analysis, other)
+        if count is not None:
+            ratio = 1.0 if other.id == call.id else _elements(pipeline, call, other)
+            return None if ratio is None else round(count * ratio)
     steps, seen = steps_per_epoch(analysis, pipeline), window_elements(pipeline, call)
     if not seen:
         return None
@@ -76,8 +82,8 @@ def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> in
 def steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
     """Return the mean number of steps in the epochs that the consumer finished or left, an upper bound; None if unknown.
 
-    All iterators except the last one count as epochs. Keras creates additional iterators, so its own count of epochs is used; a
-    step of its loop that takes several elements counts as several steps.
+    All iterators except the last one count as epochs, and the last one if the script has ended. Keras creates additional
+    iterators, so its own count of epochs is used; a step of its loop that takes several elements counts as several steps.
     """
     consumer, recording = pipeline.consumer, analysis.recording
     if consumer is None or recording is None:
@@ -86,10 +92,11 @@ def steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
         executed = analysis.keras.get("steps_per_execution")
         per_call = executed if isinstance(executed, int) and executed > 0 else 1
         return per_call * consumer.finished_steps / consumer.finished_epochs if consumer.finished_epochs else None
-    if consumer.iterators < 2:
+    epochs = consumer.iterators if recording.script_exit.kind == "finished" else consumer.iterators - 1
+    if epochs < 1:
         return None
-    steps = next((len(s.start_ns) for s in recording.steps if s.consumer_id == consumer.id), 0)
-    return steps / (consumer.iterators - 1) if steps else None
+    steps = next((s.first_step + len(s.start_ns) for s in recording.steps if s.consumer_id == consumer.id), 0)
+    return steps / epochs if steps else None
 
 
 def _steadily_feeding(analysis: Analysis, call: Call) -> list[Call]:
@@ -100,6 +107,16 @@ def _steadily_feeding(analysis: Analysis, call: Call) -> list[Call]:
         if other.method in _UNSTEADY or len(other.inputs) > 1:
             break
     return steady
+
+
+def _count_of(analysis: Analysis, call: Call) -> int | None:
+    """Elements of one pass over a call, as TensorFlow knows or as the recorder counted; None if unknown."""
+    if call.cardinality is not None and call.cardinality >= 0:
+        return call.cardinality
+    if call.method != "from_generator" or analysis.recording is None:
+        return None
+    passes = Observations(analysis.recording).passes_of(call)
+    return None if passes is None else passes.elements
 
 
 def _windows_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> float | None:

@@ -6,13 +6,14 @@ In: an `Analysis` and a pipeline.  Out: `CachePlace`s. Rules decide which of the
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.host.calibration.prediction import CALLED_NS, WHOLE_EPOCH_SHARE
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.shared_text import siblings_of, span_of
+from advisor.predict.cache_moves import is_held_twice, movable_cache
 from advisor.predict.cache_size import cache_bytes, element_bytes, steps_per_epoch
 from advisor.predict.call_index import graph_of
 from advisor.predict.determinism import (
@@ -57,6 +58,15 @@ class CachePlace:
     element_bytes: int | None = None
     assumptions: tuple[str, ...] = ()
     """Conditions of the cache that were not observed (`cache_assumptions`)."""
+    replaced: Call | None = None
+    """The existing cache that moves to this place; None if there is none, or if it has to stay."""
+    replaced_bytes: int | None = None
+    """Size of the existing cache; None if there is none or if it is unknown."""
+
+    @property
+    def added_bytes(self) -> int | None:
+        """Memory that the cache takes in addition to the one it replaces; None if unknown."""
+        return None if self.bytes is None else max(0, self.bytes - (self.replaced_bytes or 0))
 
     @property
     def keeps_elements(self) -> bool:
@@ -88,12 +98,16 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         )
         if call.method in _POINTLESS or is_stored or is_endless or _is_cut(call, below):
             continue
+        replaced = movable_cache(analysis, chain, call)
+        if replaced is None and is_held_twice(analysis, call):
+            continue
         saved = _saved(analysis, pipeline, [other for other in feeding if other not in movable])
         factors = {iterator_id: 1 - share for iterator_id, share in saved.items()}
         added_ns = _copied_ns(pipeline, call, below, costs.copied_bytes_per_ns)
         prediction = predict_speedup(analysis, pipeline, factors, factors, added_ns)
         if prediction is None:
             continue
+        prediction = replace(prediction, first_pass=1.0)
         if added_ns or any(0 < factor < 1 for factor in factors.values()):
             prediction = costs.mark(prediction, "copied_bytes_per_ns")
         share = sum(pipeline.iterator(iterator_id).blame_share * part for iterator_id, part in saved.items())
@@ -108,6 +122,8 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
                 movable,
                 element_bytes(pipeline, call),
                 cache_assumptions(analysis, call),
+                replaced,
+                None if replaced is None else cache_bytes(analysis, pipeline, replaced),
             )
         )
     return places
@@ -163,13 +179,28 @@ def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Ca
 def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     """Return whether a complete cache stores the elements of `call`, so that the call works in the first epoch only.
 
-    For a call made inside a function, the transformation with that function is checked.
+    Where the elements reach the consumer on several ways (the branches of a `zip`), each of them must lead through a cache. For a
+    call made inside a function, the transformation with that function is checked.
     """
     by_id = {other.id: other for other in analysis.calls}
     while (outer := by_id.get(call.nested_in or call.made_by or "")) is not None:
         call = outer
     behind = calls_behind(analysis, pipeline, call)
-    return any(other.method in _STORES for other in behind) and not any(other.method == "take" for other in behind)
+    if any(other.method == "take" for other in behind):
+        return False
+    consumed = consumed_call(analysis, pipeline)
+    reached, is_cached = {call.id}, False
+    pending = [call.id]
+    while pending:
+        call_id = pending.pop()
+        if consumed is None or call_id == consumed.id:
+            return False  # on this way there is no cache
+        for other in behind:
+            if call_id in other.inputs and other.id not in reached:
+                reached.add(other.id)
+                is_cached = is_cached or other.method in _STORES
+                pending += [] if other.method in _STORES else [other.id]
+    return is_cached
 
 
 def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:

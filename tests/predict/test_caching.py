@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.predict import cache_places
-from advisor.testing import batch, map_, pipeline, source
+from advisor.model.recording import Call
+from advisor.predict import cache_places, is_cached_behind
+from advisor.testing import batch, cache, map_, pipeline, source, take
 
 STRINGS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 FLOATS = "TensorSpec(shape=(27500,), dtype=tf.float32, name=None)"
@@ -48,3 +49,37 @@ def test_strings_that_a_map_takes_are_not_copied():
     method = made.calls[0].method
     numbers, strings = (places(spec_of(made, spec))[method].prediction.value for spec in (FLOATS, STRINGS))
     assert numbers == strings
+
+
+def with_second_branch(made, start, *methods):
+    """The same, zipped before its batch with a second branch of these calls, which begins at `start` (or a source)."""
+    *chain, last = made.calls
+    branch: list[Call] = []
+    for number, method in enumerate(methods):
+        inputs = (branch[-1].id,) if branch else (start,) if start else ()
+        branch.append(Call(f"b{number}", method, None, inputs=inputs))
+    both = Call("zip", "zip", None, inputs=(chain[-1].id, branch[-1].id if branch else start))
+    return replace(made, calls=(*chain, *branch, both, replace(last, inputs=("zip",))))
+
+
+def test_a_cache_on_one_branch_of_a_zip_is_not_one_of_the_other():
+    made = pipeline(source(), map_("decode", ms=1), cache(), batch(8), consumer_ms=1).analysis
+    files, decode, *_ = made.calls
+    assert is_cached_behind(made, made.main, decode)
+
+    one = with_second_branch(made, files.id, "map")
+    assert is_cached_behind(one, one.main, decode)
+    assert not is_cached_behind(one, one.main, files), "the other branch reads the files in every epoch"
+    assert not is_cached_behind(one, one.main, one.call("b0"))
+    assert not is_cached_behind(one, one.main, one.call("zip"))
+
+    short = with_second_branch(made, decode.id)
+    assert not is_cached_behind(short, short.main, files), "the second branch is no more than what the first one caches"
+
+    both = with_second_branch(made, files.id, "map", "cache")
+    assert all(is_cached_behind(both, both.main, call) for call in (files, decode, both.call("b0")))
+
+
+def test_a_cache_that_is_cut_short_holds_nothing():
+    made = pipeline(source(), map_("decode", ms=1), cache(), take(10), batch(8), consumer_ms=1).analysis
+    assert not is_cached_behind(made, made.main, made.calls[1])
