@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.engine.finding_checks import finding_error
-from advisor.engine.loader import LoadedRule
-from advisor.model.finding import Finding
+from advisor.engine.rule_file import LoadedRule
+from advisor.model.finding import Finding, Rejected
 from advisor.model.pipeline import Analysis
 from advisor.rule import Note
 
@@ -30,6 +30,7 @@ class Answer:
 
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     errors: tuple[str, ...] = ()
     """One sentence per error; each becomes a row of the report."""
 
@@ -52,6 +53,7 @@ def ask(loaded: LoadedRule, analysis: Analysis) -> Answer:
     return Answer(
         findings=tuple(item for item in valid if isinstance(item, Finding)),
         notes=tuple(item.text for item in valid if isinstance(item, Note)),
+        rejected=tuple(item for item in valid if isinstance(item, Rejected)),
         errors=tuple(dict.fromkeys(error for error in item_errors if error is not None)),
     )
 

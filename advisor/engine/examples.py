@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor.engine.loader import LoadedRule
+from advisor.engine.rule_file import LoadedRule
 from advisor.engine.run import run_rules
 from advisor.model.outcome import Report
 from advisor.model.settings import DEFAULT_RULE_SECONDS, Settings

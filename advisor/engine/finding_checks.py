@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from advisor.model.finding import Finding, Prediction
+from advisor.model.finding import Finding, Prediction, Rejected
 from advisor.rule import Note
 
 
@@ -18,6 +18,9 @@ def finding_error(item: object) -> str | None:
     """One sentence on what is wrong with an object yielded by a rule; None if it is valid."""
     if isinstance(item, Note):
         return None if isinstance(item.text, str) else f"yielded a Note whose text is a {type(item.text).__name__}"
+    if isinstance(item, Rejected):
+        wrong = _wrong_field(item, "")
+        return None if wrong is None else f"yielded a Rejected whose {wrong}"
     if not isinstance(item, Finding):
         return f"yielded a {type(item).__name__}, not a Finding or a Note"
     wrong = _wrong_field(item, "")

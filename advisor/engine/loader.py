@@ -1,54 +1,32 @@
-"""Find and load rule files, and apply the user's thresholds.
+"""Find and load the rules, and apply the user's thresholds.
 
 In: folders of rule files and settings. Out: `LoadedRule`s: shipped ones first, then those of entry points, then those
 of folders.
 
-Each file contains one rule; its id is the file name with dashes. Any error in a user's rule file or threshold raises an
-`AdvisorError` with one sentence that names the file and the cause.
+Any error in a user's rule file or threshold raises an `AdvisorError` with one sentence that names the file and the cause.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import importlib.util
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from advisor.engine.page import Page, read_page
+from advisor.engine.rule_file import LoadedRule, load_file, rule_of
+from advisor.engine.rule_process import try_loading
 from advisor.model.errors import AdvisorError
 from advisor.model.settings import Settings, did_you_mean
-from advisor.rule import Rule
-from advisor.testing import Example
 
 SHIPPED = "advisor.rules"
 ENTRY_POINT_GROUP = "advisor.rules"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedRule:
-    """A rule that is ready to be evaluated."""
-
-    id: str
-    rule: Rule
-    """The rule with the user's thresholds."""
-    path: Path
-    examples: tuple[Example, ...] = ()
-    is_shipped: bool = False
-    is_apart: bool = False
-    """Whether the rule is evaluated in a separate process with a time limit, as all rules that are not shipped."""
-
-    @property
-    def page(self) -> Page:
-        """The rule's documentation, read from its file on access."""
-        return read_page(type(self.rule), self.path)
 
 
 def load_rules(directories: Sequence[Path], settings: Settings) -> list[LoadedRule]:
@@ -77,33 +55,10 @@ def load_rules(directories: Sequence[Path], settings: Settings) -> list[LoadedRu
     return [_with_thresholds(loaded, settings.rules.get(loaded.id, {})) for loaded in by_id.values()]
 
 
-def load_file(path: Path) -> LoadedRule:
-    """Load the rule in a single file outside any package.
-
-    Raises:
-        AdvisorError: The file cannot be loaded or does not contain exactly one rule.
-    """
-    # A unique name allows files of the same name in several folders; its last part is the rule's id.
-    folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
-    name = f"advisor_rules_{folder}.{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise AdvisorError(f"{path} cannot be loaded as Python.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look up annotations here
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # stdout is reserved for the report
-            spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise AdvisorError(f"The rule file {path} cannot be loaded: {_cause(error, path)}.") from None
-    return _loaded(module, path)
-
-
 def _shipped() -> Iterator[LoadedRule]:
     package = importlib.import_module(SHIPPED)
     for path in _rule_files(Path(package.__path__[0])):
-        yield replace(_loaded(importlib.import_module(f"{SHIPPED}.{path.stem}"), path), is_shipped=True)
+        yield replace(rule_of(importlib.import_module(f"{SHIPPED}.{path.stem}"), path), is_shipped=True)
 
 
 def _from_folder(folder: Path, settings: Settings) -> Iterator[LoadedRule]:
@@ -115,8 +70,6 @@ def _from_folder(folder: Path, settings: Settings) -> Iterator[LoadedRule]:
 
 def _load_own(path: Path, settings: Settings) -> LoadedRule:
     """Load a user's rule, first in a separate process, which protects against code that does not end."""
-    from advisor.engine.rule_process import try_loading
-
     try_loading(path, settings.rule_seconds)
     return replace(load_file(path), is_apart=True)
 
@@ -144,29 +97,6 @@ def _installed(settings: Settings) -> Iterator[LoadedRule]:
 
 def _rule_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", ".")))
-
-
-def _loaded(module: ModuleType, path: Path) -> LoadedRule:
-    classes = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
-    ]
-    if len(classes) != 1:
-        names = ", ".join(cls.__name__ for cls in classes) or "none"
-        raise AdvisorError(f"The rule file {path} must define exactly one subclass of Rule; found: {names}.")
-    cls = classes[0]
-    parameters: Any = cls.__dict__.get("__dataclass_params__")
-    if parameters is None or not parameters.frozen:
-        raise AdvisorError(f"{cls.__name__} in {path} must be decorated with @dataclass(frozen=True).")
-    try:
-        rule = cls()
-    except TypeError:
-        raise AdvisorError(f"Every threshold of {cls.__name__} in {path} needs a default value.") from None
-    examples = tuple(getattr(module, "EXAMPLES", ()))
-    if not all(isinstance(example, Example) for example in examples):
-        raise AdvisorError(f"EXAMPLES in {path} may hold only fires(...) and silent(...).")
-    return LoadedRule(rule.id, rule, path, examples)
 
 
 def _check_names(names: Sequence[str], by_id: dict[str, LoadedRule]) -> None:
@@ -215,15 +145,3 @@ def _number(value: int | float, name: str) -> float:
     if math.isnan(number):
         raise AdvisorError(f"The settings give {name} the value {str(value)[:20]}, but it must be a number.")
     return number
-
-
-def _cause(error: BaseException, path: Path) -> str:
-    if isinstance(error, SyntaxError) and error.filename == str(path):
-        return f"line {error.lineno}: {error.msg}"
-    line = None
-    frame = error.__traceback__
-    while frame is not None:
-        if frame.tb_frame.f_code.co_filename == str(path):
-            line = frame.tb_lineno
-        frame = frame.tb_next
-    return f"{f'line {line}: ' if line else ''}{type(error).__name__}: {error}"

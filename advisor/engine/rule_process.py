@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.engine.ask import Answer, ask
-from advisor.engine.loader import LoadedRule, load_file
+from advisor.engine.rule_file import LoadedRule, load_file
 from advisor.host import worker_process
 from advisor.host.worker_process import WorkerEnded, WorkerProcess
 from advisor.model.errors import AdvisorError

@@ -12,17 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from advisor.engine.ask import ask
-from advisor.engine.loader import LoadedRule
+from advisor.engine.permissions import permission_sentence
+from advisor.engine.rule_file import LoadedRule
 from advisor.engine.rule_process import ask_apart
-from advisor.model.finding import Edit, Finding, Safety
+from advisor.model.finding import Edit, Evidence, Finding, Rejected, Safety
+from advisor.model.horizon import KNOWN
 from advisor.model.outcome import Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Site
 from advisor.model.regular_files import read_regular
 from advisor.model.settings import Settings, not_loaded_sentence
+from advisor.model.units import format_epochs, format_range
 from advisor.model.version import __version__
 from advisor.predict.best_plan import outlook
+from advisor.predict.run_gain import with_run_gains
 from advisor.predict.timing import with_timing
 from advisor.rewrite.fix_plan import is_seeded, make_plan
 
@@ -40,16 +44,31 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     """
     findings: list[Finding] = []
     notes: list[str] = []
+    rejected: list[Rejected] = []
     errors: list[RuleError] = []
-    for loaded in rules:
-        if loaded.rule.needs_input_bound and not analysis.verdict.is_input_bound:
+    thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
+    about_wait = {loaded.id for loaded in rules if loaded.rule.needs_input_bound and not loaded.rule.is_fallback}
+
+    def is_worthwhile(finding: Finding) -> bool:
+        return _is_worthwhile(finding, thresholds[finding.rule])
+
+    def is_about_input(finding: Finding) -> bool:
+        return is_worthwhile(finding) and (finding.rule in about_wait or bool(finding.call_id or finding.iterator_id))
+
+    for loaded in sorted(rules, key=lambda loaded: loaded.rule.is_fallback):
+        rule = loaded.rule
+        if rule.needs_input_bound and not analysis.verdict.is_input_bound:
+            continue
+        if rule.is_fallback and any(map(is_about_input, findings)):
             continue
         answer = ask_apart(loaded, analysis, settings.rule_seconds) if loaded.is_apart else ask(loaded, analysis)
-        findings += [_with_timing(analysis, replace(finding, rule=loaded.id)) for finding in answer.findings]
+        answered = [_with_timing(analysis, replace(finding, rule=loaded.id)) for finding in answer.findings]
+        findings += with_run_gains(analysis, answered)
         notes += answer.notes
+        rejected += [replace(entry, rule=loaded.id) for entry in answer.rejected]
         errors += [RuleError(loaded.id, error) for error in answer.errors]
-    thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
-    worthwhile = [f for f in findings if f.prediction is None or f.prediction.value >= thresholds[f.rule]]
+    worthwhile = [finding for finding in findings if is_worthwhile(finding)]
+    rejected += [_too_small(finding) for finding in findings if not is_worthwhile(finding)]
     ranked = _merge(sorted(worthwhile, key=_rank))
     lines = _SourceLines()
     reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
@@ -58,12 +77,31 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         analysis=analysis,
         findings=with_diffs,
         outlook=_outlook(analysis, with_diffs, settings),
+        rejected=_without_found(rejected, ranked, settings) if analysis.verdict.is_input_bound else (),
+        permission=permission_sentence(analysis, with_diffs, settings),
         notes=tuple(dict.fromkeys(notes)),
         rule_errors=tuple(errors),
         silenced=len(ranked) - len(reported),
         warnings=(*analysis.warnings, *_not_loaded(settings)),
         advisor_version=__version__,
     )
+
+
+def _too_small(finding: Finding) -> Rejected:
+    """A change whose predicted gain is below the threshold of its rule."""
+    gain, over, run = finding.prediction, "", finding.over_run
+    assert gain is not None
+    if finding.is_delayed and run is not None and run.prediction is not None and run.passes is not None:
+        gain, over = run.prediction, f" over {format_epochs(run.passes)}"
+    reason = f"the predicted gain is too small to be proved, {format_range(gain.value, gain.low, gain.high)}{over}"
+    return Rejected(finding.rule, finding.title, reason, (Evidence("predicted_speedup", gain.value, "ratio"),))
+
+
+def _without_found(rejected: Iterable[Rejected], found: Iterable[Finding], settings: Settings) -> tuple[Rejected, ...]:
+    """The rejected changes, each once, without those that a finding proposes and those of ignored rules."""
+    proposed = {(finding.rule, finding.title) for finding in found}
+    entries = {(entry.rule, entry.change): entry for entry in rejected if entry.rule not in settings.ignore}
+    return tuple(entry for key, entry in entries.items() if key not in proposed)
 
 
 def _not_loaded(settings: Settings) -> tuple[str, ...]:
@@ -82,15 +120,31 @@ def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings
     return outlook(analysis, analysis.main, findings, plan.findings)
 
 
-def _rank(finding: Finding) -> tuple[float, bool, bool, str, int]:
-    """Sort key: largest predicted gain first.
+def _is_worthwhile(finding: Finding, min_speedup: float) -> bool:
+    """Whether the predicted gain of a step is large enough, and that of the whole run if its passes are known."""
+    if finding.prediction is None:
+        return True
+    run = finding.over_run
+    is_counted = run is not None and run.basis == KNOWN
+    return finding.prediction.value >= min_speedup and (not is_counted or finding.gain >= min_speedup)
 
-    Ties: the pipeline before the training step, fixes before advice, then by position in the source.
+
+def _rank(finding: Finding) -> tuple[float, bool, bool, bool, str, int]:
+    """Sort key: the change that saves most time over the run first; if its passes are not counted, over a later pass.
+
+    Ties: what helps from the first element, the pipeline before the training step, fixes before advice, then by position in
+    the source.
     """
-    gain = finding.prediction.value if finding.prediction else 0.0
     site = finding.site
     is_of_step = finding.call_id is None and finding.iterator_id is None
-    return -gain, is_of_step, finding.fix is None, site.file if site else "", site.line if site else 0
+    return (
+        -finding.gain,
+        finding.is_delayed,
+        is_of_step,
+        finding.fix is None,
+        site.file if site else "",
+        site.line if site else 0,
+    )
 
 
 def _merge(ranked: Iterable[Finding]) -> list[Finding]:

@@ -90,7 +90,33 @@ class Vectorize:
     call_id: str
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize
+@dataclass(frozen=True, slots=True)
+class SplitMap:
+    """Split the function of a `map` in two: the `map` keeps the first half, and a second `map` directly after it gets the rest.
+
+    The edit contains the text that is written, and the proof compiles this text. An `InsertAfter` or `MoveAfter` that comes later
+    in the same fix goes between the two.
+    """
+
+    call_id: str
+    first: str
+    """The first function: a definition in whole lines, indented as in the file, or a lambda expression."""
+    second: str
+    """The second function, whose parameters are the values that the first one returns."""
+    names: tuple[str, ...]
+    """Names of these values."""
+    first_name: str = ""
+    """Empty for a lambda."""
+    second_name: str = ""
+    original: str = ""
+    """The definition as it stands in the file, in whole lines; empty for a lambda."""
+    line: int = 0
+    """Line in which the definition begins."""
+    is_replaced: bool = True
+    """Whether the two functions take the place of the definition; otherwise they are added after it."""
+
+
+Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +168,47 @@ class Prediction:
     """The effects that it was predicted from, so that several changes can be combined; empty if they are unknown."""
     uncalibrated: tuple[str, ...] = field(default=(), compare=False)
     """Costs of the machine (fields of `Calibration`) that it was computed with, but that were not measured on that machine."""
+    first_pass: float | None = field(default=None, compare=False)
+    """Speedup of the first pass over the data, if it differs from that of later ones: 1 for a cache in memory, less for one that
+    is written to disk."""
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether only later passes over the data are faster than now."""
+        return self.first_pass is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RunGain:
+    """The predicted effect of a change on a whole run of the script, which makes a number of passes over the data."""
+
+    passes: float | None
+    """Passes over the data in the run; None if unknown."""
+    basis: str
+    """How the number of passes is known, see `advisor.model.horizon.Horizon.basis`."""
+    prediction: Prediction | None
+    """Predicted speedup of all passes together; None if their number is unknown."""
+    saved_ns: float
+    """Time that the change saves: see `saved_per`."""
+    saved_per: str
+    """`run` if the number and the length of the passes are known, `pass` (a later one) if only their length is, else `step`."""
+    break_even_pass: int | None = None
+    """The pass in which a change that does not help the first one has saved time; None for other changes."""
+    sentence: str = ""
+    """The effect as text for the report; empty if it is that of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A change that a rule considered and does not propose, with the measurement that speaks against it."""
+
+    rule: str
+    """The rule's id."""
+    change: str
+    """The change, as a finding would be titled: `Parallelise map(decode)`."""
+    reason: str
+    """What speaks against it, as a clause with figures: `the process uses 1.9 of 2 cores`."""
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +232,19 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     diff: str | None = None
     """Unified one-hunk diff, filled in by the engine from the fix and the user's source."""
+    code: str = ""
+    """Code to start from, for advice that no edit of a call can express."""
+    over_run: RunGain | None = None
+    """The effect on a whole run, filled in by the engine; None without a prediction."""
+
+    @property
+    def gain(self) -> float:
+        """The predicted speedup by which findings are ranked: of the whole run if its passes are counted, else of a step."""
+        if self.over_run is not None and self.over_run.prediction is not None:
+            return self.over_run.prediction.value
+        return self.prediction.value if self.prediction is not None else 0.0
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether the change does not help the first pass over the data."""
+        return self.prediction is not None and self.prediction.is_delayed

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor.model import units
+from advisor.model.catalog import BOOKKEEPING, base_type
 from advisor.model.pipeline import Iterator, Pipeline
 from advisor.report.places import clean, iterator_text
 
@@ -32,14 +33,23 @@ def blame_table(pipeline: Pipeline, console: Console) -> Table:
     if is_wide:
         for title in ("parallelism", "calls", "self time"):
             table.add_column(title, justify="right", no_wrap=True)
-    rows = sorted(filter(_is_shown, pipeline.iterators), key=lambda iterator: -iterator.blame_share)
+    shown = (it for it in pipeline.iterators if is_shown(it.name, it.blame_share, bool(it.calls), it.is_bottleneck))
+    rows = sorted(shown, key=lambda iterator: -iterator.blame_share)
     for iterator in rows[:MAX_ROWS]:
         table.add_row(*_row(iterator, is_wide, _bar_character(console)))
     return table
 
 
-def _is_shown(iterator: Iterator) -> bool:
-    return iterator.is_bottleneck or iterator.blame_share >= MIN_SHARE
+def is_shown(name: str, share: float, has_calls: bool, is_bottleneck: bool) -> bool:
+    """Return whether an iterator has a row in the tables of the text and the HTML report.
+
+    Args:
+        name: Its type.
+        share: Its share of the wait.
+        has_calls: Whether it represents a call of the script.
+        is_bottleneck: Whether it is the bottleneck.
+    """
+    return is_bottleneck or (share >= MIN_SHARE and (has_calls or base_type(name) not in BOOKKEEPING))
 
 
 def _row(iterator: Iterator, is_wide: bool, full: str) -> list[Text]:

@@ -53,6 +53,36 @@ class Consumer(Object, frozen=True):
     """`for`, `next`, `keras.fit`, ..."""
 
 
+class Line(Object, frozen=True):
+    """A line inside the functions of an iterator."""
+
+    file: str
+    line: Positive
+    function: str
+    """Name of the Python function that contains the line."""
+    text: str
+    """The line when it was recorded."""
+    via: Positive | None
+    """The line of the pipeline's own function that led there; null if it is the same function."""
+    total_ns: Count
+    """Its time in the window, summed over threads."""
+    margin_ns: Count
+    """Half width of the 95 % interval of `total_ns`, if it is an estimate from samples."""
+    share: Share
+    """`total_ns` relative to the time of all ops of the function."""
+    ops: Sequence[str]
+    """Types of its ops, most expensive first; empty for a line of Python code."""
+    samples: Count | None
+    """The number of samples behind the time; null if the time was measured."""
+    native_share: Share
+    """Python code: the share of the samples inside compiled code of a library."""
+    library: str
+    """Python code: the package of that code."""
+    callee: str
+    """Python code: the called expression."""
+    advice: str
+
+
 class Iterator(Object, frozen=True):
     """All iterators of one dataset (of several epochs or interleave slots), folded."""
 
@@ -101,6 +131,8 @@ class Iterator(Object, frozen=True):
     """The part of `function_ns` inside ops that run Python."""
     ops: Sequence[OpCost]
     """Op types of its functions, most expensive first."""
+    lines: Sequence[Line]
+    """Lines inside its functions, most expensive first."""
     is_upstream_unseen: bool
     """Whether it has an input that did not run in the window."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.model.pipeline import Bottleneck, Iterator, Pipeline, RootCall
+from advisor.model.pipeline import Bottleneck, Iterator, LineCost, Pipeline, RootCall
 from advisor.model.recording import Call, Consumer
 from advisor.report import pipeline_format as v1
 
@@ -42,7 +42,15 @@ def _iterator(iterator: Iterator) -> v1.Iterator:
     return v1.Iterator.of(
         iterator,
         calls=[convert_call(call) for call in iterator.calls],
+        lines=[_line(line) for line in iterator.lines],
         on_critical_path=iterator.is_on_critical_path,
+    )
+
+
+def _line(line: LineCost) -> v1.Line:
+    at = line.at
+    return v1.Line.of(
+        line, file=at.file, line=max(1, at.line), function=at.function, text=at.text, via=at.via if at.via > 0 else None
     )
 
 

@@ -21,6 +21,37 @@ class Ratio(Object, frozen=True):
     high: float | None
 
 
+class Horizon(Object, frozen=True):
+    """How often a run of the script passes over its data."""
+
+    basis: Annotated[str, one_of("known", "assumed", "unknown")]
+    why: str
+    """Where the number of passes comes from, or why it is unknown."""
+    passes: Amount | None
+    """Number of passes (epochs); null if unknown."""
+    steps_per_pass: Amount | None
+    steps_done: Count
+    """Steps that the recorded run had made when the recording ended."""
+
+
+class RunGain(Object, frozen=True):
+    """The predicted effect of a change on a whole run of the script."""
+
+    passes: Amount | None
+    """Passes over the data in the run; null if unknown."""
+    basis: Annotated[str, one_of("known", "assumed", "unknown")]
+    predicted_speedup: Ratio | None
+    """Of all passes together; null if their number is unknown."""
+    saved_ms: float | None
+    """Predicted time that the change saves, see `saved_per`."""
+    saved_per: Annotated[str, one_of("run", "pass", "step")]
+    """`run` if the number and the length of the passes are known; `pass` (a later one) if only their length is."""
+    break_even_pass: Positive | None
+    """The pass in which a change that does not help the first one has saved time; null for other changes."""
+    sentence: str
+    """The effect as text; empty if every pass becomes equally faster."""
+
+
 class Speedup(Object, frozen=True):
     """A measured ratio of times before to after (above 1 is faster) with its 95 % interval."""
 
@@ -74,6 +105,8 @@ class CombinedPlan(Object, frozen=True):
     service_workers: Positive | None
     """Machines that would have to do the input work; null if the host is not the limit, or if the number is unknown."""
     sentence: str
+    over_run: RunGain | None
+    """The effect on a whole run."""
 
 
 class Outlook(Object, frozen=True):
@@ -89,6 +122,8 @@ class Outlook(Object, frozen=True):
     """Memory available to all changes together; null if unknown."""
     plan: CombinedPlan | None
     """null if no finding has a prediction."""
+    horizon: Horizon | None
+    """How often a run passes over the data."""
 
 
 class Fix(Object, frozen=True):
@@ -114,6 +149,14 @@ class BeforeAfterBytes(Object, frozen=True):
     after: Count | None
 
 
+class Gain(Object, frozen=True):
+    """The speedup of one quantity; null means unknown or not measured."""
+
+    predicted: Ratio | None
+    measured: Ratio | None
+    """With its 95 % interval."""
+
+
 class FixDetails(Object, frozen=True):
     """More about one of the report's `fixes`."""
 
@@ -123,6 +166,10 @@ class FixDetails(Object, frozen=True):
     """Peak resident memory of the process without and with the fix."""
     end_to_end: bool
     """Whether it was measured by running the whole script."""
+    pipeline: Gain
+    """The speedup of the input pipeline in isolation."""
+    step: Gain
+    """The speedup of a training step: predicted for this change alone; measured if the script ran with this change alone."""
 
 
 class ProofSide(Object, frozen=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from advisor.model.outcome import Comparison, FixOutcome, Interval
+from advisor.model.finding import RunGain
+from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.outlook import CombinedPlan, Outlook
 from advisor.model.proof import Proof, Side
 from advisor.report import proof_format as v1
@@ -24,11 +25,24 @@ def outlook(potential: Outlook) -> v1.Outlook:
         demands=[v1.ServiceDemand.of(demand) for demand in potential.demands],
         limits=[v1.Limit.of(limit) for limit in potential.limits],
         plan=potential.plan and _plan(potential.plan),
+        horizon=v1.Horizon.maybe(potential.horizon),
     )
 
 
+def run_gain(gain: RunGain | None) -> v1.RunGain | None:
+    """Convert the effect of a change on a whole run."""
+    if gain is None:
+        return None
+    return v1.RunGain.of(gain, predicted_speedup=v1.Ratio.maybe(gain.prediction), saved_ms=milliseconds(gain.saved_ns))
+
+
 def _plan(plan: CombinedPlan) -> v1.CombinedPlan:
-    return v1.CombinedPlan.of(plan, predicted_speedup=v1.Ratio.of(plan.prediction), limit=v1.Limit.of(plan.limit))
+    return v1.CombinedPlan.of(
+        plan,
+        predicted_speedup=v1.Ratio.of(plan.prediction),
+        limit=v1.Limit.of(plan.limit),
+        over_run=run_gain(plan.over_run),
+    )
 
 
 def fix(outcome: FixOutcome) -> v1.Fix:
@@ -55,10 +69,16 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
                 fix,
                 memory_bytes=v1.BeforeAfterBytes(fix.memory_before_bytes, fix.memory_after_bytes),
                 end_to_end=fix.is_end_to_end,
+                pipeline=_gain(fix.pipeline),
+                step=_gain(fix.step),
             )
             for fix in fixes
         ],
     )
+
+
+def _gain(gain: Gain) -> v1.Gain:
+    return v1.Gain(v1.Ratio.maybe(gain.predicted), v1.Ratio.maybe(gain.measured))
 
 
 def _side(side: Side) -> v1.ProofSide:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from advisor.model import units
 from advisor.model.long_lines import shorten_line
-from advisor.model.outcome import FixOutcome, Interval, Report
+from advisor.model.outcome import FixOutcome, Gain, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
@@ -27,10 +27,12 @@ MAX_FILES = 20
 """Written files shown; report.json lists all of them."""
 WIDE = 96
 """Minimum columns to show before and after side by side."""
-WIDE_FOR_FIXES = 124
-"""Minimum columns to show a fix in one table row."""
+MIN_CHANGE_WIDTH = 44
+"""Columns that a table leaves for the text of a change. With less, each change is a paragraph."""
 _STYLES = {"faster": "bold green", "same": "bold", "slower": "bold yellow", "broken": "bold red", "nothing": "bold"}
 _NOTHING = "-"
+_GAP, _INDENT = 2, 2
+"""Columns between the columns of a table, and before a section."""
 _PLACES = {TRAINING: "training", PIPELINE: "pipeline alone"}
 
 
@@ -41,7 +43,7 @@ def print_proof(report: Report, console: Console) -> None:
         return
     print_lines(console, Text(clean(proof.sentence), _STYLES.get(proof.verdict, "bold")))
     if report.fixes:
-        print_section(console, "Changes tried", [*_fixes(report.fixes, console), *_notes_of_fixes(report.fixes)])
+        print_section(console, "Changes tried", [*_fixes(report.fixes, console), *_notes_of_fixes(report)])
     if report.comparison is not None:
         print_section(console, "Before and after", _sides(report, proof, console))
     if proof.diff:
@@ -60,29 +62,46 @@ def print_proof(report: Report, console: Console) -> None:
 
 
 def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[RenderableType]:
-    """A table, or one paragraph per fix if the terminal is too narrow for a table."""
-    if console.width < WIDE_FOR_FIXES:
+    """A table, or one paragraph per fix if a table would leave too little room for what was changed."""
+    fixes = list(fixes)
+    titles = ["pipeline alone\npredicted", "\nmeasured", "training step\npredicted", "\nmeasured",
+              "\nverdict", "\ndata", "\npeak memory"]  # fmt: skip
+    rows = [
+        (
+            *_gain(fix.pipeline),
+            *_gain(fix.step),
+            _verdict(fix),
+            _data(fix),
+            _memory(fix.memory_before_bytes, fix.memory_after_bytes),
+        )
+        for fix in fixes
+    ]
+    columns = zip(*rows, strict=True)
+    widths = [max(map(len, (*title.splitlines(), *column))) for title, column in zip(titles, columns, strict=True)]
+    if console.width < MIN_CHANGE_WIDTH + sum(width + _GAP for width in widths) + _INDENT:
         yield from (_paragraph(fix) for fix in fixes)
         return
-    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("change", overflow="fold", ratio=1)
-    for title in ("predicted", "measured", "verdict", "data", "peak memory"):
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    table.add_column("\nchange", overflow="fold", ratio=1)
+    for title in titles:
         table.add_column(title, no_wrap=True)
-    for fix in fixes:
-        table.add_row(
-            _name(fix), _predicted(fix), _range(fix.measured), Text(_verdict(fix), _STYLES.get(fix.verdict, "")), _data(fix),
-            _memory(fix.memory_before_bytes, fix.memory_after_bytes),
-        )  # fmt: skip
+    for fix, (*gains, verdict, data, memory) in zip(fixes, rows, strict=True):
+        table.add_row(_name(fix), *gains, Text(verdict, _STYLES.get(fix.verdict, "")), data, memory)
     yield table
 
 
 def _paragraph(fix: FixOutcome) -> Text:
-    figures = f"predicted {_predicted(fix)}, measured {_range(fix.measured)}; data: {_data(fix)}"
+    gains = [
+        f"{what}: predicted {predicted}, measured {measured}"
+        for what, (predicted, measured) in (("pipeline alone", _gain(fix.pipeline)), ("training step", _gain(fix.step)))
+        if (predicted, measured) != (_NOTHING, _NOTHING)
+    ]
     memory = _memory(fix.memory_before_bytes, fix.memory_after_bytes)
+    effects = f"data: {_data(fix)}{'' if memory == _NOTHING else f'; peak memory {memory}'}"
     return Text.assemble(
         _name(fix),
         (f"  {_verdict(fix)}", _STYLES.get(fix.verdict, "")),
-        f"\n{figures}{'' if memory == _NOTHING else f'; peak memory {memory}'}",
+        "".join(f"\n{line}" for line in (*gains, effects)),
     )
 
 
@@ -94,8 +113,13 @@ def _verdict(fix: FixOutcome) -> str:
     return words_for_fix(fix.verdict, fix.proved_on, fix.is_applied)
 
 
-def _predicted(fix: FixOutcome) -> str:
-    return units.format_ratio(fix.predicted.value) if fix.predicted else _NOTHING
+def _gain(gain: Gain) -> tuple[str, str]:
+    """Of one quantity, the predicted and the measured speedup."""
+    predicted = gain.predicted
+    return (
+        units.format_range(predicted.value, predicted.low, predicted.high) if predicted else _NOTHING,
+        _range(gain.measured),
+    )
 
 
 def _data(fix: FixOutcome) -> str:
@@ -109,10 +133,13 @@ def _data(fix: FixOutcome) -> str:
     return f"{fix.safety_seen}, not {fix.safety_claimed}"
 
 
-def _notes_of_fixes(fixes: Iterable[FixOutcome]) -> Iterable[RenderableType]:
-    for fix in fixes:
+def _notes_of_fixes(report: Report) -> Iterable[RenderableType]:
+    for fix in report.fixes:
         if fix.note:
             yield Text(clean(f"{fix.title or fix.rule}: {fix.note}"), "dim")
+    is_measured = report.comparison is not None and report.comparison.end_to_end is not None
+    if is_measured and any(fix.is_applied and fix.step.measured is None for fix in report.fixes):
+        yield Text("The training step was measured with all kept changes together, below.", "dim")
 
 
 def _sides(report: Report, proof: Proof, console: Console) -> Iterable[RenderableType]:

@@ -14,7 +14,7 @@ from advisor.model.run_hosts import HostComparison
 from advisor.model.window_timeline import HostView
 from advisor.report.json_format import Object
 from advisor.report.pipeline_format import Call, Pipeline, Site
-from advisor.report.proof_format import Comparison, Fix, Outlook, Proof, Ratio
+from advisor.report.proof_format import Comparison, Fix, Outlook, Proof, Ratio, RunGain
 
 
 class Calibration(Object, frozen=True):
@@ -124,6 +124,9 @@ class Finding(Object, frozen=True):
     site: Site | None
     iterator_id: str | None
     predicted_speedup: Ratio | None
+    """Of a step; if the first pass over the data does not become faster (`over_run`), of a step in later passes."""
+    over_run: RunGain | None
+    """The predicted effect on a whole run; null without a prediction."""
     uncalibrated: Sequence[str]
     """Costs of the machine, named as in `host.calibration`, for which the prediction used built-in values because they were not
     measured on the machine of the run."""
@@ -136,9 +139,22 @@ class Finding(Object, frozen=True):
     assumptions: Sequence[str]
     """Conditions for `safety` that no observation can establish."""
     diff: str | None
+    code: str | None
+    """Code to start from, for advice that no edit of a call can express."""
     evidence: dict[str, Fact]
     docs: str
     """The command that shows the rule's page."""
+
+
+class Rejected(Object, frozen=True):
+    """A change that a rule considered and does not propose."""
+
+    rule: str
+    change: str
+    """As a finding would be titled."""
+    reason: str
+    """The measurement that speaks against it, as a clause."""
+    evidence: dict[str, Fact]
 
 
 class Source(Object, frozen=True):
@@ -169,7 +185,9 @@ class Report(Object, frozen=True):
     verdict: Verdict
     pipelines: Sequence[Pipeline]
     findings: Sequence[Finding]
-    """The largest predicted gain first."""
+    """The largest predicted gain of the whole run first; if its passes are not counted, that of a step."""
+    rejected: Sequence[Rejected]
+    """Changes that rules considered and do not propose, with the measurement that speaks against each."""
     fixes: Sequence[Fix]
     comparison: Comparison | None
     outlook: Outlook | None
@@ -178,6 +196,8 @@ class Report(Object, frozen=True):
     """How `advisor fix` or `advisor.optimize` proved the fixes; null if nothing was to be proved."""
     notes: Sequence[str]
     """Why plausible fixes are not proposed."""
+    permission: str | None
+    """Which command permits the fixes that `advisor fix` does not try by itself; null if there are none."""
     silenced: Count
     """Findings hidden by settings or comments."""
     rule_errors: Sequence[RuleError]

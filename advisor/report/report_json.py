@@ -63,10 +63,15 @@ def _document(report: Report) -> v1.Report:
         verdict=_verdict(analysis.verdict),
         pipelines=[convert_pipeline(pipeline) for pipeline in analysis.pipelines],
         findings=[_finding(finding) for finding in report.findings],
+        rejected=[
+            v1.Rejected.of(entry, evidence={fact.name: v1.Fact.of(fact) for fact in entry.evidence})
+            for entry in report.rejected
+        ],
         fixes=[proof_json.fix(fix) for fix in report.fixes],
         comparison=report.comparison and proof_json.comparison(report.comparison),
         outlook=report.outlook and proof_json.outlook(report.outlook),
         proof=report.proof and proof_json.proof(report.proof, report.fixes),
+        permission=report.permission or None,
         statistics=None,  # converted separately, because its texts are shortened
         calls=[convert_call(call) for call in analysis.calls],
         sources=read_sources(report),
@@ -106,10 +111,12 @@ def _finding(finding: Finding) -> v1.Finding:
         finding,
         site=Site.maybe(finding.site),
         predicted_speedup=Ratio.maybe(finding.prediction),
+        over_run=proof_json.run_gain(finding.over_run),
         uncalibrated=finding.prediction.uncalibrated if finding.prediction else (),
         safety=fix and fix.safety,
         auto=fix is not None and fix.is_auto,
         assumptions=fix.assumptions if fix else (),
+        code=finding.code or None,
         evidence={fact.name: v1.Fact.of(fact) for fact in finding.evidence},
         docs=f"advisor explain {finding.rule}",
     )

@@ -21,12 +21,14 @@ from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis, Bottleneck, Pipeline
 from advisor.model.recording import Host
 from advisor.report.blame import blame_table
+from advisor.report.functions_text import print_functions
 from advisor.report.hosts_text import host_sentences, hosts_table, iterator_lines
 from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, iterator_text, place, source_line
 
 MAX_OTHER_PIPELINES = 5
 MAX_WARNINGS = 10
+MAX_REJECTED = 6
 """Number of entries shown of each; report.json holds all of them."""
 MIN_WAIT_SHARE = 0.05
 """Share of the step time spent waiting, below which a step is not input-bound. Source: XProf's threshold."""
@@ -52,10 +54,13 @@ def print_report(report: Report, console: Console) -> None:
     analysis = report.analysis
     main, is_bound = analysis.main, analysis.verdict.is_input_bound
     print_lines(console, _headline(analysis))
+    if report.permission:
+        console.print(Text(clean(report.permission), "bold", overflow="fold"), soft_wrap=True)
     if main is not None and (is_bound or _waits_in_few_steps(analysis)):
         _print_bottleneck(main, console)
         if any(iterator.blame_ns for iterator in main.iterators):
             print_section(console, "Where the wait comes from", [blame_table(main, console)])
+            print_functions(main, console)
         print_list(console, "Already done by tf.data", main.already_done)
     if main is not None and analysis.verdict.level != "none":
         print_list(console, "Not seen", main.notes)
@@ -66,6 +71,7 @@ def print_report(report: Report, console: Console) -> None:
         _print_findings(report, console)
     below = {
         "Not proposed": report.notes if is_bound else (),
+        "Considered and rejected": _rejected(report),
         "Other pipelines": _other_pipelines(analysis) if is_bound else (),
         "Input pipelines seen": _chains(analysis) if analysis.verdict.level == "unknown" else (),
         "Iterators": iterator_lines(analysis) if _is_bare(analysis) else (),
@@ -144,10 +150,15 @@ def _print_findings(report: Report, console: Console) -> None:
 
 
 def _title(number: int, finding: Finding) -> Text:
-    gain = finding.prediction
+    gain, over = finding.prediction, ""
     text = Text.assemble((f"{number}. ", "bold"), (clean(finding.title), "bold"))
+    run = finding.over_run
+    if run is not None and finding.is_delayed:
+        over = " from the second epoch on"
+        if run.prediction is not None and run.passes is not None:
+            gain, over = run.prediction, f" over {units.format_epochs(run.passes)}"
     if gain is not None:
-        text.append(f"  predicted {units.format_range(gain.value, gain.low, gain.high)}", "green")
+        text.append(f"  predicted {units.format_range(gain.value, gain.low, gain.high)}{over}", "green")
     return text
 
 
@@ -155,6 +166,8 @@ def _details(finding: Finding) -> Iterable[RenderableType]:
     if finding.site is not None:
         yield place(finding.site)
     yield Text(clean(finding.because))
+    if finding.over_run is not None and finding.over_run.sentence:
+        yield Text(clean(finding.over_run.sentence))
     if finding.evidence:
         facts = (
             f"{fact.name.replace('_', ' ')} {units.format_value(fact.value, fact.unit)}" for fact in finding.evidence
@@ -162,6 +175,8 @@ def _details(finding: Finding) -> Iterable[RenderableType]:
         yield Text(clean("; ".join(facts)), "dim")
     if finding.diff:
         yield _diff(finding.diff)
+    if finding.code:
+        yield Text(clean(finding.code, keep_newlines=True), "green", overflow="fold")
     yield Text(_effect(finding), "dim")
 
 
@@ -224,6 +239,13 @@ def _other_pipelines(analysis: Analysis) -> list[str]:
         lines.append(f"{where}{kind}: {rate}, {wait}")
     if len(others) > MAX_OTHER_PIPELINES:
         lines.append(f"{units.format_count(len(others))} pipelines in total; report.json lists all of them")
+    return lines
+
+
+def _rejected(report: Report) -> list[str]:
+    lines = [f"{entry.change}: {entry.reason} ({entry.rule})" for entry in report.rejected[:MAX_REJECTED]]
+    if len(report.rejected) > MAX_REJECTED:
+        lines.append(f"{units.format_count(len(report.rejected))} changes in total; report.json lists all of them")
     return lines
 
 

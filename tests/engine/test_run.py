@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from advisor.engine import LoadedRule, load_rules, run_rules
-from advisor.model.finding import Code, Fix, InsertAfter, Prediction, Safety
+from advisor.model.finding import Code, Evidence, Fix, InsertAfter, Prediction, Safety
 from advisor.model.settings import Settings
 from advisor.rule import Note, Rule
-from advisor.testing import batch, map_, pipeline, prefetch, source
+from advisor.testing import AUTOTUNE, batch, map_, pipeline, prefetch, source
+from tests.predict.simulated_passes import LOOP, STAGES, script
 
 SLOW = pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8)
 HEALTHY = pipeline(source(), map_("decode", ms=0.1), batch(32), prefetch(), consumer_ms=50, cores=8)
@@ -152,3 +155,96 @@ def test_the_diff_is_filled_in_from_the_users_file(tmp_path, monkeypatch):
 def test_without_the_users_file_there_is_no_diff():
     report = run_rules(SLOW.analysis, load_rules([], Settings()), Settings())
     assert [f.diff for f in report.findings] == [None]
+
+
+def test_a_fallback_rule_speaks_only_if_no_other_rule_has_a_finding_about_the_input():
+    shipped = load_rules([], Settings())
+    (fallback,) = [loaded for loaded in shipped if loaded.rule.is_fallback]
+    random = {"random": True, "calls": AUTOTUNE}
+    slow = pipeline(source(), map_("augment", ms=5, **random), batch(32), prefetch(), consumer_ms=20, cores=4).analysis
+    assert {finding.rule for finding in run_rules(slow, shipped, Settings()).findings} == {fallback.id}
+
+    serial = pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8).analysis
+    assert fallback.id not in {finding.rule for finding in run_rules(serial, shipped, Settings()).findings}
+    first = [fallback, *(loaded for loaded in shipped if loaded is not fallback)]
+    assert fallback.id not in {finding.rule for finding in run_rules(serial, first, Settings()).findings}
+    assert run_rules(serial, [fallback], Settings()).findings
+
+    silenced = run_rules(serial, shipped, Settings(ignore=tuple(loaded.id for loaded in shipped)))
+    assert not silenced.findings, "what the user silenced is not replaced by something else"
+
+    healthy = pipeline(
+        source(), map_("augment", ms=0.1, **random), batch(32), prefetch(), consumer_ms=90, cores=4
+    ).analysis
+    assert not run_rules(healthy, [fallback], Settings()).findings
+
+
+def test_what_was_considered_and_rejected_is_reported_with_its_reason():
+    def check(rule, analysis):
+        yield rule.rejected("Cache after map", "64 GB do not fit", evidence=(Evidence("size", 64.0, "GB"),))
+        yield rule.rejected("Vectorise map(augment)", "it is proposed below")
+        yield finding("Vectorise map(augment)")(rule, analysis)
+        yield finding("Prefetch", gain=1.02)(rule, analysis)
+
+    loaded = rule_of(check)
+    report = run_rules(SLOW.analysis, [loaded], Settings())
+    assert [(entry.rule, entry.change) for entry in report.rejected] == [
+        ("made-up", "Cache after map"),
+        ("made-up", "Prefetch"),
+    ]
+    assert report.rejected[0].reason == "64 GB do not fit"
+    assert "too small to be proved, 1.02x" in report.rejected[1].reason
+    assert not run_rules(HEALTHY.analysis, [rule_of(check, needs=False)], Settings()).rejected
+    assert not run_rules(SLOW.analysis, [loaded], Settings(ignore=("made-up",))).rejected
+
+    wrong = rule_of(lambda rule, analysis: iter([rule.rejected("Cache", 3)]))
+    (error,) = run_rules(SLOW.analysis, [wrong], Settings()).rule_errors
+    assert error.message == "yielded a Rejected whose reason is a int, not str"
+
+
+def test_shipped_rules_say_what_spoke_against_them():
+    busy = pipeline(
+        source(), map_("augment", ms=5, random=True), batch(32), prefetch(), consumer_ms=20, cores=4, busy_cores=3
+    )
+    report = run_rules(busy.analysis, load_rules([], Settings()), Settings())
+    reasons = {entry.rule: entry.reason for entry in report.rejected}
+    assert "no core is free: the process uses" in reasons["serial-map"]
+    assert "already works ahead" in reasons["missing-prefetch"]
+    assert "would draw other random numbers" in reasons["vectorizable-map"]
+    assert not {"serial-map", "missing-prefetch"} & {finding.rule for finding in report.findings}
+
+
+def cached_finding(gain: float, first_pass: float | None = 1.0, call: int = 1):
+    return lambda rule, analysis: rule.finding(
+        f"{gain:g}x",
+        "because",
+        call=analysis.calls[call],
+        prediction=Prediction(gain, 1.0, 99.0, first_pass=first_pass),
+    )
+
+
+@pytest.mark.parametrize(
+    ("epochs", "order"),
+    [
+        ({"end": "finished", "iterators": 2, "steps": 20}, ["3x", "71x"]),
+        ({"end": "finished", "iterators": 10, "steps": 100}, ["71x", "3x"]),
+        ({"loops": (LOOP,)}, ["3x", "71x"]),
+        ({}, ["71x", "3x"]),
+    ],
+    ids=["two epochs", "ten epochs", "three, assumed", "unknown"],
+)
+def test_findings_are_ranked_by_what_they_save_in_the_run(epochs, order):
+    made = script(*STAGES, **epochs)
+    rules = [says(cached_finding(71), cached_finding(3, None, 0))]
+    report = run_rules(made, rules, Settings())
+    assert [found.title for found in report.findings] == order
+    assert all(found.over_run is not None for found in report.findings)
+    assert report.outlook.horizon.basis == report.findings[0].over_run.basis
+
+
+def test_a_cache_that_gains_nothing_in_a_known_number_of_epochs_is_not_a_finding():
+    rules = [says(cached_finding(1.08), cached_finding(1.07, None, 0))]
+    known = script(*STAGES, end="finished", iterators=2, steps=20)
+    assert [found.title for found in run_rules(known, rules, Settings()).findings] == ["1.07x"]
+    for other in (script(*STAGES), script(*STAGES, loops=(replace(LOOP, count=2),))):
+        assert len(run_rules(other, rules, Settings()).findings) == 2

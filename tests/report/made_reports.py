@@ -84,6 +84,8 @@ def evil(value: Any) -> Any:
     if isinstance(value, dict):
         return {evil(key): evil(item) for key, item in value.items()}
     kept = {
+        "basis",
+        "saved_per",
         "level",
         "limit",
         "resource",

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from advisor.model.finding import Prediction, Safety
-from advisor.model.outcome import Comparison, FixOutcome, Interval
+from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.proof import Proof, Side
 from advisor.report.progress import show_budget
 from advisor.report.proof_text import print_proof
@@ -25,7 +25,9 @@ def proved(**changes):
     site = report.findings[0].site
     fixes = (
         FixOutcome("repeated-work", site, Prediction(3, 2, 4), Interval(6.1, 5.8, 6.3), Safety.EXACT, Safety.EXACT,
-                   "faster", True, "Cache behind map(decode)", "", GIB, 2 * GIB, proved_on="training"),
+                   "faster", True, "Cache behind map(decode)", "", GIB, 2 * GIB, proved_on="training",
+                   pipeline=Gain(Prediction(6, 5, 7), Interval(6.1, 5.8, 6.3)),
+                   step=Gain(Prediction(3, 2, 4), Interval(2.9, 2.7, 3.1))),
         FixOutcome("serial-map", site, None, None, Safety.EXACT, Safety.CHANGES, "broken", False, "Parallelise map(f)",
                    "Claimed to be exact, but the elements show changes."),
     )  # fmt: skip
@@ -51,6 +53,31 @@ def test_everything_is_said(width):
     for part in ("2.9x (2.7x to 3.1x)", "23.6 ms", "8.1 ms", "800 elements/s", "69 %", "3 %", "+ds.cache()", "/tmp/checkpoint",
                  "would reorder", "A note.", "run 14 times", "6 alternating pairs of runs", "broken"):  # fmt: skip
         assert part in text, part
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160, 200])
+def test_prediction_and_measurement_of_a_change_are_of_the_same_quantity(width):
+    lines = printed(proved(), width).splitlines()
+    text = "\n".join(lines[lines.index("Changes tried") : lines.index("Before and after")])
+    figures = ["6.0x (5.0x to 7.0x)", "6.1x (5.8x to 6.3x)", "3.0x (2.0x to 4.0x)", "2.9x (2.7x to 3.1x)"]
+    places = [text.index(figure) for figure in figures]
+    assert places == sorted(places)
+    assert text.index("pipeline alone") < text.index("training step")
+    if width < 160:
+        flat = " ".join(text.split())
+        assert "pipeline alone: predicted 6.0x (5.0x to 7.0x), measured 6.1x (5.8x to 6.3x)" in flat
+        assert "training step: predicted 3.0x (2.0x to 4.0x), measured 2.9x (2.7x to 3.1x)" in flat
+
+
+@pytest.mark.parametrize("width", range(60, 240, 20))
+def test_long_texts_beside_a_change_leave_it_readable(width):
+    report = proved()
+    fixes = tuple(
+        dataclasses.replace(fix, safety_claimed=Safety.RERANDOMIZED, safety_seen=Safety.CHANGES, proved_on="pipeline")
+        for fix in report.fixes
+    )
+    text = printed(dataclasses.replace(report, fixes=fixes), width)
+    assert any("Cache behind map(decode)" in line for line in text.splitlines())
 
 
 def test_lines_have_no_blanks_at_their_ends():
@@ -150,3 +177,15 @@ def test_budget_bar_shows_what_is_being_tried_and_is_gone_afterwards():
     with show_budget(Console(file=quiet), is_quiet=False, budget_s=300.0) as show:
         show(Progress("proving"))
     assert quiet.getvalue() == ""
+
+
+def test_html_and_markdown_say_of_which_quantity_a_gain_is():
+    from advisor.export.markdown import report_to_markdown
+    from advisor.report.html import report_to_html
+    from advisor.report.report_json import report_to_dict
+
+    report = proved()
+    report = dataclasses.replace(report, fixes=(dataclasses.replace(report.fixes[0], rule="serial-map"),))
+    for text in (report_to_markdown(report_to_dict(report)), report_to_html(report_to_dict(report)).decode()):
+        assert "pipeline alone: predicted 6.0x (5.0x to 7.0x), measured 6.1x (5.8x to 6.3x)" in text
+        assert "training step: predicted 3.0x (2.0x to 4.0x), measured 2.9x (2.7x to 3.1x)" in text

@@ -2,11 +2,17 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import re
 
 import pytest
 from rich.console import Console
 
+from advisor.model.finding import Evidence, Prediction, Rejected
+from advisor.model.horizon import Horizon
+from advisor.predict.run_gain import run_gain
+from advisor.report.html import report_to_html
+from advisor.report.report_json import report_to_bytes, report_to_dict
 from advisor.report.report_text import print_report
 from tests.report.made_reports import EVIL, empty_report, evil, healthy_report, proved_report, slow_report
 
@@ -120,3 +126,85 @@ def test_where_no_verdict_is_possible_the_pipelines_are_shown():
     analysis = dataclasses.replace(report.analysis, verdict=verdict)
     text = printed(dataclasses.replace(report, analysis=analysis), width=200)
     assert "TFRecord -> ParallelMapV2 -> MapAndBatch -> Prefetch -> Root" in text
+
+
+def test_rows_of_bookkeeping_are_not_in_the_table_of_waits():
+    report = slow_report()
+    main = report.analysis.main
+    root, *others = main.iterators
+    root = dataclasses.replace(root, name="Root", calls=(), blame_share=0.3, blame_ns=10**9)
+    options = dataclasses.replace(root, id="p0.9", parent_id=root.id, name="MaxIntraOpParallelism")
+    prefetch = dataclasses.replace(options, id="p0.10", name="Prefetch", injected_by_tensorflow=True)
+    main = dataclasses.replace(main, iterators=(root, options, prefetch, *others))
+    report = dataclasses.replace(report, analysis=dataclasses.replace(report.analysis, pipelines=(main,)))
+    html = report_to_html(report_to_dict(report)).decode()
+    rows = html[html.index("Where the wait comes from") : html.index("What to change")]
+    for table in (_section(printed(report), "Where the wait comes from"), rows):
+        assert "Root" not in table and "MaxIntraOpParallelism" not in table
+        assert "added by tf.data" in table and "augment" in table
+
+
+def _section(text, title):
+    return text.split(f"{title}\n")[1].split("\n\n")[0]
+
+
+def test_the_command_that_permits_fixes_is_the_second_line_and_in_one_piece():
+    sentence = "2 fixes need your permission: advisor fix --allow rerandomized " + "train.py --a-long-option=1 " * 5
+    lines = printed(dataclasses.replace(slow_report(), permission=sentence.strip()), width=60).splitlines()
+    assert sentence.strip() in lines, "a command that is broken into lines cannot be copied"
+    assert lines.index(sentence.strip()) < lines.index("Bottleneck")
+
+
+def test_rejected_changes_are_listed_shortly_and_completely_in_json(validate):
+    entries = tuple(
+        Rejected("serial-map", f"Parallelise map {number}", "no core is free", (Evidence("free_cores", 0.1, "cores"),))
+        for number in range(9)
+    )
+    report = dataclasses.replace(slow_report(), rejected=entries)
+    section = _section(printed(report), "Considered and rejected")
+    assert "- Parallelise map 0: no core is free (serial-map)" in section
+    assert "map 5" in section and "map 6" not in section and "9 changes in total" in section
+    document = json.loads(report_to_bytes(report))
+    validate(document)
+    assert document["rejected"][8] == {
+        "rule": "serial-map",
+        "change": "Parallelise map 8",
+        "reason": "no core is free",
+        "evidence": {"free_cores": {"value": 0.1, "unit": "cores"}},
+    }
+    assert "Parallelise map 8" in report_to_html(document).decode()
+
+
+CACHE = Prediction(71, 50, 90, first_pass=1.0)
+
+
+def with_horizon(over: Horizon):
+    """The report whose finding is a cache in a run with these passes."""
+    report = slow_report()
+    (found,) = report.findings
+    gain = run_gain(CACHE, over, 1e6)
+    return dataclasses.replace(report, findings=(dataclasses.replace(found, prediction=CACHE, over_run=gain),))
+
+
+def test_a_cache_is_shown_with_its_gain_over_the_run():
+    text = " ".join(printed(with_horizon(Horizon("known", "epochs=3 of fit", 3, 10))).split())
+    assert "predicted 2.9x (2.9x to 2.9x) over 3 epochs" in text
+    assert "71x (50x to 90x) from the second epoch on; breaks even in epoch 2." in text
+
+
+def test_a_cache_in_a_run_of_unknown_length_is_shown_as_before_and_the_report_says_so():
+    text = " ".join(printed(with_horizon(Horizon("unknown", "nobody counts", None, 10))).split())
+    assert "predicted 71x (50x to 90x) from the second epoch on" in text
+    assert "The number of epochs is unknown (nobody counts)" in text
+
+
+def test_text_json_and_html_agree_on_the_run():
+    report = with_horizon(Horizon("known", "epochs=3 of fit", 3, 10))
+    document = report_to_dict(report)
+    run = document["findings"][0]["over_run"]
+    assert run["predicted_speedup"]["value"] == pytest.approx(3 / (1 + 2 / 71))
+    assert (run["passes"], run["basis"], run["saved_per"], run["break_even_pass"]) == (3, "known", "run", 2)
+    assert document["findings"][0]["predicted_speedup"]["value"] == 71
+    assert run["sentence"] in " ".join(printed(report, width=1000).split())
+    html = report_to_html(document).decode()
+    assert run["sentence"] in html and "2.9x (2.9x to 2.9x) over 3 epochs" in html

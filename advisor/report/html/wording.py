@@ -10,13 +10,15 @@ from pathlib import PurePath
 from typing import Any
 
 from advisor.model import units
+from advisor.report.blame import is_shown
 from advisor.report.places import clean, display_path
 from advisor.report.proof_words import words_for_fix, words_for_training
+from advisor.report.what_runs import what_runs
 
 MISSING = "–"
 MAX_TEXT = 2_000
 """Longest text, in characters; names in a profile may be megabytes long."""
-_MULTILINE = frozenset({"diff"})
+_MULTILINE = frozenset({"diff", "code"})
 
 
 def harmless(value: object, key: str = "") -> object:
@@ -71,6 +73,38 @@ def ratio_range(ratio: dict[str, Any] | None) -> str:
     return units.format_range(ratio["value"], ratio["low"], ratio["high"])
 
 
+def gains_of(fix: dict[str, Any], report: dict[str, Any]) -> list[str]:
+    """Return what was predicted and measured of one fix: `pipeline alone: predicted 6.0x, measured 5.8x`.
+
+    Args:
+        fix: One of the report's `fixes`.
+        report: The dictionary of a report.json.
+    """
+    details = (report.get("proof") or {}).get("fixes") or ()
+    gains: dict[str, Any] = next(
+        (more for tried, more in zip(report["fixes"], details, strict=False) if tried is fix), {}
+    )
+    texts = []
+    for name, what in (("pipeline", "pipeline alone"), ("step", "training step")):
+        gain = gains.get(name) or {}
+        known = [f"{how} {ratio_range(gain[how])}" for how in ("predicted", "measured") if gain.get(how)]
+        texts += [f"{what}: {', '.join(known)}"] if known else []
+    measured = fix["measured"]
+    if not gains and measured:  # a report without details, of an earlier version
+        texts.append(f"measured {ratio_range({**measured, 'value': measured['speedup']})}")
+    return texts
+
+
+def finding_gain(finding: dict[str, Any]) -> str:
+    """Return the predicted speedup of a finding; if the first epoch does not become faster, with the epochs that it is for."""
+    run = finding.get("over_run")
+    if not run or not run["sentence"]:
+        return ratio_range(finding["predicted_speedup"])
+    if run["predicted_speedup"] is None or run["passes"] is None:
+        return f"{ratio_range(finding['predicted_speedup'])} from the second epoch on"
+    return f"{ratio_range(run['predicted_speedup'])} over {units.format_epochs(run['passes'])}"
+
+
 def fact(entry: dict[str, Any]) -> str:
     """Return one piece of evidence with its unit."""
     return MISSING if entry["value"] is None else units.format_value(entry["value"], entry["unit"])
@@ -95,12 +129,18 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "count": _or_missing(units.format_count),
     "many": units.format_many,
     "ratio_range": ratio_range,
+    "finding_gain": finding_gain,
     "fact": fact,
     "site": site_text,
     "site_name": site_name,
     "call_name": call_name,
+    "what_runs": lambda line: what_runs(line["ops"], line["samples"], line["native_share"], line["library"]),
     "clip": clip,
     "path": display_path,
     "proved": lambda fix: words_for_fix(fix["verdict"], fix.get("proved_on"), fix["applied"]),
     "training": words_for_training,
+    "gains": gains_of,
+    "waits": lambda iterators: [
+        it for it in iterators if is_shown(it["name"], it["blame_share"] or 0.0, bool(it["calls"]), it["is_bottleneck"])
+    ],
 }

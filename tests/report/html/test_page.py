@@ -153,7 +153,7 @@ def test_proof_is_shown_with_its_intervals():
     text = report_to_html(report).decode()
     assert "Before and after" in text
     assert "2.4x to 2.6x" in text
-    assert "Proved on the training, kept, measured 2.5x (2.4x to 2.6x)." in re.sub(r"\s+", " ", text)
+    assert "Proved on the training, kept; measured 2.5x (2.4x to 2.6x)." in re.sub(r"\s+", " ", text)
 
 
 def test_proof_on_the_pipeline_alone_is_told_from_one_on_the_training():

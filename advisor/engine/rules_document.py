@@ -1,6 +1,6 @@
 """docs/rules.md: the page of every rule, with the result of its first example.
 
-In: loaded rules. Out: Markdown. Generate it with `python -m advisor.engine.pages > docs/rules.md`; a test checks that
+In: loaded rules. Out: Markdown. Generate it with `python -m advisor.engine.rules_document > docs/rules.md`; a test checks that
 it is up to date.
 """
 
@@ -10,7 +10,8 @@ import difflib
 import sys
 from collections.abc import Iterator, Sequence
 
-from advisor.engine.loader import LoadedRule, load_rules
+from advisor.engine.loader import load_rules
+from advisor.engine.rule_file import LoadedRule
 from advisor.engine.run import run_rules
 from advisor.model.finding import Finding
 from advisor.model.settings import Settings
@@ -19,8 +20,8 @@ from advisor.testing import Example
 _INTRODUCTION = """\
 # Rules
 
-This page is generated from the rule files with `python -m advisor.engine.pages > docs/rules.md`. `advisor rules` lists the
-rules, and `advisor explain RULE` prints one page. See [writing-rules.md](writing-rules.md) for how to write one.
+This page is generated from the rule files with `python -m advisor.engine.rules_document > docs/rules.md`. `advisor rules` lists
+the rules, and `advisor explain RULE` prints one page. See [writing-rules.md](writing-rules.md) for how to write one.
 
 A rule reads the executed graph and its measurements, not the source, so it does not recommend what tf.data already does.
 Thresholds are set in `pyproject.toml`. A comment on a call silences a rule for this call; `ignore` silences it everywhere:

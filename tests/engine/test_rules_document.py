@@ -6,7 +6,7 @@ from pathlib import Path
 
 from advisor.engine import load_rules
 from advisor.engine.examples import failures
-from advisor.engine.pages import write_document
+from advisor.engine.rules_document import write_document
 from advisor.model.settings import Settings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -14,7 +14,9 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
 
 def test_rules_document_is_up_to_date():
     written = write_document([loaded for loaded in load_rules([], Settings()) if loaded.is_shipped])
-    assert DOCUMENT.read_text(encoding="utf-8") == written, "run: python -m advisor.engine.pages > docs/rules.md"
+    assert DOCUMENT.read_text(encoding="utf-8") == written, (
+        "run: python -m advisor.engine.rules_document > docs/rules.md"
+    )
 
 
 def test_the_rule_in_writing_rules_is_a_rule(tmp_path):

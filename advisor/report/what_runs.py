@@ -1,0 +1,28 @@
+"""Describes what runs on a costly line, in the same words in all reports.
+
+In: fields of a `LineCost`.  Out: `DecodeJpeg`, `numpy, 52 samples`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor.model import units
+
+MAX_OPS = 2
+
+
+def what_runs(ops: Sequence[str], samples: int | None, native_share: float, library: str) -> str:
+    """Return the ops of a line; for Python code, the library whose compiled code runs, and the number of samples.
+
+    The parameters are the fields of `LineCost`.
+    """
+    if samples is None:
+        return ", ".join(ops[:MAX_OPS])
+    if native_share >= 0.9:
+        text = f"compiled code of {library or 'a library'}"
+    elif native_share >= 0.1:
+        text = f"Python, {units.format_share(native_share)} compiled code of {library or 'a library'}"
+    else:
+        text = f"Python code of {library}" if library else "Python"
+    return f"{text}; {units.format_many(samples, 'sample')}"

@@ -1,0 +1,55 @@
+"""Checks in real runs that whoever is told that input is the problem is also told what to do next.
+
+    python benchmarks/no_dead_ends.py [--only NAME]
+
+In: `examples/*.py` and `benchmarks/bottlenecks/*.py`, which are to have an entry under "What to change" if their verdict is
+input-bound; `benchmarks/healthy/*.py` and `examples/tuned.py`, which are to have none.  Out: the verdict and the entries of each;
+exit code 1 if one has no entry, or a healthy one has one of the rule `next-step`.
+
+Each script is analysed by `advisor analyze` in a separate process, with a short window.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from silence import HEALTHY, ROOT, Case, analyze, said
+
+NO_SCRIPTS = ("sample_data", "flowers_like_dataset", "lab")
+SCRIPTS = sorted(
+    path
+    for folder in (ROOT / "examples", ROOT / "benchmarks" / "bottlenecks")
+    for path in folder.glob("*.py")
+    if path.stem not in NO_SCRIPTS
+)
+
+
+def main() -> int:
+    """Analyse all scripts and print those that break the rule."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="a script; may be repeated")
+    options = parser.parse_args()
+    wrong: list[str] = []
+    count = 0
+    for script in dict.fromkeys((*HEALTHY, *SCRIPTS)):
+        if options.only is not None and script.stem not in options.only:
+            continue
+        name = f"{script.parent.name}/{script.stem}"
+        with tempfile.TemporaryDirectory(prefix="no-dead-ends-") as folder:
+            report = analyze(Case(name, script, None), Path(folder) / "run")
+        count += 1
+        found = [] if report is None else report["findings"]
+        is_bound = report is not None and report["verdict"]["input_bound"]
+        has_step = any(finding["rule"] == "next-step" for finding in found)
+        if report is None or (is_bound and not found) or (script in HEALTHY and has_step):
+            wrong.append(name)
+        print(f"{name}: {'input-bound' if is_bound else 'not input-bound'}, {said(report, found)}", flush=True)
+    print(f"\n{count} scripts, {len(wrong)} of them wrong{': ' if wrong else ''}{', '.join(wrong)}.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Tests of the words of `next-step`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from advisor.rules.next_step import NextStep
+
+from advisor.model.pipeline import LineCost
+from advisor.model.recording import CodeLine
+from advisor.testing import batch, map_, pipeline, prefetch, source
+
+
+def finding_for(lines, op="MatMul"):
+    made = pipeline(
+        source(), map_("load", ms=5, op_shares={op: 0.9}, bytes=10_000), batch(32), prefetch(), consumer_ms=10, cores=4
+    )
+    (main,) = made.analysis.pipelines
+    iterators = tuple(replace(node, lines=lines if node.ops else ()) for node in main.iterators)
+    analysis = replace(made.analysis, pipelines=(replace(main, iterators=iterators),))
+    return NextStep()._cheaper(analysis, analysis.pipelines[0], next(node for node in iterators if node.ops))
+
+
+@pytest.mark.parametrize("op", ["MatMul", "_MklMatMul", "_FusedMatMul"])
+def test_an_op_has_the_name_that_the_user_knows(op):
+    finding = finding_for((), op)
+    assert finding.title == "Make MatMul in map(load) cheaper"
+    assert " MatMul takes " in finding.because
+
+
+def test_the_costliest_line_is_named_with_its_advice():
+    cheap = LineCost(CodeLine("train.py", 7), 10, 0.1)
+    costly = LineCost(CodeLine("train.py", 9), 90, 0.9, advice="Pass dct_method='INTEGER_FAST'.")
+    assert "Line 9 takes 90 % of its time. Pass dct_method='INTEGER_FAST'." in finding_for((cheap, costly)).because
+    sampled = replace(costly, samples=12, advice="")
+    assert "Line 9 takes about 90 % of its time." in finding_for((sampled,)).because
