@@ -3,14 +3,17 @@
     python benchmarks/vectorization.py [--write-docs]
 
 In: `FUNCTIONS`, as scripts have them.  Out: a table: whether `tf.vectorized_map` converts the function without a loop, what the
-comparison of elements says of it, and whether the advisor proposes it. Nothing is timed.
+comparison of elements says of it, how much faster it is, and what the advisor decides. Functions that accept a batch as it is are
+compared and timed that way. The timings are short: other processes change them by tens of percent.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,21 +25,25 @@ from published import tensorflow_version, write_section
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.dataset_api import record_dataset_api
-from advisor.capture.instrument.recorder import Recorder, call_id_of
-from advisor.capture.instrument.replay_log import KeptCalls
-from advisor.model.catalog import ELEMENTWISE_OPS
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.recorder import Recorder
+from advisor.capture.instrument.replay_log import ReplayLog
+from advisor.model.catalog import BATCH_FORM_OPS, ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
 from advisor.model.finding import MoveAfter, Safety, Vectorize
 from advisor.model.recording import Call
 from advisor.model.vectorizable_ops import LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict import vectorizing_fix
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
+from advisor.replay.batch_function import batch_function
 from advisor.replay.replay import CannotReplay
 from advisor.testing import batch, map_, pipeline, source
 
 DOCS = Path(__file__).parents[1] / "docs" / "vectorization.md"
-ROWS, BATCH = 70, 16
+ROWS, BATCH, TIMED_BATCH = 70, 16, 128
+TURNS, TURN_S = 3, 0.25
 PROPOSED = "vectorised, if equal"
+AS_IT_IS = "moved behind the batch as it is"
 DATA = tf.data.Dataset
 
 
@@ -48,7 +55,9 @@ class Row:
     name: str
     is_converted: bool
     seen: str
-    """The safety level seen with the vectorised function, with the deviation if there is one; empty if it is not converted."""
+    """The safety level seen with the change, with the deviation if there is one; empty if the function is not converted."""
+    speedup: float | None
+    """Elements per second after over before the change; None if the pipeline with the change fails."""
     decision: str
 
 
@@ -114,6 +123,10 @@ FUNCTIONS: tuple[tuple[str, str, Any, Callable[..., Any]], ...] = (
     ("numeric", "spectrum (`tf.signal.rfft`)", rows_of(32), lambda x: tf.abs(tf.signal.rfft(x))),
     ("numeric", "a branch (AutoGraph)", rows_of(16), halves_if_large),
     ("numeric", "a loop of varying length (AutoGraph)", DATA.range(1, ROWS + 1), collatz),
+    ("numeric", "several features stacked", rows_of(4), lambda x: tf.stack([x[0] * x[1], tf.sin(x[2]), tf.cos(x[3])])),
+    ("numeric", "a window of a series, differences", rows_of(32), lambda x: x[1:] - x[:-1]),
+    ("numeric", "largest three (`tf.math.top_k`)", rows_of(16), lambda x: tf.math.top_k(x, 3)),
+    ("numeric", "`tf.sort`", rows_of(16), tf.sort),
     ("parsing", "`tf.io.parse_single_example`", examples(), lambda r: tf.io.parse_single_example(r, FEATURES)),
     ("parsing", "`tf.io.decode_raw`, `tf.reshape`",
      DATA.from_tensor_slices([bytes(range(n, n + 12)) for n in range(ROWS)]),
@@ -124,8 +137,18 @@ FUNCTIONS: tuple[tuple[str, str, Any, Callable[..., Any]], ...] = (
      lambda line: tf.stack(tf.io.decode_csv(line, [0.0, 0.0, 0.0]))),
     ("text", "`tf.strings.lower`", texts(), tf.strings.lower),
     ("text", "`tf.strings.regex_replace`", texts(), lambda t: tf.strings.regex_replace(t, "[0-9]+", "#")),
+    ("text", "`tf.strings.substr`, `to_number`",
+     DATA.from_tensor_slices([f"{n:04d}x" for n in range(ROWS)]),
+     lambda t: tf.strings.to_number(tf.strings.substr(t, 0, 4))),
+    ("text", "hash buckets, `one_hot`", texts(), lambda t: tf.one_hot(tf.strings.to_hash_bucket_fast(t, 8), 8)),
     ("text", "`tf.strings.split` (ragged)", texts(), tf.strings.split),
     ("look-ups", "static table", DATA.from_tensor_slices(["a", "b", "c"] * 20), lambda k: TABLE.lookup(k)),
+    ("look-ups", "static table, `one_hot`", DATA.from_tensor_slices(["a", "b", "c"] * 20),
+     lambda k: tf.one_hot(TABLE.lookup(k), 3)),
+    ("look-ups", "static table, two results stacked", DATA.from_tensor_slices(["a", "b", "c"] * 20),
+     lambda k: tf.stack([TABLE.lookup(k), TABLE.lookup(tf.strings.upper(k))])),
+    ("look-ups", "embedding of a word (static table, `tf.gather`)", DATA.from_tensor_slices(["a", "b", "c"] * 20),
+     lambda k: tf.gather(MATRIX, TABLE.lookup(k) + 1)),
     ("look-ups", "`tf.gather` from a constant", DATA.range(ROWS), lambda x: tf.gather(MATRIX, x % 16)),
     ("images", "`convert_image_dtype`", images(), lambda i: tf.image.convert_image_dtype(i, tf.float32)),
     ("images", "`flip_left_right`, crop, transpose", images(),
@@ -134,6 +157,10 @@ FUNCTIONS: tuple[tuple[str, str, Any, Callable[..., Any]], ...] = (
     ("images", "`adjust_contrast`", images(tf.float32), lambda i: tf.image.adjust_contrast(i, 1.5)),
     ("images", "`rgb_to_grayscale`", images(tf.float32), tf.image.rgb_to_grayscale),
     ("images", "`tf.image.resize`", images(), lambda i: tf.image.resize(i, [6, 6])),
+    ("images", "`tf.image.resize`, scaled", images(), lambda i: tf.image.resize(i, [6, 6], "bicubic") / 255.0 - 0.5),
+    ("images", "`tf.image.resize`, flipped", images(),
+     lambda i: tf.image.flip_left_right(tf.image.resize(i, [6, 6]))),
+    ("images", "`tf.image.pad_to_bounding_box`", images(), lambda i: tf.image.pad_to_bounding_box(i, 2, 2, 20, 20)),
     ("images", "`tf.io.decode_png`", images().map(tf.io.encode_png), lambda d: tf.io.decode_png(d, 3)),
     ("random", "`random_brightness`, no seed", images(tf.float32), lambda i: tf.image.random_brightness(i, 9.0)),
     ("random", "`tf.random.uniform`, no seed", rows_of(4), lambda x: x + tf.random.uniform([4])),
@@ -143,6 +170,11 @@ FUNCTIONS: tuple[tuple[str, str, Any, Callable[..., Any]], ...] = (
     ("dictionary", "features and label in, features out",
      DATA.from_tensor_slices(({"a": tf.ones([ROWS, 3]), "b": MATRIX[:1, :4] + tf.ones([ROWS, 4])}, tf.range(ROWS))),
      lambda f, y: ({"all": tf.concat([f["a"], f["b"]], 0), "peak": tf.reduce_max(f["b"])}, y)),
+    ("dictionary", "features scaled, label passed on",
+     DATA.from_tensor_slices(({"a": tf.ones([ROWS, 3]), "b": tf.range(ROWS)}, tf.range(ROWS))),
+     lambda f, y: ({"a": f["a"] / 2.0, "b": f["b"] + 1}, y)),
+    ("dictionary", "nested tuples", DATA.from_tensor_slices(((tf.ones([ROWS, 3]), tf.ones([ROWS, 3, 2])), tf.range(ROWS))),
+     lambda pair, y: ((tf.linalg.matvec(pair[1], pair[0], transpose_a=True), y), tf.reduce_sum(pair[0]))),
     ("state", "a variable", rows_of(4), lambda x: tf.reduce_sum(x) * VARIABLE),
     ("Python", "`tf.numpy_function`", rows_of(4),
      lambda x: tf.ensure_shape(tf.numpy_function(lambda v: v + 1, [x], tf.float32), [4])),
@@ -165,22 +197,58 @@ def main() -> None:
 
 
 def seen(recorder: Recorder, folder: Path, kind: str, name: str, elements: Any, function: Callable[..., Any]) -> Row:
-    """Try one function in `elements.map(function).batch(16)`, whatever the advisor thinks of it."""
+    """Try one function in `elements.map(function).batch(16)`, whatever the advisor decides about it."""
     recorder._calls.clear()
-    recorder.kept, recorder.is_open = KeptCalls(), True
+    recorder.replay_log, recorder.is_open = ReplayLog(), True
     start = elements.take(-1)  # a recorded call whose element spec is known
     dataset = start.map(function).batch(BATCH)
     recorder.is_open = False
     calls = {call.method: call for call in recorder.calls() if call.made_by is None and call.nested_in is None}
-    edits = MoveAfter(calls["map"].id, calls["batch"].id), Vectorize(calls["map"].id)
+    decision = decision_of(recorder.calls(), calls)
+    move, wrap = MoveAfter(calls["map"].id, calls["batch"].id), Vectorize(calls["map"].id)
+    is_as_it_is = decision.startswith(AS_IT_IS)
+    is_converted = judged(recorder, dataset, folder, move, wrap) is not None
+    level = judged(recorder, dataset, folder, move) if is_as_it_is else judged(recorder, dataset, folder, move, wrap)
+    speedup = (
+        None
+        if level is None
+        else speedup_of(elements, function, function if is_as_it_is else batch_function(function, tf))
+    )
+    return Row(kind, name, is_converted, level or "", speedup, decision)
+
+
+def judged(recorder: Recorder, dataset: Any, folder: Path, *edits: MoveAfter | Vectorize) -> str | None:
+    """The safety level seen with these edits; None if the dataset cannot be made with them."""
     try:
         judgement = Equivalence(recorder, str(call_id_of(dataset)), Bounds(ROWS, 10.0), folder).judge(edits)
     except CannotReplay:
-        return Row(kind, name, is_converted=False, seen="", decision=decision_of(recorder.calls(), calls))
+        return None
     level = str(judgement.seen)
     if judgement.seen is Safety.NUMERICS:
         level += f": {judgement.note.rstrip('.')[0].lower()}{judgement.note.rstrip('.')[1:]}"
-    return Row(kind, name, is_converted=True, seen=level, decision=decision_of(recorder.calls(), calls))
+    return level
+
+
+def speedup_of(elements: Any, function: Callable[..., Any], on_batch: Callable[..., Any]) -> float | None:
+    """Median of the ratios of elements per second of `map(AUTOTUNE).batch(128)` and `batch(128).map(AUTOTUNE)`, in turns."""
+    start = elements.repeat()
+    try:
+        before = iter(start.map(function, num_parallel_calls=tf.data.AUTOTUNE).batch(TIMED_BATCH))
+        after = iter(start.batch(TIMED_BATCH).map(on_batch, num_parallel_calls=tf.data.AUTOTUNE))
+        for iterator in (before, after):
+            batches_per_s(iterator)
+        return statistics.median(1 / batches_per_s(before) * batches_per_s(after) for _ in range(TURNS))
+    except tf.errors.InvalidArgumentError:
+        return None
+
+
+def batches_per_s(iterator: Any) -> float:
+    """Batches per second over a turn."""
+    begin, count = time.perf_counter(), 0
+    while time.perf_counter() - begin < TURN_S:
+        next(iterator)
+        count += 1
+    return count / (time.perf_counter() - begin)
 
 
 def decision_of(calls: Sequence[Call], by_method: dict[str, Call]) -> str:
@@ -188,12 +256,12 @@ def decision_of(calls: Sequence[Call], by_method: dict[str, Call]) -> str:
     call = by_method["map"]
     function = call.function
     assert function is not None
-    if function.is_elementwise and ELEMENTWISE_OPS.issuperset(function.ops):
-        return "moved behind the batch as it is (`scalar-map`)"
+    if function.is_elementwise and (ELEMENTWISE_OPS | ELEMENT_SPLITTING_OPS | BATCH_FORM_OPS).issuperset(function.ops):
+        return f"{AS_IT_IS} (`scalar-map`)"
     made = pipeline(source(), map_("f", ms=1), batch(BATCH), consumer_ms=1).analysis
     analysis = replace(made, calls=tuple(calls))
     if set(function.ops) <= {"DecodeCSV", *ELEMENTWISE_OPS} and "DecodeCSV" in function.ops:
-        return "moved behind the batch as it is, on request (`parse-per-record`)"
+        return f"{AS_IT_IS}, on request (`parse-per-record`)"
     fix = vectorizing_fix(analysis, call, by_method["batch"])
     if fix is not None:
         return PROPOSED if fix.is_auto else f"{PROPOSED}, on request"
@@ -212,17 +280,21 @@ def decision_of(calls: Sequence[Call], by_method: dict[str, Call]) -> str:
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table, with a summary."""
     converted = [row for row in rows if row.is_converted]
-    exact = [row for row in converted if row.seen == "exact"]
     proposed = [row for row in rows if row.decision.startswith(PROPOSED)]
+    moved = [row for row in rows if row.decision.startswith(AS_IT_IS)]
+    exact = [sum(row.seen == "exact" for row in some) for some in (proposed, moved)]
     return [
-        f"TensorFlow {tensorflow_version()}, batches of {BATCH} and a partial one, {ROWS} elements. Of {len(rows)} functions "
-        f"{len(converted)} are converted without a loop, {len(exact)} of these with the same bits. The advisor proposes "
-        f"{len(proposed)}; of these {sum(row.seen == 'exact' for row in proposed)} are exact.",
+        f"TensorFlow {tensorflow_version()}, batches of {BATCH} and a partial one, {ROWS} elements. Of {len(rows)} functions, "
+        f"`tf.vectorized_map` converts {len(converted)} without a loop. The advisor proposes to vectorise {len(proposed)}, of "
+        f"which {exact[0]} are exact, and to move {len(moved)} as they are, of which {exact[1]} are exact. Speedups are those of "
+        f"the pipeline alone with batches of {TIMED_BATCH}, `AUTOTUNE` on both sides, measured in turns of {TURN_S:.2g} s on "
+        f"{os.cpu_count()} cores that other processes used as well.",
         "",
-        "| kind | function | converted | elements | decision |",
-        "|---|---|---|---|---|",
+        "| kind | function | converted | elements | speedup | decision |",
+        "|---|---|---|---|---|---|",
         *(
-            f"| {row.kind} | {row.name} | {'yes' if row.is_converted else 'no'} | {row.seen} | {row.decision} |"
+            f"| {row.kind} | {row.name} | {'yes' if row.is_converted else 'no'} | {row.seen} | "
+            f"{'' if row.speedup is None else f'{row.speedup:.2g}x'} | {row.decision} |"
             for row in rows
         ),
     ]

@@ -8,24 +8,25 @@ from advisor.model.units import format_ns, format_share
 from advisor.rule import (
     Analysis,
     Call,
+    Edit,
     Evidence,
     Finding,
     Fix,
     Iter,
     Iterator,
-    MoveAfter,
     Note,
     Pipeline,
     Rule,
     Safety,
     batch_behind,
     catalog,
+    edits_to_batch_first,
     is_editable,
     label,
     place,
     predict_speedup,
 )
-from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
+from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,14 @@ class ScalarMap(Rule):
     ## What the fix does
     It moves the `map` after the `batch`. The function then runs once per batch, on tensors with an additional leading
     dimension. An edit is proposed only if the graph of the function guarantees the same values either way: every op is
-    element-wise (`decode_raw`, which adds a last dimension, counts as well), tensors derived from the element that meet
-    in an op have the same number of dimensions, and no constant there has more. Functions with other ops may be
-    vectorised (`vectorizable-map`).
+    element-wise or accepts batches as they are (look-ups in tables, `tf.gather` from a constant, `one_hot`, `decode_raw`,
+    `tf.strings` functions, `tf.image.resize`), tensors derived from the element that meet in an op have the same number
+    of dimensions, and no constant there has more. Functions with other ops may be vectorised (`vectorizable-map`).
     `advisor fix` compares real elements bit for bit before it keeps the change.
 
     ## When not to
-    When the function depends on the shape of its element, or elements have different shapes (`padded_batch`, ragged
-    tensors).
+    When the function depends on the shape of its element, or elements have different shapes (ragged tensors, a
+    `padded_batch` that pads).
 
     ## What tf.data already does
     It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`). This distributes the calls over
@@ -70,9 +71,10 @@ class ScalarMap(Rule):
             call = next((call for call in iterator.calls if call.method == "map"), None)
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_elementwise(call):
                 continue
-            batched = batch_behind(pipeline, iterator)
+            batched = batch_behind(pipeline, iterator, ("batch", "padded_batch"))
             size = batched.arguments.get("batch_size") if batched else None
-            if batched is None or not isinstance(size, int):
+            edits = edits_to_batch_first(analysis, call, batched) if batched is not None else None
+            if batched is None or edits is None or not isinstance(size, int):
                 continue
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
@@ -82,7 +84,7 @@ class ScalarMap(Rule):
             call_ns = iterator.busy_ns / calls
             if call_ns > self.max_call_us * 1_000:
                 continue
-            yield self._advice(analysis, pipeline, iterator, call, batched, size, call_ns, op_share)
+            yield self._advice(analysis, pipeline, iterator, call, batched, edits, size, call_ns, op_share)
 
     def _advice(
         self,
@@ -91,6 +93,7 @@ class ScalarMap(Rule):
         iterator: Iterator,
         call: Call,
         batched: Call,
+        edits: tuple[Edit, ...],
         size: int,
         call_ns: float,
         op_share: float,
@@ -113,7 +116,7 @@ class ScalarMap(Rule):
             call=call,
             iterator=iterator,
             prediction=prediction,
-            fix=Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=True)
+            fix=Fix(edits, Safety.EXACT, is_auto=True)
             if call.function and call.function.is_elementwise and is_editable(call) and is_editable(batched)
             else None,
             evidence=(
@@ -132,12 +135,16 @@ def is_elementwise(call: Call) -> bool:
     """
     function = call.function
     known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS
+    if function is not None and function.is_elementwise:
+        known |= catalog.BATCH_FORM_OPS
     if function is None or not function.ops or not known.issuperset(function.ops):
         return False
     return function.is_elementwise is not False
 
 
 _SCALE = ("Cast", "RealDiv", "Sub")
+_WORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+_CLASS = "TensorSpec(shape=(10,), dtype=tf.float32, name=None)"
 
 EXAMPLES = (
     fires(
@@ -164,6 +171,26 @@ EXAMPLES = (
     ),
     fires(
         pipeline(source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.1), batch(1024), consumer_ms=1, cores=2)
+    ),
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_("encode", ms=0.03, ops=("LookupTableFindV2", "OneHot"), op_share=0.2, elementwise=True, spec=_CLASS),
+            padded_batch(256, bytes=10_240, spec=_CLASS.replace("(10,)", "(None, 10)")),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.padded_batch(256)\nds = ds.map(encode)",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True, spec=_CLASS.replace("10", "None")),
+            padded_batch(256, bytes=10_240, spec=_CLASS.replace("(10,)", "(None, None)")),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="the function would also be applied to the padding",
     ),
     silent(
         pipeline(

@@ -7,7 +7,9 @@ whatever is not known.
 
 from __future__ import annotations
 
-from advisor.model.finding import Fix, MoveAfter, Safety, Vectorize
+import re
+
+from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, Value, Vectorize
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call, FunctionFacts
 from advisor.model.vectorizable_ops import BRANCHING_OPS, CHECKING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
@@ -23,6 +25,7 @@ _UNBATCHED_SPECS = (
     "NoneTensorSpec",
 )
 """Elements that `batch` or `tf.vectorized_map` handles otherwise than tensors."""
+_SHAPE = re.compile(r"shape=\(([^)]*)\)")
 _HELD_OUTPUTS = 2
 """Results of a batch that exist at once: an op's input and output."""
 
@@ -36,19 +39,95 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `batch` behind it, with nothing between them that looks at single elements.
+        batched: The `batch` or `padded_batch` behind it, with nothing between them that looks at single elements.
     """
-    is_plain = (
-        call.method == "map" and batched.method == "batch" and call.nested_in is None and batched.nested_in is None
-    )
-    if not is_plain or call.function is None or not is_vectorizable(call.function):
+    if call.method != "map" or call.function is None or not is_vectorizable(call.function):
         return None
     if call.arguments.get("deterministic") is False or not _has_equal_elements(analysis, call):
         return None
     if _skips_errors(analysis, call) or _fuses_shuffle(analysis, call, batched):
         return None
+    moves = edits_to_batch_first(analysis, call, batched)
+    if moves is None:
+        return None
     has_branches = bool(BRANCHING_OPS.intersection(call.function.ops))
-    return Fix((MoveAfter(call.id, batched.id), Vectorize(call.id)), Safety.EXACT, is_auto=not has_branches)
+    return Fix((*moves, Vectorize(call.id)), Safety.EXACT, is_auto=not has_branches)
+
+
+def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
+    """Return the edits after which a `map` takes batches; None if batches of its elements may differ from those of its results.
+
+    A `padded_batch` that pads nothing is a `batch`. It is moved as it is, unless its arguments describe the results of the `map`.
+    A `map` at the end of the function of an `interleave` or `flat_map` is moved out of it: these pass elements on as they are.
+    """
+    if batched.nested_in is not None or not _is_at_the_end(analysis, call, batched):
+        return None
+    if batched.method == "batch":
+        return None if _makes_equal_shapes(analysis, call) else (MoveAfter(call.id, batched.id),)
+    if batched.method != "padded_batch" or not _pads_nothing(call, batched):
+        return None
+    if batched.arguments.get("padded_shapes") is None and batched.arguments.get("padding_values") is None:
+        return (MoveAfter(call.id, batched.id),)
+    chain = linear_chain(analysis, batched)
+    size, drop_remainder = batched.arguments.get("batch_size"), batched.arguments.get("drop_remainder")
+    if (
+        call.nested_in is not None
+        or len(chain) < 3
+        or not isinstance(size, int)
+        or not isinstance(drop_remainder, bool | None)
+    ):
+        return None
+    last = chain[1] if chain[1].id != call.id else chain[2]
+    is_used_elsewhere = any(
+        last.id in other.inputs and other.id not in (call.id, batched.id) for other in analysis.calls
+    )
+    if is_used_elsewhere or last.library is not None or last.made_by is not None or last.nested_in is not None:
+        return None
+    arguments: tuple[tuple[str, Value], ...] = (("", size),)
+    if drop_remainder:
+        arguments += (("drop_remainder", Code("True")),)
+    moves: tuple[Edit, ...] = () if chain[1].id == call.id else (MoveAfter(call.id, last.id),)
+    return (
+        *moves,
+        InsertAfter(last.id, "batch", arguments),
+        Remove(batched.id),
+    )  # of two links the later one comes first
+
+
+def _is_at_the_end(analysis: Analysis, call: Call, batched: Call) -> bool:
+    """Whether a `map` is outside of functions, or comes last in the function of a call before the `batch`."""
+    if call.nested_in is None:
+        return True
+    outer = next((other for other in linear_chain(analysis, batched) if other.id == call.nested_in), None)
+    is_used = any(call.id in other.inputs for other in analysis.calls)
+    return outer is not None and outer.method in ("interleave", "flat_map") and outer.nested_in is None and not is_used
+
+
+def _makes_equal_shapes(analysis: Analysis, call: Call) -> bool:
+    """Whether the results of a `map` have equal shapes, but not its elements (`tf.image.resize`)."""
+    chain = linear_chain(analysis, call)
+    elements, results = (_shapes(spec) for spec in (chain[1].element_spec if len(chain) > 1 else "", call.element_spec))
+    is_open, is_open_after = (any("None" in shape for shape in shapes) for shapes in (elements, results))
+    return is_open and bool(results) and not is_open_after
+
+
+def _pads_nothing(call: Call, batched: Call) -> bool:
+    """Whether all results of a `map` are known to have the shapes to which a `padded_batch` pads them."""
+    results, batches = _shapes(call.element_spec), _shapes(batched.element_spec)
+    return (
+        bool(results) and results == [shape[1:] for shape in batches] and all("None" not in shape for shape in results)
+    )
+
+
+def _shapes(spec: str) -> list[list[str]]:
+    """The dimensions of every tensor in an element spec; empty if not all are known to be tensors with a shape."""
+    if (
+        spec.endswith("…")
+        or any(kind in spec for kind in _UNBATCHED_SPECS)
+        or spec.count("Spec(") != spec.count("shape=(")
+    ):
+        return []
+    return [[size for size in re.split(r",\s*", shape) if size] for shape in _SHAPE.findall(spec)]
 
 
 def is_vectorizable(function: FunctionFacts) -> bool:
@@ -75,7 +154,7 @@ def vectorized_bytes(
         return None
     held = max(1, iterator.parallelism or 1) * size * (before + _HELD_OUTPUTS * after)
     for between in linear_chain(analysis, batched)[1:]:
-        if between.id == call.id:
+        if between.id in (call.id, call.nested_in):
             break
         buffer = between.arguments.get("buffer_size")
         if between.method == "shuffle" and isinstance(buffer, int) and buffer > 0:
@@ -98,7 +177,8 @@ def _has_equal_elements(analysis: Analysis, call: Call) -> bool:
 def _skips_errors(analysis: Analysis, call: Call) -> bool:
     """Whether a call behind the map drops elements with errors: of a batch it would drop all."""
     return any(
-        other.method == "ignore_errors" and any(each.id == call.id for each in upstream_calls(analysis, other))
+        other.method == "ignore_errors"
+        and any(each.id in (call.id, call.nested_in) for each in upstream_calls(analysis, other))
         for other in analysis.calls
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from advisor.capture.instrument.recorder import ID_ATTRIBUTE
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
 
 _MANY = 1000
 """Maximum number of items of a list that are examined. A longer list contains data and not datasets."""

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Value, Vectorize
+from advisor.model.finding import (
+    Edit,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    SetArgument,
+    SetOption,
+    SplitMap,
+    Value,
+    Vectorize,
+)
 
 
 class CannotReplay(AdvisorError):
@@ -32,13 +42,17 @@ class CannotVectorize(CannotReplay):
     """The function of a `map` has no vectorised form, so a run of the whole script with this edit would fail too."""
 
 
+class CannotSplit(CannotReplay):
+    """The two halves of a function are not known to compute the same as the function."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A call that follows a recorded call: a new one, or one that was moved there."""
 
     id: str
     """`inserted_id` for a new call; the id of a moved call."""
-    edit: InsertAfter | MoveAfter | SetOption
+    edit: InsertAfter | MoveAfter | SetOption | SplitMap
     number: int
     """Index of its edit in the tuple of edits."""
 
@@ -55,6 +69,8 @@ class EditedCalls:
     """Ids of calls that were removed or moved to another place."""
     vectorized: set[str] = field(default_factory=set)
     """Ids of the calls whose function is called once per batch."""
+    split: dict[str, SplitMap] = field(default_factory=dict)
+    """Id of a call -> the edit that splits its function. The second half is a link."""
     behind: dict[str, list[Link]] = field(default_factory=dict)
     """Id of a recorded call -> the links that follow it, in order."""
     numbers: dict[str, list[int]] = field(default_factory=dict)
@@ -63,12 +79,17 @@ class EditedCalls:
     @property
     def targets(self) -> set[str]:
         """Ids of all recorded calls that an edit changes."""
-        return {*self.arguments, *self.options, *self.absent, *self.vectorized, *self.behind}
+        return {*self.arguments, *self.options, *self.absent, *self.vectorized, *self.split, *self.behind}
 
 
 def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
     """Return the id of the call that the `InsertAfter` at index `number` adds. Later edits may refer to it."""
     return f"{edits[number].call_id}_added{number}"
+
+
+def rest_id(call_id: str) -> str:
+    """Return the id of the second `map` of a split function, given that of the first."""
+    return f"{call_id}_rest"
 
 
 def lay_out(edits: tuple[Edit, ...], option_calls: frozenset[str] = frozenset()) -> EditedCalls:
@@ -96,8 +117,15 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
             laid.arguments.setdefault(edit.call_id, {})[edit.name] = edit.value
             laid.numbers.setdefault(edit.call_id, []).append(number)
         case Vectorize():
+            if edit.call_id in laid.split:
+                raise CannotReplay(edit.call_id, "an earlier edit has split its function")
             laid.vectorized.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, []).append(number)
+        case SplitMap():
+            if edit.call_id in laid.split or edit.call_id in laid.vectorized:
+                raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
+            laid.split[edit.call_id] = edit
+            _put_behind(laid, edit.call_id, Link(rest_id(edit.call_id), edit, number))
         case InsertAfter():
             _put_behind(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
         case Remove():

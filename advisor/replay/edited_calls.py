@@ -6,13 +6,17 @@ missing. So the profile of an edited pipeline can be analyzed like any other, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from advisor.capture.instrument.recorder import ID_ATTRIBUTE, Recorder
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
+from advisor.capture.instrument.functions import function_facts
+from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.value_summaries import describe, element_facts
-from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, Value
-from advisor.model.recording import Call, Scalar
+from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitMap, Value
+from advisor.model.recording import Call, FunctionFacts, Scalar
+from advisor.replay.edited import Link
 from advisor.replay.replay import Replay
 
 
@@ -30,9 +34,14 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
         if call is None:
             anchor, link = links[built.id]
             call = _new_call(built.id, built.method, link.edit, calls.get(anchor))
+        elif built.id in links:  # it may have been moved out of a function
+            call = replace(call, nested_in=calls[links[built.id][0]].nested_in)
+        half = _name_of_half(work, built.id, links)
         spec, size, cardinality = element_facts(built.dataset)
         if call.nested_in is not None:
             cardinality = None
+        if half is not None:
+            call = replace(call, function=_facts_of_half(half, built.dataset))
         inputs = (_id(built.input),) if built.input is not None else tuple(work.output_id(i) for i in call.inputs)
         calls[built.id] = replace(call, inputs=inputs, element_spec=spec, element_bytes=size, cardinality=cardinality)
     for call_id in work.laid.arguments.keys() & calls.keys():
@@ -45,13 +54,31 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
     return tuple(call for call in calls.values() if call.id not in work.laid.absent or call.id in moved)
 
 
-def _new_call(call_id: str, method: str, edit: InsertAfter | MoveAfter | SetOption, anchor: Call | None) -> Call:
+def _name_of_half(work: Replay, call_id: str, links: Mapping[str, tuple[str, Link]]) -> str | None:
+    """Return the name of the half of a split function that a call applies; None if it applies none."""
+    edit = links[call_id][1].edit if call_id in links else None
+    if isinstance(edit, SplitMap):
+        return edit.second_name or "<lambda>"
+    split = work.laid.split.get(call_id)
+    return None if split is None else split.first_name or "<lambda>"
+
+
+def _facts_of_half(name: str, dataset: Any) -> FunctionFacts | None:  # noqa: ANN401
+    facts = function_facts(dataset, None, None)
+    return None if facts is None else replace(facts, name=name)
+
+
+def _new_call(
+    call_id: str, method: str, edit: InsertAfter | MoveAfter | SetOption | SplitMap, anchor: Call | None
+) -> Call:
     arguments: dict[str, Scalar] = {}
     options: dict[str, Scalar] = {}
     if isinstance(edit, InsertAfter):
         arguments = {name or f"arg{i}": _scalar(value) for i, (name, value) in enumerate(edit.arguments)}
     elif isinstance(edit, SetOption):
         options = {edit.option: _scalar(edit.value)}
+    elif isinstance(edit, SplitMap) and anchor is not None:
+        arguments = {name: value for name, value in anchor.arguments.items() if name != "name"}
     if method == "prefetch" and "arg0" in arguments:
         arguments["buffer_size"] = arguments.pop("arg0")
     return Call(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.call_parameters import POSITIONS
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, Value
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, SplitMap, Value
 from advisor.replay.edited import CannotReplay, EditedCalls, Link, lay_out
 
 _AUTOTUNE = "-1"
@@ -43,6 +43,13 @@ class _Editing:
     def __init__(self, graph: CallGraph, laid: EditedCalls) -> None:
         self._graph, self._laid = graph, laid
         self._calls = {call.id: call for call in graph.calls}
+        self._shortened = {
+            self._calls[link.id].outer
+            for anchor, links in laid.behind.items()
+            for link in links
+            if isinstance(link.edit, MoveAfter) and self._calls[link.id].outer != self._calls[anchor].outer
+        }
+        """Calls out of whose function another call is moved; None for those that are in no function."""
 
     def graph(self) -> CallGraph:
         """Return all calls in the order of the original script; links follow their call."""
@@ -77,11 +84,13 @@ class _Editing:
                 options.pop(name, None)
             else:
                 options[name] = option_written(value)
-        call = replace(call, arguments={**call.arguments, **changed}, options=options)
-        if call.id not in self._laid.vectorized:
-            return call
+        is_shortened = call.id in self._shortened
+        call = replace(call, arguments={**call.arguments, **changed}, options=options, is_shortened=is_shortened)
+        return self._wrapped(call) if call.id in (*self._laid.vectorized, *self._laid.split) else call
+
+    def _wrapped(self, call: CallIdentity) -> CallIdentity:
         if call.id not in self._graph.wrapped:
-            raise CannotReplay(call.method, "the graph of its vectorised function is unknown")
+            raise CannotReplay(call.method, "the graph of its changed function is unknown")
         traced, input_spec = self._graph.wrapped[call.id]
         return replace(call, traced=traced, input_spec=input_spec, is_wrapped=True)
 
@@ -90,7 +99,10 @@ class _Editing:
         if isinstance(edit, MoveAfter):
             call = self._own(self._calls[link.id])
             others = tuple(self._place(input_id) for input_id in call.inputs[1:])
-            return replace(call, inputs=(before, *others))
+            return replace(call, inputs=(before, *others), outer=anchor.outer)
+        if isinstance(edit, SplitMap):
+            others = tuple(self._place(input_id) for input_id in anchor.inputs[1:])
+            return self._wrapped(replace(self._own(anchor), id=link.id, inputs=(before, *others)))
         new = CallIdentity(link.id, "with_options", (before,), outer=anchor.outer, line=anchor.line, is_new=True)
         if isinstance(edit, SetOption):
             return replace(new, options={edit.option: option_written(edit.value)})

@@ -130,8 +130,10 @@ class InnerCalls:
         outside: Any = args[0] if is_constructor else None
         made = outside
         links = self._laid.behind.get(call_id, ())
-        if call_id in self._laid.vectorized:
+        if call_id in self._laid.vectorized and call_id not in self._laid.absent:  # otherwise it was moved out
             raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be vectorised")
+        if call_id in self._laid.split:
+            raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be split")
         if call_id in self._laid.absent:
             if is_constructor or not args or not is_dataset(args[0]):
                 raise CannotReplay(self._outer.name(call_id), "it is not a transformation, so it cannot be removed")

@@ -19,8 +19,9 @@ from typing import Any
 
 from advisor.capture.instrument.call_sites import Place, SiteFinder
 from advisor.capture.instrument.dataset_api import record_dataset_api
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, call_id_of
 from advisor.capture.instrument.patches import PATCHING, Patches
-from advisor.capture.instrument.recorder import ID_ATTRIBUTE, ID_PREFIX, Recorder, call_id_of
+from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.recording import Call, Site
 from advisor.replay.program_state import state_above

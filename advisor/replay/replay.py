@@ -25,15 +25,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advisor.capture.instrument.recorder import ID_ATTRIBUTE, Recorder, call_id_of
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, call_id_of
+from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption, SplitMap
 from advisor.replay.batch_function import batch_function
 from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_function, with_own_files
 from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
 from advisor.replay.dataset_options import changed_options
-from advisor.replay.edited import CannotReplay, CannotVectorize, Link, lay_out
+from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Link, lay_out
+from advisor.replay.halves import check_first, check_halves, halves_of
 from advisor.replay.inner_calls import InnerCalls
 from advisor.replay.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
 from advisor.replay.upstream import Upstream
@@ -205,11 +207,12 @@ class Replay:
         if logged.id in self.laid.options:
             args, kwargs = self._with_options(logged, args, kwargs)
         with eager_seeds(self._seeding, logged.seeds, logged.id), self._inner.inside(logged.id, made):
-            result = (
-                self._try_vectorized(logged, args, kwargs)
-                if logged.id in self.laid.vectorized
-                else self._try(self.name(logged.id), logged.original, args, kwargs)
-            )
+            if logged.id in self.laid.vectorized:
+                result = self._try_vectorized(logged, args, kwargs)
+            elif logged.id in self.laid.split:
+                result = self._first_half(logged, args, kwargs)
+            else:
+                result = self._try(self.name(logged.id), logged.original, args, kwargs)
         dataset = made if logged.is_constructor else result
         mark(dataset, logged.id)
         self._note_built(logged.id, logged.method, input_dataset, dataset)
@@ -234,6 +237,34 @@ class Replay:
             return self._try(self.name(logged.id), logged.original, args, kwargs)
         except CannotReplay as error:
             raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
+
+    def _first_half(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Return the `map` with the first half of its function; the second half is a link."""
+        edit, name = self.laid.split[logged.id], self.name(logged.id)
+        if self._log.inner.get(logged.id):
+            raise CannotSplit(name, "its function creates datasets")
+        if self._seeding == AS_RECORDED:
+            check_halves(name, edit, logged, args, kwargs)
+        args, kwargs = with_function(
+            name, logged.original, args, kwargs, lambda function: halves_of(name, edit, function).first
+        )
+        result = self._try(name, logged.original, args, kwargs)
+        check_first(name, result)
+        return result
+
+    def _second_half(self, link_id: str, edit: SplitMap, dataset: Any) -> Any:  # noqa: ANN401
+        logged, name = self._log.calls[edit.call_id], self.name(edit.call_id)
+        args = (dataset, *(self._swap(value) for value in logged.args[1:]))
+        kwargs = {key: self._swap(value) for key, value in logged.kwargs.items()}
+        args, kwargs = self.changed(edit.call_id, logged.original, args, kwargs)
+        args, kwargs = with_function(
+            name, logged.original, args, kwargs, lambda function: halves_of(name, edit, function).second
+        )
+        kwargs["name"] = link_id
+        with eager_seeds(self._seeding, logged.seeds, logged.id), self._inner.inside(link_id, None):
+            result = self._try(name, logged.original, args, kwargs)
+        mark(result, link_id)
+        return result
 
     def _swap(self, value: Any, depth: int = 4) -> Any:  # noqa: ANN401
         """Return `value` with its recorded datasets replaced by rebuilt ones."""
@@ -282,6 +313,10 @@ class Replay:
                 result = dataset.with_options(options, name=link.id)
             mark(result, link.id)
             self._note_built(link.id, "with_options", dataset, result)
+        elif isinstance(edit, SplitMap):
+            result = self._second_half(link.id, edit, dataset)
+            self._note_built(link.id, "map", dataset, result)
+            self.note(link.id)
         else:
             result = self._insert(link.id, edit, dataset)
             self._note_built(link.id, edit.method, dataset, result)

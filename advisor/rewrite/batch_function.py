@@ -1,12 +1,13 @@
-"""Writes the function of a `map` in a form that takes whole batches: `lambda rows: tf.vectorized_map(...)`.
+"""Writes the function of a `map` in a form that takes whole batches, through `tf.vectorized_map`.
 
-In: `Source` and a located call of `map`.  Out: the splice. The function as it is written moves into a lambda, so its names must
-mean the same there. `advisor.replay.batch_function` builds the same function for the proof.
+In: `Source` and a located call of `map`.  Out: the splices. A function that is defined in the same module gets a companion below
+it (`normalize_batch`); any other function moves into a lambda as it is written, so its names must mean the same there.
+`advisor.replay.batch_function` builds the same function for the proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import libcst as cst
 
@@ -16,15 +17,24 @@ from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice
 from advisor.rewrite.syntax import LocatedCall, Source, find_all
 
+NameOf = Callable[[str, cst.CSTNode], str]
+"""Returns a name of TensorFlow (`tf.function`) as the file writes it at a node; raises CannotRewriteError."""
 
-def vectorize(source: Source, call: LocatedCall, feeding: Call | None, name_of: Callable[[str], str]) -> Splice:
+
+def vectorize(
+    source: Source, call: LocatedCall, feeding: Call | None, name_of: NameOf, written: Collection[Splice] = ()
+) -> list[Splice]:
     """Wrap the function of a `map`.
 
     Args:
         source: The text.
         call: The `map`.
         feeding: The call whose elements it takes; None if unknown.
-        name_of: Returns a name of TensorFlow (`tf.function`) as this file writes it there.
+        name_of: See `NameOf`.
+        written: The companions that were written for other calls.
+
+    Returns:
+        The change of the argument, and the companion if a new one is needed.
 
     Raises:
         CannotRewriteError: The function is not an argument of this call, or would mean something else in a lambda.
@@ -33,15 +43,50 @@ def vectorize(source: Source, call: LocatedCall, feeding: Call | None, name_of: 
     if argument is None:
         raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
     text = source.text[argument.start : argument.end]
+    is_single = feeding is not None and bool(feeding.element_spec) and not feeding.element_spec.startswith("(")
+    definition = _definition(source, text)
+    if definition is not None:
+        named = _companion(source, definition, is_single, name_of)
+        if named is not None and all(other == named[1] or other.start != named[1].start for other in written):
+            return [Splice(argument.start, argument.end, named[0]), *(() if named[1] in written else (named[1],))]
     _check_meaning(source, call, text)
-    function, vectorized_map = name_of("tf.function"), name_of("tf.vectorized_map")
+    rows, body = _body(source, text, is_single, lambda name: name_of(name, call.node))
+    return [Splice(argument.start, argument.end, f"lambda {rows}: {body}")]
+
+
+def _body(source: Source, function: str, is_single: bool, name_of: Callable[[str], str]) -> tuple[str, str]:
+    """Return (the parameters, the expression) of a function of a batch."""
+    converted, vectorized_map = name_of("tf.function"), name_of("tf.vectorized_map")
     rows, row = source.names.fresh("rows"), source.names.fresh("row")
-    if feeding is not None and feeding.element_spec and not feeding.element_spec.startswith("("):  # a single argument
-        new = f"lambda {rows}: {vectorized_map}({function}({text}), {rows}, fallback_to_while_loop=False)"
-    else:
-        each = f"lambda {row}: {function}({text})(*{row})"
-        new = f"lambda *{rows}: {vectorized_map}({each}, {rows}, fallback_to_while_loop=False)"
-    return Splice(argument.start, argument.end, new)
+    if is_single:
+        return rows, f"{vectorized_map}({converted}({function}), {rows}, fallback_to_while_loop=False)"
+    each = f"lambda {row}: {converted}({function})(*{row})"
+    return f"*{rows}", f"{vectorized_map}({each}, {rows}, fallback_to_while_loop=False)"
+
+
+def _definition(source: Source, text: str) -> cst.FunctionDef | None:
+    """Return the definition of a function if the text is its name, and the module defines nothing else of this name."""
+    if source.names.bound[text] != 1:
+        return None
+    functions = [node for node in source.module.body if isinstance(node, cst.FunctionDef) and node.name.value == text]
+    return functions[0] if len(functions) == 1 and functions[0].asynchronous is None else None
+
+
+def _companion(
+    source: Source, definition: cst.FunctionDef, is_single: bool, name_of: NameOf
+) -> tuple[str, Splice] | None:
+    """Return the name and the text of a function of a batch that follows the function of one element; None if unclear."""
+    end = source.line_span(definition)[1]
+    function = definition.name.value
+    name = source.names.fresh(f"{function}_batch")
+    try:
+        rows, body = _body(source, function, is_single, lambda path: name_of(path, definition))
+    except CannotRewriteError:
+        return None
+    if source.text[end - 1] not in "\r\n":
+        return None
+    lines = ["", "", f"def {name}({rows}):", f"{source.module.default_indent}return {body}", ""]
+    return name, Splice(end, end, source.newline.join(lines))
 
 
 def _check_meaning(source: Source, call: LocatedCall, text: str) -> None:

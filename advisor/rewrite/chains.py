@@ -34,8 +34,8 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
     check_link(call)
     assert call.link_start is not None
     line = self_assignment(source, call)
-    if not (_is_chained(call.node, after.node) or _is_chained(after.node, call.node)):
-        _check_way(source, call, after)
+    if not is_same_chain(call, after):
+        check_way(source, call, after)
         behind = _self_assigned_line(source, after)
         # Under a different name, the result of the moved line would be unused.
         is_same_name = line is not None and behind is not None and _assigned(line) == _assigned(behind)
@@ -64,6 +64,11 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
     return Cut(start, end, dot, call.end, place, before)
 
 
+def is_same_chain(call: LocatedCall, after: LocatedCall) -> bool:
+    """Whether one of the calls is a receiver of the other in one expression."""
+    return _is_chained(call.node, after.node) or _is_chained(after.node, call.node)
+
+
 def _is_chained(outer: cst.BaseExpression, inner: cst.Call) -> bool:
     """Whether `inner` is a receiver of `outer` in `inner(...).a(...).outer(...)`."""
     while isinstance(outer, cst.Call) and isinstance(outer.func, cst.Attribute):
@@ -83,7 +88,7 @@ def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None
     return statement if source.text[line_end - 1 : line_end] in ("\n", "\r") else None
 
 
-def _check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
+def check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
     """Raise CannotRewriteError unless simple assignments, and nothing else, pass the dataset from `call` to `after`."""
     unclear = CannotRewriteError(
         f"{call.method} cannot be moved after {after.method}: they are not connected by simple assignments."

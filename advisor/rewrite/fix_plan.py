@@ -22,6 +22,7 @@ from advisor.model.finding import (
     Safety,
     SetArgument,
     SetOption,
+    SplitMap,
     Vectorize,
 )
 from advisor.model.recording import Call, Recording
@@ -81,7 +82,7 @@ def make_plan(
     """
     chosen: list[Finding] = []
     left_out: list[LeftOut] = []
-    for finding in sorted(findings, key=_predicted_speedup, reverse=True):
+    for finding in sorted(findings, key=_preference, reverse=True):
         reason = _reason_against(finding, calls, allow, is_seeded, only) or _conflict_with(finding, chosen, calls)
         if reason is None:
             chosen.append(finding)
@@ -90,8 +91,9 @@ def make_plan(
     return Plan(tuple(chosen), tuple(left_out))
 
 
-def _predicted_speedup(finding: Finding) -> float:
-    return finding.prediction.value if finding.prediction else 0.0
+def _preference(finding: Finding) -> tuple[float, bool]:
+    """The gain over the run, or of a step if its passes are not counted; of equal ones, what helps from the first element."""
+    return finding.gain, not finding.is_delayed
 
 
 def is_seeded(recording: Recording) -> bool:
@@ -117,6 +119,11 @@ def is_asked(finding: Finding, only: Collection[str]) -> bool:
 def is_vectorizing(fix: Fix) -> bool:
     """Whether the fix calls a function once per batch, so that its results may differ in their last digits."""
     return any(isinstance(edit, Vectorize) for edit in fix.edits)
+
+
+def is_splitting(fix: Fix) -> bool:
+    """Whether the fix splits a function, so that the halves must be compared with it before they are run."""
+    return any(isinstance(edit, SplitMap) for edit in fix.edits)
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
@@ -183,6 +190,35 @@ def _reason_against(
     return next((reason for edit in fix.edits if (reason := obstacle_to(edit, calls)) is not None), None)
 
 
+def permission_for(
+    finding: Finding, calls: Mapping[str, Call], allow: Collection[Safety], is_seeded: bool
+) -> tuple[str, ...]:
+    """Return the options with which `advisor fix` tries a fix that it does not try by itself: `("--allow", "rerandomized")`.
+
+    Args:
+        finding: The finding.
+        calls: The recorded calls by id.
+        allow: Safety levels beyond `exact` that are allowed already.
+        is_seeded: As in `make_plan`.
+
+    Returns:
+        The options; none if it is tried anyway, or if no option makes it one that can be tried.
+    """
+    fix, only = finding.fix, frozenset({finding.rule})
+    if fix is None or _reason_against(finding, calls, allow, is_seeded, frozenset()) is None:
+        return ()
+    more = frozenset({*allow, fix.safety})
+    by_name, by_level = ("--only", finding.rule), ("--allow", str(fix.safety))
+    for levels, names, options in (
+        (allow, only, by_name),
+        (more, frozenset[str](), by_level),
+        (more, only, (*by_level, *by_name)),
+    ):
+        if _reason_against(finding, calls, levels, is_seeded, names) is None:
+            return options
+    return ()
+
+
 def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[str, Call]) -> str | None:
     for other in chosen:
         if finding.fix is not None and other.fix is not None:
@@ -223,6 +259,16 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
             is_same = isinstance(other, MoveAfter) and list(_spans(edit, calls)) == list(_spans(other, calls))
             if not is_same and not isinstance(other, SetArgument) and spans & touched:
                 return f"one moves {name}, the other changes the call after it"
+        case SplitMap():
+            is_change = isinstance(other, SplitMap | Vectorize | Remove) or (
+                isinstance(other, MoveAfter) and span_of(other.call_id, calls) in spans
+            )
+            if is_change and spans & touched:
+                return (
+                    f"both change the function of {name}"
+                    if isinstance(other, SplitMap | Vectorize)
+                    else f"one moves {name}"
+                )
         case InsertAfter():
             pass
     return None

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import assert_never
 
+import libcst as cst
+
 from advisor.model.finding import (
     Code,
     Edit,
@@ -22,15 +24,18 @@ from advisor.model.finding import (
     Remove,
     SetArgument,
     SetOption,
+    SplitMap,
     Value,
     Vectorize,
 )
 from advisor.model.recording import Call
-from advisor.model.shared_text import span_of
+from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
+from advisor.rewrite.halves import replace_function, second_link
+from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
@@ -92,6 +97,7 @@ class _Rewriting:
     def __init__(self, source: Source, edits: Sequence[Edit], calls: Mapping[str, Call]) -> None:
         self._source, self._edits, self._calls = source, edits, calls
         self._imports: dict[str, None] = {}
+        self._companions: list[Splice] = []
         moved = {span_of(edit.call_id, calls) for edit in edits if isinstance(edit, MoveAfter)}
         for edit in edits:
             if not isinstance(edit, SetArgument | MoveAfter | Vectorize) and span_of(edit.call_id, calls) in moved:
@@ -99,7 +105,7 @@ class _Rewriting:
 
     def text(self) -> str:
         # A link is inserted directly after its call, so that of two links after the same call the later one comes first.
-        links = [edit for edit in self._edits if isinstance(edit, InsertAfter | MoveAfter | SetOption)]
+        links = [edit for edit in self._edits if isinstance(edit, InsertAfter | MoveAfter | SetOption | SplitMap)]
         others = [edit for edit in self._edits if edit not in links]
         changes: list[Splice | Cut] = []
         for edit in (*others, *reversed(links)):
@@ -113,7 +119,17 @@ class _Rewriting:
             case SetArgument():
                 yield from set_argument(source, call, edit.name, self._write(edit.value, call))
             case Vectorize():
-                yield vectorize(source, call, self._feeding(edit), lambda name: self._write(Code(name), call))
+                splices = vectorize(source, call, self._feeding(edit), self._write_name, self._companions)
+                self._companions += splices[1:]
+                yield from splices
+            case SplitMap():
+                yield from replace_function(source, call, edit)
+                changed = {
+                    other.name: self._write(other.value, call)
+                    for other in self._edits
+                    if isinstance(other, SetArgument) and self._span(other) == self._span(edit)
+                }
+                yield self._link(edit.call_id, call, second_link(source, call, edit, changed))
             case InsertAfter():
                 arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
                 written = ", ".join(f"{name}={value}" if name else value for name, value in arguments)
@@ -121,11 +137,18 @@ class _Rewriting:
             case Remove():
                 yield remove(source, call)
             case MoveAfter():
-                yield move(source, call, self._located(edit.after_id), self._is_farthest(edit))
+                yield self._moved(edit, call)
             case SetOption():
                 yield from self._option(edit, call)
             case _:
                 assert_never(edit)
+
+    def _moved(self, edit: MoveAfter, call: LocatedCall) -> Cut:
+        after = self._located(edit.after_id)
+        outer, target = self._calls[edit.call_id].nested_in, self._calls[edit.after_id].nested_in
+        if outer is None or outer == target:
+            return move(self._source, call, after, self._is_farthest(edit))
+        return move_out(self._source, call, self._located(outer), after)
 
     def _link(self, call_id: str, call: LocatedCall, link: str) -> Splice:
         if call.form.is_library:
@@ -155,8 +178,11 @@ class _Rewriting:
         """Whether no other link follows the moved one, so that it may get its own line after the statement."""
         before = self._edits[: self._edits.index(edit)]
         anchor = span_of(edit.after_id, self._calls)
-        links = [other for other in before if isinstance(other, InsertAfter | SetOption)]
-        return all(span_of(other.call_id, self._calls) != anchor for other in links)
+        links = [other for other in before if isinstance(other, InsertAfter | SetOption | SplitMap)]
+        return all(self._span(other) != anchor for other in links)
+
+    def _span(self, edit: Edit) -> Span:
+        return span_of(edit.call_id, self._calls)
 
     def _located(self, call_id: str) -> LocatedCall:
         call = self._calls.get(call_id)
@@ -165,11 +191,12 @@ class _Rewriting:
         return self._source.locate(call)
 
     def _write(self, value: Value, call: LocatedCall) -> str:
-        if not isinstance(value, Code):
-            return repr(value)
-        written = self._source.names.write(value.text, self._source.parents(call.node))
+        return self._write_name(value.text, call.node) if isinstance(value, Code) else repr(value)
+
+    def _write_name(self, name: str, node: cst.CSTNode) -> str:
+        written = self._source.names.write(name, self._source.parents(node))
         if written is None:
-            raise CannotRewriteError(f"{value.text} cannot be expressed with the names of the file.")
+            raise CannotRewriteError(f"{name} cannot be expressed with the names of the file.")
         text, needed = written
         if needed is not None:
             self._imports[needed] = None

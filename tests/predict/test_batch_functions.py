@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from advisor.model.finding import MoveAfter, Safety, Vectorize
+from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, Vectorize
 from advisor.model.recording import Call, FunctionFacts
 from advisor.model.state import CapturedResource
-from advisor.predict import vectorized_bytes, vectorizing_fix
+from advisor.predict import edits_to_batch_first, vectorized_bytes, vectorizing_fix
 from advisor.testing import batch, map_, pipeline, shuffle, source
 
 ROW = "TensorSpec(shape=(8,), dtype=tf.float32, name=None)"
@@ -88,6 +88,104 @@ def test_a_function_with_branches_is_tried_only_on_request():
         fix = vectorizing_fix(dataclasses.replace(MADE, calls=tuple(calls)), calls[1], calls[2])
         assert fix is not None
         assert (fix.safety, fix.is_auto) == (Safety.EXACT, is_auto)
+
+
+FOUR = "TensorSpec(shape=(4,), dtype=tf.float32, name=None)"
+
+
+def padded_edits(*between: str, results: str = FOUR, batches: str | None = None, **arguments: object):
+    """The edits proposed for a `map` with these results, these links, and a `padded_batch`."""
+    calls = [
+        Call("range", "range", None, element_spec=ROW),
+        Call("map", "map", None, ("range",), function=MEAN, element_spec=results),
+    ]
+    for link in between:
+        calls.append(Call(link, link, None, (calls[-1].id,), element_spec=results))
+    spec = results.replace("shape=(", "shape=(None, ") if batches is None else batches
+    arguments = {"batch_size": 32, **arguments}
+    calls.append(Call("padded", "padded_batch", None, (calls[-1].id,), arguments=arguments, element_spec=spec))
+    fix = vectorizing_fix(dataclasses.replace(MADE, calls=tuple(calls)), calls[1], calls[-1])
+    return fix.edits if fix is not None else None
+
+
+def test_a_padded_batch_that_pads_nothing_is_a_batch():
+    assert padded_edits() == (MoveAfter("map", "padded"), Vectorize("map"))
+    assert padded_edits("shuffle", drop_remainder=True) == (MoveAfter("map", "padded"), Vectorize("map"))
+    named = f"{{'a': {FOUR}, 'b': TensorSpec(shape=(), dtype=tf.string, name=None)}}"
+    both = named.replace("(4,)", "(32, 4)").replace("()", "(32,)")
+    assert padded_edits(results=named, batches=both) == (MoveAfter("map", "padded"), Vectorize("map"))
+    scalar = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+    assert padded_edits(results=scalar, batches=scalar.replace("()", "(None,)")) is not None
+
+
+def test_a_padded_batch_whose_arguments_describe_the_results_is_replaced():
+    batch_ = InsertAfter("range", "batch", (("", 32),))
+    assert padded_edits(padded_shapes="<list of 1>") == (batch_, Remove("padded"), Vectorize("map"))
+    dropping = InsertAfter("shuffle", "batch", (("", 32), ("drop_remainder", Code("True"))))
+    assert padded_edits("shuffle", padding_values=1.0, drop_remainder=True) == (
+        MoveAfter("map", "shuffle"),
+        dropping,
+        Remove("padded"),
+        Vectorize("map"),
+    )
+    assert padded_edits(padded_shapes="<list of 1>", batch_size="<tensor>") is None
+    assert padded_edits(padded_shapes="<list of 1>", drop_remainder="<tensor>") is None
+
+
+@pytest.mark.parametrize(
+    ("results", "batches"),
+    [
+        (FOUR, FOUR.replace("(4,)", "(None, 6)")),  # padded to a fixed length
+        (FOUR, FOUR.replace("(4,)", "(None, None)")),
+        (FOUR.replace("4", "None"), None),
+        (FOUR, ""),
+        ("", FOUR),
+        (FOUR, FOUR + "…"),
+        (FOUR.replace("TensorSpec", "RaggedTensorSpec"), None),
+        (FOUR, f"({FOUR}, {FOUR})"),
+    ],
+)
+def test_a_padded_batch_that_may_pad_something_stays_where_it_is(results: str, batches: str | None):
+    assert padded_edits(results=results, batches=batches) is None
+
+
+def test_elements_that_only_the_function_makes_equal_cannot_be_batched_before_it():
+    calls = [
+        Call("range", "range", None, element_spec=ROW.replace("8", "None, None, 3")),
+        Call("map", "map", None, ("range",), function=MEAN, element_spec=ROW),
+        Call("batch", "batch", None, ("map",)),
+    ]
+    analysis = dataclasses.replace(MADE, calls=tuple(calls))
+    assert edits_to_batch_first(analysis, calls[1], calls[2]) is None
+    calls[0] = dataclasses.replace(calls[0], element_spec=ROW)
+    analysis = dataclasses.replace(MADE, calls=tuple(calls))
+    assert edits_to_batch_first(analysis, calls[1], calls[2]) == (MoveAfter("map", "batch"),)
+
+
+def inner_edits(method: str = "interleave", nested: tuple[str, ...] = ("map",), **changes: object):
+    """The edits proposed for a `map` in the function of this call, with these links there, before a `batch`."""
+    calls = [
+        Call("files", "list_files", None),
+        Call("read", "TFRecordDataset", None, nested_in="outer", element_spec=ROW),
+    ]
+    for link in nested:
+        function = MEAN if link == "map" else None
+        calls.append(Call(link, link, None, (calls[-1].id,), nested_in="outer", function=function, element_spec=ROW))
+    calls.append(Call("outer", method, None, ("files",)))
+    calls += [Call("shuffle", "shuffle", None, ("outer",)), Call("batch", "batch", None, ("shuffle",))]
+    calls = [dataclasses.replace(call, **changes) if call.id == "outer" else call for call in calls]
+    by_id = {call.id: call for call in calls}
+    fix = vectorizing_fix(dataclasses.replace(MADE, calls=tuple(calls)), by_id["map"], by_id["batch"])
+    return fix.edits if fix is not None else None
+
+
+def test_a_map_at_the_end_of_the_function_of_an_interleave_leaves_it():
+    assert inner_edits() == (MoveAfter("map", "batch"), Vectorize("map"))
+    assert inner_edits("flat_map") == (MoveAfter("map", "batch"), Vectorize("map"))
+    assert inner_edits("window") is None
+    assert inner_edits(nested=("map", "take")) is None
+    assert inner_edits(nested_in="another") is None
+    assert inner_edits(method="padded_batch") is None
 
 
 def test_a_shuffle_is_not_brought_together_with_its_repeat():

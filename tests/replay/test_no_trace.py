@@ -127,6 +127,7 @@ def test_reading_the_dataset_does_change_it(program):
     assert set(different(before, program.state())) == set(before) - {"eager"}
 
 
+@pytest.mark.long
 def test_optimize_puts_the_state_back(tf, program):
     state, api = program.state(), public_api(tf)
     result = advisor.optimize(program.dataset, budget=20, only=NO_RULE)
@@ -136,6 +137,7 @@ def test_optimize_puts_the_state_back(tf, program):
     assert any("Python code of the pipeline ran" in note for note in result.report.proof.notes)
 
 
+@pytest.mark.long
 def test_a_trial_puts_the_state_back(tf):
     variable = tf.Variable(0)
 
@@ -168,6 +170,7 @@ def test_an_error_puts_the_state_back(tf, program, monkeypatch):
         assert changed(api, public_api(tf)) == []
 
 
+@pytest.mark.long
 def test_analyze_puts_the_state_back(tf, program):
     state, api = program.state(), public_api(tf)
     report = advisor.analyze(program.dataset)
@@ -176,6 +179,7 @@ def test_analyze_puts_the_state_back(tf, program):
     assert any("Python code of the pipeline ran" in text for text in report.warnings)
 
 
+@pytest.mark.long
 def test_a_generator_that_did_not_exist_does_not_afterwards(tf, monkeypatch):
     from tensorflow.python.ops import stateful_random_ops
 
@@ -203,6 +207,7 @@ def test_what_cannot_be_put_back_is_refused_before_anything_runs(tf, tmp_path):
     assert list(tmp_path.iterdir()) == [] and queue.size().numpy() == 0
 
 
+@pytest.mark.long
 def test_state_of_datasets_that_are_used_as_they_are_is_reported(tf):
     dataset = tf.data.Dataset.range(100).shuffle(10).padded_batch(4).map(lambda x: x + 1)
     result = advisor.optimize(dataset, budget=10, only=NO_RULE)

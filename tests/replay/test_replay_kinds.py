@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from advisor.capture.instrument.recorder import ID_ATTRIBUTE
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
 from advisor.model.finding import Code, InsertAfter, SetArgument
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.replay.edited_calls import edited_calls

@@ -96,6 +96,35 @@ def test_a_map_inside_a_function_is_not_vectorised(recorded: Recorded) -> None:
         recorded.replay(dataset, *vectorized(recorded))
 
 
+def test_a_map_at_the_end_of_a_function_is_moved_out_of_it(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    def read(number: Any) -> Any:
+        return tf.data.Dataset.from_tensor_slices(rows(5) + number).map(lambda row: row / tf.reduce_sum(row))
+
+    dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).interleave(read, cycle_length=2).shuffle(4, seed=1)
+    dataset = dataset.batch(4)
+    expected = values(dataset)  # of its first epoch: the second is shuffled otherwise
+    call, outer = recorded.call("map"), recorded.call("interleave")
+    edited, work = recorded.replaying(dataset, *vectorized(recorded))
+    assert values(edited) == expected
+    now = {each.id: each for each in edited_calls(recorded.recorder, work)}
+    assert (call.nested_in, now[call.id].nested_in) == (outer.id, None)
+    assert now[call.id].inputs == (recorded.call("batch").id,)
+    alone = recorded.replay(dataset, MoveAfter(call.id, outer.id))
+    assert values(alone) == expected
+
+
+def test_a_map_that_uses_the_element_of_the_outer_call_stays_in_its_function(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(2).flat_map(lambda i: tf.data.Dataset.range(8).map(lambda x: x * i)).batch(2)
+    with pytest.raises(CannotReplay, match="cannot be replayed"):
+        recorded.replay(dataset, *vectorized(recorded))
+    with pytest.raises(CannotReplay, match="cannot be replayed"):
+        recorded.replay(dataset, vectorized(recorded)[0])
+
+
 def test_every_listed_op_has_a_converter_and_none_of_them_has_state_of_its_own() -> None:
     """The list is reviewed by hand; TensorFlow's registry must agree with it."""
     from tensorflow.python.framework import op_def_registry

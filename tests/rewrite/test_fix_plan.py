@@ -26,7 +26,8 @@ from advisor.model.recording import Call, FunctionFacts, Host, Recording, Script
 from advisor.rewrite.fix_plan import combine, is_asked, is_seeded, make_plan
 from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread
 from advisor.rewrite.source import rewritten
-from tests.rewrite.test_source import calls_in
+from tests.effort import examples
+from tests.rewrite.source_text import calls_in
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
 TEXT = "import tensorflow as tf\nds = tf.data.Dataset.range(9).shuffle(3).map(f).batch(2)\n"
@@ -168,7 +169,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.lists(EDITS, min_size=1, max_size=1), min_size=1, max_size=6))
 def test_whatever_is_planned_can_be_written_together(all_edits):
     findings = [finding(f"rule-{i}", *edits, gain=9 - i) for i, edits in enumerate(all_edits)]

@@ -13,7 +13,7 @@ from advisor.model.finding import Code, Fix, InsertAfter, Remove, Safety, SetArg
 from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for, why_not
 from advisor.rewrite.project import project_root
-from tests.rewrite.test_source import calls_in
+from tests.rewrite.source_text import calls_in
 
 CACHE = InsertAfter("map", "cache")
 TEXT = "import tensorflow as tf\nds = ds.map(f).batch(2)\n"

@@ -14,6 +14,7 @@ from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgum
 from advisor.model.recording import Call, Site
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
+from tests.effort import examples
 
 LINKS = {
     "map": ["parse", "lambda x: (x, 1)", "parse, num_parallel_calls=2", "parse, 3", "map_func=parse"],
@@ -184,7 +185,7 @@ def tokens(text: str, kinds: tuple[int, ...]) -> list[str]:
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(scripts(), st.data())
 def test_what_is_added_is_all_that_changes(script, data):
     calls = recorded(script.text)
@@ -201,7 +202,7 @@ def test_what_is_added_is_all_that_changes(script, data):
         is_in_order(tokens(script.text, CODE), tokens(after, CODE))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(scripts(), st.data())
 def test_what_is_taken_out_or_moved_is_all_that_goes(script, data):
     calls = recorded(script.text)
@@ -226,7 +227,7 @@ def test_what_is_taken_out_or_moved_is_all_that_goes(script, data):
         assert sorted(tokens(after, (tokenize.COMMENT,))) == sorted(tokens(script.text, (tokenize.COMMENT,)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(scripts(), st.data())
 def test_a_vectorised_function_is_all_that_differs_from_a_moved_one(script, data):
     calls = recorded(script.text)

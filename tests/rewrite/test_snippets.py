@@ -4,11 +4,13 @@ the recorded pipeline replayed with the same edits.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import linecache
 import runpy
 import sys
 import tokenize
+import typing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,10 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.code_identity import changed_code
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument, SplitMap
 from advisor.model.recording import Call
 from advisor.prove.graph_difference import difference, unstable_fields
 from advisor.prove.trial.recorded_graph import recorded_graph
@@ -29,15 +31,31 @@ from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.shared_calls import edited_ids, spread
 from tests.recorded import Recorded
 from tests.rewrite import snippets
-from tests.rewrite.snippets import Snippet, chains, files, forms, vectorized
+from tests.rewrite.snippets import Snippet, chains, files, forms, inner, vectorized
 from tests.rewrite.snippets.files import IMAGES
 
-KINDS = (chains, forms, files, vectorized)
+KINDS = (chains, forms, files, vectorized, inner)
 SNIPPETS = {name: snippet for kind in KINDS for name, snippet in kind.SNIPPETS.items()}
 
 
 def test_there_are_at_least_sixty():
     assert len(SNIPPETS) == sum(len(kind.SNIPPETS) for kind in KINDS) >= 60
+
+
+METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_options", "range", "from_tensor_slices")
+
+
+def test_every_kind_of_edit_is_among_them():
+    """Each is replayed and written into a real script, and both give the same elements.
+
+    Split functions have scripts of their own, in `test_split_functions.py`.
+    """
+    calls = [Call(f"{method} {number}", method, None, inputs=("range 0",)) for method in METHODS for number in range(3)]
+    kinds = set()
+    for snippet in SNIPPETS.values():
+        with contextlib.suppress(IndexError, StopIteration):  # an edit of another method
+            kinds |= {type(edit) for edit in snippet.edits(snippets.Recorded(calls))}
+    assert kinds | {SplitMap} == set(typing.get_args(Edit))
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +139,45 @@ def test_snippet(snippet, data, tmp_path, monkeypatch, recorded):
     assert [elements(dataset) for dataset in datasets] == expected
 
 
+MOVED_OUT = """\
+import tensorflow as tf
+scale, steps = 2, [1]
+def double(x):
+    return x * scale
+ds = tf.data.Dataset.range(3)
+{}
+"""
+
+
+def moved_out(c: snippets.Recorded) -> list[Edit]:
+    return [MoveAfter(c("map"), c("flat_map"))]
+
+
 NOT_PLAIN = {
+    "an inner map that uses the element of the outer call": (
+        MOVED_OUT.format("ds = ds.flat_map(lambda i: tf.data.Dataset.range(2).map(lambda x: x * i))"),
+        moved_out,
+        "use names of the function of flat_map",
+    ),
+    "an inner map whose argument depends on a local name": (
+        MOVED_OUT.format(
+            "def f(i):\n    n = 2\n    return tf.data.Dataset.range(2).map(double, n)\nds = ds.flat_map(f)"
+        ),
+        moved_out,
+        "use names of the function of flat_map",
+    ),
+    "an inner map that is not the last call": (
+        MOVED_OUT.format("ds = ds.flat_map(lambda i: tf.data.Dataset.range(2).map(double).take(1))"),
+        moved_out,
+        "is not the last call in the function",
+    ),
+    "an inner map in a function with another use": (
+        MOVED_OUT.format(
+            "def f(i):\n    return tf.data.Dataset.range(2).map(double)\nds = ds.flat_map(f)\nother = f(0)"
+        ),
+        moved_out,
+        "may also be used elsewhere",
+    ),
     "a list of readers": (
         'import tensorflow as tf\nreaders = list(map(tf.data.TFRecordDataset, ["data/a.tfrecord"]))\nds = readers[0]\n',
         snippets.cached("TFRecordDataset"),
@@ -240,7 +296,7 @@ def recorded_again(recorded: Recorded, script: Path, monkeypatch: pytest.MonkeyP
 
 def replayed(recorded: Recorded, dataset: Any, edits: Sequence[Edit], calls: dict[str, Call]) -> Any:
     """The recorded dataset with those of the edits that concern it."""
-    from advisor.capture.instrument.recorder import call_id_of
+    from advisor.capture.instrument.dataset_ids import call_id_of
 
     inner = recorded.recorder.replay_log.inner
     upstream: set[str] = set()

@@ -8,15 +8,12 @@ Components of an element are numbered in the order of `tf.nest.flatten`. An op t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.model.catalog import ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
+from advisor.capture.instrument.batch_forms import PLUMBING, origin, takes_batches
 from advisor.model.recording import Site
-
-PLUMBING = frozenset({"Placeholder", "_Arg", "_Retval", "NoOp", "Const", "Identity", "IdentityN"})
-"""Ops that do not compute anything."""
 
 _MAX_FLOW = 200
 """Maximum number of recorded pairs of op types, so that a model inside a function does not inflate the recording."""
@@ -53,37 +50,29 @@ def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dat
     # captured tensors follow the components of the element in the inputs
     count = len(graph.inputs) - len(getattr(graph, "captures", ()))
     components = {tensor.op.name: number for number, tensor in enumerate(graph.inputs[:count])}
-    random = _depends_on(operations, lambda op: _calls_any(op.node_def, bodies, frozenset(random_ops)))
-    drawing = [op for op in operations if _calls_any(op.node_def, bodies, frozenset(random_ops))]
+    random = _depends_on(operations, lambda op: calls_any(op.node_def, bodies, frozenset(random_ops)))
+    drawing = [op for op in operations if calls_any(op.node_def, bodies, frozenset(random_ops))]
     real = [op for op in operations if op.type not in PLUMBING]
     fixed: dict[str, int] = {}
     for op in real if drawing else ():
         if op.name not in random:
             fixed[op.type] = fixed.get(op.type, 0) + 1
     return Dataflow(
-        is_elementwise=_is_elementwise(graph, operations, components),
+        is_elementwise=takes_batches(graph, operations, components),
         flow=_flow(operations),
         fixed_ops=fixed,
         random_site=_first_line(drawing, site),
         unchanged=tuple(
             (number, components[name])
             for number, tensor in enumerate(graph.outputs)
-            if (name := _origin(tensor).name) in components
+            if (name := origin(tensor).name) in components
         ),
         used_inputs=tuple(sorted({components[name] for op in real for name in _inputs(op) if name in components})),
     )
 
 
-def _origin(tensor: Any) -> Any:  # noqa: ANN401
-    """Return the op that computes a tensor, skipping `Identity` ops."""
-    op, seen = tensor.op, 0
-    while op.type == "Identity" and len(op.inputs) == 1 and seen < 100:
-        op, seen = op.inputs[0].op, seen + 1
-    return op
-
-
 def _inputs(op: Any) -> list[str]:  # noqa: ANN401
-    return [_origin(tensor).name for tensor in op.inputs]
+    return [origin(tensor).name for tensor in op.inputs]
 
 
 def _depends_on(operations: Iterable[Any], is_start: Callable[[Any], bool]) -> set[str]:
@@ -100,55 +89,39 @@ def _depends_on(operations: Iterable[Any], is_start: Callable[[Any], bool]) -> s
     return names
 
 
-def _calls_any(node: Any, bodies: Mapping[str, Any], wanted: frozenset[str]) -> bool:  # noqa: ANN401
+def calls_any(node: Any, bodies: Mapping[str, Any], wanted: frozenset[str]) -> bool:  # noqa: ANN401
     """Return whether the node has one of the types, or calls a function (at any depth) that contains such a node."""
+    return any(inner.op in wanted for inner in nodes_inside(node, bodies))
+
+
+def nodes_inside(node: Any, bodies: Mapping[str, Any]) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the node and those of the functions that it calls, at any depth; of each function once.
+
+    Args:
+        node: A node of a graph.
+        bodies: Name of a function of the graph's library -> its nodes.
+    """
     pending, seen = [node], set()
     while pending:
         current = pending.pop()
-        if current.op in wanted:
-            return True
+        yield current
         for attribute in current.attr.values():
             names = [attribute.func.name, *(function.name for function in attribute.list.func)]
             for name in names:
                 if name in bodies and name not in seen:
                     seen.add(name)
                     pending += bodies[name]
-    return False
 
 
 def _flow(operations: Iterable[Any]) -> tuple[tuple[str, str], ...]:
     pairs = {
-        (origin.type, op.type): None
+        (maker.type, op.type): None
         for op in operations
         if op.type not in PLUMBING
         for tensor in op.inputs
-        if (origin := _origin(tensor)).type not in PLUMBING
+        if (maker := origin(tensor)).type not in PLUMBING
     }
     return tuple(pairs)[:_MAX_FLOW]
-
-
-def _is_elementwise(graph: Any, operations: Iterable[Any], components: Mapping[str, int]) -> bool:  # noqa: ANN401
-    """Return whether all ops are elementwise and no broadcasting depends on the number of dimensions.
-
-    Tensors that depend on the element and meet in an op must have the same known rank, so that an additional leading dimension
-    affects them alike. Constants must not have a higher rank than those. All results must depend on the element.
-    """
-    varying = set(components)
-    for op in operations:
-        moving = [tensor for tensor in op.inputs if tensor.op.name in varying]
-        if op.name not in varying and not moving:
-            continue
-        varying.add(op.name)
-        if any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
-            return False
-        if op.type in PLUMBING:
-            continue
-        if op.type not in ELEMENTWISE_OPS and op.type not in ELEMENT_SPLITTING_OPS:
-            return False
-        ranks = {tensor.shape.rank for tensor in moving}
-        if len(ranks) != 1 or any(tensor.shape.rank > max(ranks) for tensor in op.inputs):
-            return False
-    return bool(components) and all(_origin(tensor).name in varying for tensor in graph.outputs)
 
 
 def _first_line(drawing: Iterable[Any], site: Site | None) -> Site | None:

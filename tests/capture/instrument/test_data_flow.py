@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from advisor.capture.instrument.functions import function_facts, function_site
@@ -42,6 +43,42 @@ def test_a_function_is_element_wise_if_one_more_dimension_changes_nothing(tf):
         (tf.data.Dataset.zip((rows, numbers)), lambda row, n: row * tf.cast(n, tf.float32)),
     ]
     assert [facts(dataset.map(function), function).is_elementwise for dataset, function in yes] == [True] * len(yes)
+    assert [facts(dataset.map(function), function).is_elementwise for dataset, function in no] == [False] * len(no)
+
+
+def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
+    numbers, texts = tf.data.Dataset.range(6), tf.data.Dataset.from_tensor_slices(["abc", "bcd", "a", "dd", "b", ""])
+    images = tf.data.Dataset.from_tensor_slices(tf.random.stateless_uniform([6, 5, 4, 3], [1, 2]))
+    weights = tf.random.stateless_normal([6, 2], [3, 4])
+    keys = tf.lookup.KeyValueTensorInitializer(["abc", "b"], tf.constant([1, 2], tf.int64))
+    table = tf.lookup.StaticHashTable(keys, 0)
+    yes = [
+        (numbers, lambda x: tf.one_hot(x, 6)),
+        (numbers, lambda x: (tf.gather(weights, x) * 2.0, x)),
+        (texts, lambda t: tf.one_hot(table.lookup(tf.strings.lower(t)), 3)),
+        (texts, lambda t: tf.gather(weights, table.lookup(t))),
+        (texts, lambda t: tf.strings.regex_replace(tf.strings.substr(t, 0, 2), "b", "x")),
+        (texts, lambda t: tf.expand_dims(tf.strings.length(t), -1)),
+        (images, lambda i: tf.image.resize(i, [3, 3]) / 255.0),
+        (images, lambda i: tf.image.resize(i, [7, 6], "bicubic")),
+        (images, lambda i: tf.image.resize(i, [2, 2], antialias=True)),
+    ]
+    no = [
+        (numbers, lambda x: tf.one_hot(x, 6, axis=0)),
+        (numbers, lambda x: tf.one_hot([1, 2], tf.cast(x, tf.int32) + 1)),
+        (images, lambda i: tf.gather(i, 1)),
+        (images, lambda i: tf.gather(weights, [1], axis=1)),
+        (texts, lambda t: tf.expand_dims(tf.strings.length(t), 0)),
+        (texts, lambda t: tf.strings.substr("abcdef", 0, tf.strings.length(t))),
+        (images, lambda i: tf.image.resize(i, tf.cast(i[0, 0, :2], tf.int32) + 2)),
+    ]
+    for dataset, function in yes:
+        mapped = dataset.map(function)
+        assert facts(mapped, function).is_elementwise
+        single, batched = mapped.batch(4), dataset.batch(4).map(function)
+        assert single.element_spec == batched.element_spec
+        for a, b in zip(single, batched, strict=True):
+            tf.nest.map_structure(lambda x, y: np.testing.assert_array_equal(x, y), a, b)
     assert [facts(dataset.map(function), function).is_elementwise for dataset, function in no] == [False] * len(no)
 
 

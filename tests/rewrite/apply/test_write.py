@@ -8,7 +8,8 @@ import stat
 import pytest
 
 from advisor.model.errors import AdvisorError
-from advisor.rewrite.apply.write import changes_of, undo, write_patch
+from advisor.rewrite.apply.undo import undo
+from advisor.rewrite.apply.write import changes_of, write_patch
 from advisor.rewrite.patch import Patch
 from tests.rewrite.changed_files import AFTER, BEFORE, names_in, patch_of
 

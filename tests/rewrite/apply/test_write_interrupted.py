@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from advisor.model.errors import AdvisorError
-from advisor.rewrite.apply.write import undo, write_patch
+from advisor.rewrite.apply.undo import undo
+from advisor.rewrite.apply.write import write_patch
 from tests.rewrite.changed_files import AFTER, BEFORE, names_in, patch_of
 
 CHILD = """
@@ -21,7 +22,8 @@ CHILD = """
     from pathlib import Path
     from advisor.model.errors import AdvisorError
     from advisor.rewrite.patch import Patch
-    from advisor.rewrite.apply.write import undo, write_patch
+    from advisor.rewrite.apply.undo import undo
+    from advisor.rewrite.apply.write import write_patch
     from advisor.model.termination import letting_go_when_terminated
 
     folder, run, action = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
