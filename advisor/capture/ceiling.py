@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from advisor.capture.instrument.recorder import Recorder, call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.recorder import Recorder
 
 _SUBSTITUTE = "_tfadv_ceiling"
 

@@ -13,12 +13,10 @@ def _bootstrap() -> None:
     own_folder = sys.path.pop(0)  # the folder of this file; its modules must not be importable as top-level modules
     package_root = own_folder.rsplit("advisor", 1)[0]
     sys.path.insert(0, package_root)
-    import json
-
     from advisor.capture.session import run_session
 
     sys.path.pop(0)
-    sys.exit(run_session(json.loads(sys.argv[1])))
+    sys.exit(run_session(sys.argv[1]))
 
 
 if __name__ == "__main__":

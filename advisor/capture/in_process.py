@@ -29,6 +29,7 @@ from advisor.capture.instrument.replay_log import current_seeds
 from advisor.capture.script_runner import one_line
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
+from advisor.capture.window.python_sampler import sampler_for
 from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
 from advisor.host.machine import describe_host
@@ -248,6 +249,7 @@ class ProcessWatch:
             warn=self._warnings.setdefault,
             on_measured=lambda: self._write(ScriptExit("finished")),
             on_stuck=_never_stuck,
+            sampler=lambda: sampler_for(hooks.recorder.calls(), hooks.recorder.finder),
         )
         monitor.profiler, monitor.watchdog = hooks.profiler, hooks.watchdog
         hooks.follower.monitor = monitor
@@ -308,6 +310,7 @@ class ProcessWatch:
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
             plain_models=() if capture is None else capture.plain_models,
+            python_samples=None if capture is None else capture.python_samples,
             keras=hooks.keras.facts,
             unprofiled=monitor.unprofiled,
             is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,

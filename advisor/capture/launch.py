@@ -11,26 +11,31 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import select
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from advisor.capture.request import CANNOT_WRITE, CaptureRequest, Progress
-from advisor.model.codec import decode, encode
+from advisor.capture.script_process import (
+    check_target,
+    copy_to_stderr,
+    environment,
+    outputs,
+    protected,
+    session_request,
+    stop,
+    target_name,
+)
+from advisor.model.codec import decode, decode_message, encode, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.long_lines import shorten_lines
 from advisor.model.recording import Recording, ScriptExit
-from advisor.model.regular_files import is_regular
-from advisor.sandbox.private_run import PrivateRun, Target, private_run
+from advisor.sandbox.private_run import PrivateRun
 
 RECORDING = "recording.json"
 FAILURE = "failure.json"
@@ -42,11 +47,6 @@ _PRIVATE_HINT = (
 _PROBE_BYTES = 64 << 10
 """A disk with less free space than this counts as full: a recording alone is about this large."""
 _POLL_S = 0.1
-_INTERRUPT_GRACE_S = 3.0
-"""Time for a child to end after a Ctrl-C in the terminal, which it receives too, before SIGINT is sent to it."""
-_TERMINATE_GRACE_S = 10.0
-_HARD_GRACE_S = 1.5
-"""Time for a child to run its `finally` blocks after its deadline."""
 
 
 def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) -> Path:
@@ -99,32 +99,6 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
     return folder
 
 
-@contextlib.contextmanager
-def protected(request: CaptureRequest, *keep: Path) -> Iterator[PrivateRun]:
-    """Prepare a private view of the disk for the script, so that its writes are discarded, unless it runs in place.
-
-    Args:
-        request: The script to run. Its run folder is excluded from the private view.
-        *keep: Further paths to which writes go to the real disk.
-
-    Yields:
-        How to start the child process.
-
-    Raises:
-        AdvisorError: No temporary folder can be created.
-    """
-    target = Target(request.script, request.args, (request.out, *keep), request.is_in_place)
-    with contextlib.ExitStack() as stack:
-        try:
-            run = stack.enter_context(private_run(target))
-        except OSError as error:
-            raise AdvisorError(
-                f"Cannot create a temporary folder in {tempfile.gettempdir()} ({error.strerror or error}); set TMPDIR to "
-                "another folder."
-            ) from None
-        yield run
-
-
 def _check_disk(request: CaptureRequest, write_errors: list[str]) -> None:
     """Raise AdvisorError if nothing was recorded because the run folder cannot be written.
 
@@ -149,54 +123,6 @@ def _check_disk(request: CaptureRequest, write_errors: list[str]) -> None:
             probe.unlink(missing_ok=True)
 
 
-def check_target(request: CaptureRequest) -> None:
-    """Check that the request names a script or module that can be run.
-
-    Raises:
-        AdvisorError: It does not.
-    """
-    if (request.script is None) == (request.module is None):
-        raise AdvisorError("Specify one script or one module to run.")
-    if request.script is not None:
-        if not request.script.exists():
-            raise AdvisorError(f"There is no file {request.script}; specify the path of the script to run.")
-        if not request.script.is_dir() and not is_regular(request.script):
-            raise AdvisorError(f"{request.script} is not a regular file; specify the path of the script to run.")
-        if request.script.is_dir() and not (request.script / "__main__.py").exists():
-            raise AdvisorError(
-                f"{request.script} is a folder without a __main__.py; specify the path of the script to run."
-            )
-
-
-def target_name(request: CaptureRequest) -> str:
-    """Return the script or module as given on the command line, e.g. `train.py` or `-m package.train`."""
-    return f"-m {request.module}" if request.module is not None else str(request.script)
-
-
-@contextlib.contextmanager
-def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes] | int]]:
-    """Open the destinations of the script's stdout and stderr.
-
-    They are files in the run folder or, with `request.show_output`, the stderr of this process: its stdout is reserved
-    for the report.
-
-    Raises:
-        AdvisorError: The files cannot be created.
-    """
-    if request.show_output:
-        sys.stderr.flush()
-        yield 2, 2
-        return
-    with contextlib.ExitStack() as stack:
-        try:
-            out, err = (stack.enter_context((request.out / name).open("wb")) for name in ("script.out", "script.err"))
-        except OSError as error:
-            raise AdvisorError(
-                f"Cannot write to {request.out}: {error.strerror or error}; choose another folder with --out."
-            ) from None
-        yield out, err
-
-
 def _run_child(
     request: CaptureRequest,
     run: PrivateRun,
@@ -205,10 +131,10 @@ def _run_child(
     on_progress: Callable[[Progress], None],
 ) -> int:
     read_end, write_end = os.pipe()
-    message = request_message(request, write_end)
+    message = session_request(request, write_end)
     try:
         child = subprocess.Popen(
-            [*run.command, sys.executable, str(_CHILD), json.dumps(message)],
+            [*run.command, sys.executable, str(_CHILD), encode_message(message)],
             stdout=out,
             stderr=err,
             pass_fds=(write_end,),
@@ -223,35 +149,6 @@ def _run_child(
     except BaseException as error:
         stop(child, is_told=type(error) is KeyboardInterrupt, is_hard=isinstance(error, OutOfTime))
         raise
-
-
-def request_message(request: CaptureRequest, progress_fd: int) -> dict[str, Any]:
-    """Return the request in the JSON form that the child reads.
-
-    Args:
-        request: The request.
-        progress_fd: File descriptor of the pipe to which the child writes progress messages.
-    """
-    return {
-        "out": str(request.out.resolve()),
-        "script": None if request.script is None else str(request.script),
-        "module": request.module,
-        "args": list(request.args),
-        "steps": request.steps,
-        "warmup": request.warmup,
-        "seconds": request.seconds,
-        "to_end": request.to_end,
-        "max_events": request.max_events,
-        "ceiling_for": request.ceiling_for,
-        "is_profiled": request.is_profiled,
-        "overlay": [[str(path.resolve()) for path in pair] for pair in request.overlay],
-        "progress_fd": progress_fd,
-    }
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of this process for the script, by default without TensorFlow's start-up log messages."""
-    return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
 
 
 def _follow(
@@ -291,41 +188,10 @@ def _follow(
 
 def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
     try:
-        message = json.loads(line)
-        progress = Progress(str(message["phase"]), int(message["done"]), message["total"], str(message["text"]))
-    except (ValueError, KeyError, TypeError):
+        progress = decode_message(line, Progress)
+    except ValueError:  # the script has written to our pipe
         return
     on_progress(progress)
-
-
-def stop(child: subprocess.Popen[bytes], is_told: bool = True, is_hard: bool = False) -> None:
-    """End the child: SIGINT first, then stronger signals.
-
-    Args:
-        child: The process to end.
-        is_told: The child has already received a SIGINT, so it is given a few seconds before it is sent another one.
-        is_hard: Kill the child within two seconds.
-    """
-    gentle_signals = (
-        (None, _INTERRUPT_GRACE_S if is_told else 0.0),
-        (signal.SIGINT, _TERMINATE_GRACE_S),
-        (signal.SIGTERM, 2.0),
-        (signal.SIGKILL, 2.0),
-    )
-    hard_signals = ((signal.SIGINT, _HARD_GRACE_S), (signal.SIGKILL, 2.0))
-    for signal_number, grace_s in hard_signals if is_hard else gentle_signals:
-        if child.poll() is not None:
-            return
-        if signal_number is not None:
-            child.send_signal(signal_number)
-        try:
-            child.wait(grace_s)
-        except subprocess.TimeoutExpired:
-            continue
-        except KeyboardInterrupt:
-            child.kill()
-            child.wait()
-            return
 
 
 def _outcome(request: CaptureRequest, exit_code: int) -> Path:
@@ -336,17 +202,16 @@ def _outcome(request: CaptureRequest, exit_code: int) -> Path:
         return request.out
     failure = _failure(request.out / FAILURE)
     name = target_name(request)
-    if failure.get("kind") == "no tensorflow":
+    if failure is not None and "No module named 'tensorflow'" in failure.exception:
         raise AdvisorError(
             f"{name} needs TensorFlow, which is not installed for {sys.executable}: "
             "pip install tensorflow (or tfdata-advisor[tensorflow])."
         )
-    if failure.get("kind") == "interrupted":
+    if failure is not None and failure.kind == "interrupted":
         raise KeyboardInterrupt
-    if not request.show_output:
-        _copy_to_stderr(request.out / "script.err")
-    if failure:
-        exception = failure.get("exception", "unknown error")
+    copy_to_stderr(request)
+    if failure is not None:
+        exception = failure.exception or f"exit code {failure.code}"
         hint = "" if request.is_in_place or "[Errno" not in exception else _PRIVATE_HINT
         raise ScriptFailed(f"{name} failed before anything was measured: {exception}.{hint}")
     how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
@@ -365,19 +230,13 @@ def _add_warnings(path: Path, texts: tuple[str, ...]) -> None:
     path.write_bytes(encode(dataclasses.replace(recording, warnings=(*recording.warnings, *texts))))
 
 
-def _failure(path: Path) -> dict[str, str]:
+def _failure(path: Path) -> ScriptExit | None:
     try:
-        failure = json.loads(path.read_text("utf-8"))
+        failure = decode_message(path.read_bytes(), ScriptExit)
     except (OSError, ValueError):
-        return {}
+        return None
     path.unlink(missing_ok=True)
-    return failure if isinstance(failure, dict) else {}
-
-
-def _copy_to_stderr(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        sys.stderr.write(shorten_lines(path.read_text("utf-8", errors="replace")))
-        sys.stderr.flush()
+    return failure
 
 
 def main(argv: list[str]) -> int:

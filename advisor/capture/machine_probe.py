@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TypeVar
 
-from advisor.capture.launch import environment
+from advisor.capture.script_process import environment
 from advisor.host.calibration.window import FACTS_TIMEOUT_S
 from advisor.model.calibration import Calibration
 from advisor.model.codec import decode

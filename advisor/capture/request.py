@@ -1,12 +1,14 @@
 """The request for a capture and its progress messages.
 
-In: nothing.  Out: `CaptureRequest`, sent to the child process as JSON, and `Progress`, sent back by it.
+In: nothing.  Out: `CaptureRequest`, sent to the child process in a `SessionRequest`, and `Progress`, sent back by it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from advisor.host.calibration.window import MAX_EVENTS
 
@@ -52,13 +54,27 @@ class CaptureRequest:
         """Whether the script writes to the real files."""
         return self.in_place or self.to_end
 
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The target as the user named it, and its arguments: `train.py --fast`, `-m package.train`."""
+        return (*(("-m", self.module) if self.module is not None else (str(self.script),)), *self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """The message that starts a session in the child process."""
+
+    capture: CaptureRequest
+    """With absolute paths, except for the script's."""
+    progress_fd: int
+    """File descriptor of the inherited pipe to which the child writes its messages."""
+
 
 CANNOT_WRITE = "cannot write"
 """Phase of a `Progress` whose text is the error that occurred while writing the run folder. It is not shown as progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True, tag=True):
     """A progress message of a capture."""
 
     phase: str

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -24,7 +24,7 @@ _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _RUNPY = "<frozen runpy>"
 
 
-def prepare(script: str | None, module: str | None, args: list[str]) -> Callable[[], None]:
+def prepare(script: Path | None, module: str | None, args: Sequence[str]) -> Callable[[], None]:
     """Set `sys.argv` and `sys.path[0]` for the script or module.
 
     Args:
@@ -40,13 +40,12 @@ def prepare(script: str | None, module: str | None, args: list[str]) -> Callable
         sys.path.insert(0, str(Path.cwd()))
         return lambda: _run_module(module)
     assert script is not None
-    sys.argv = [script, *args]
-    path = Path(script)
-    if path.is_dir():
-        sys.path.insert(0, script)
+    sys.argv = [str(script), *args]
+    if script.is_dir():
+        sys.path.insert(0, str(script))
         return lambda: _run_module("__main__")
-    sys.path.insert(0, str(path.resolve().parent))
-    return lambda: _run_file(str(path.absolute()))
+    sys.path.insert(0, str(script.resolve().parent))
+    return lambda: _run_file(str(script.absolute()))
 
 
 def run(target: Callable[[], None]) -> tuple[ScriptExit, int]:

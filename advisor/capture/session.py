@@ -6,7 +6,6 @@ In: the request message of the parent.  Out: `recording.json`, `host.json`, the 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import threading
@@ -26,18 +25,19 @@ from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
 from advisor.capture.instrument.state_hooks import watch_tensorflow
 from advisor.capture.instrument.state_hooks import watch_writes as watch_written_state
-from advisor.capture.request import CANNOT_WRITE
+from advisor.capture.request import CANNOT_WRITE, Progress, SessionRequest
 from advisor.capture.script_runner import prepare, run
 from advisor.capture.source_overlay import Overlay
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
+from advisor.capture.window.python_sampler import sampler_for
 from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
 from advisor.host.data_files import disk_read_bytes_per_s
 from advisor.host.machine import describe_host
 from advisor.model.atomic_file import replacing
-from advisor.model.codec import encode
+from advisor.model.codec import decode_message, encode, encode_message
 from advisor.model.recording import Recording, ScriptExit
 from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, redirect_if_told
 from advisor.sandbox.written import watch_writes
@@ -50,36 +50,36 @@ class Session:
     """One instrumented run of a script.
 
     Args:
-        request: The message made by `launch.request_message`.
+        message: The message of the parent (`launch.session_request`).
     """
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        self._request = request
-        self._out = Path(request["out"])
-        self._pipe: int | None = request["progress_fd"]
+    def __init__(self, message: SessionRequest) -> None:
+        request = self._request = message.capture
+        self._out = request.out
+        self._pipe: int | None = message.progress_fd
         self._warnings: dict[str, None] = {}
         self._redirection, self._write_log = redirect_if_told(), watch_writes()
         self._last_report_ns, self._last_phase = 0, ""
         self._cwd = str(Path.cwd())
         self._pid = os.getpid()
-        is_ceiling = request["ceiling_for"] is not None
-        self._is_profiled = request["is_profiled"] and not is_ceiling
+        self._is_profiled = request.is_profiled and request.ceiling_for is None
         self._tracks = Tracks()
         self._recorder = Recorder(SiteFinder(), self._warn)
         self._monitor = Monitor(
             self._out,
-            Limits(request["warmup"], request["steps"], request["seconds"], request["max_events"]),
+            Limits(request.warmup, request.steps, request.seconds, request.max_events),
             self._tracks,
-            is_to_end=request["to_end"],
+            is_to_end=request.to_end,
             is_profiling=self._is_profiled,
             report=self._report,
             warn=self._warn,
             on_measured=lambda: self._write(ScriptExit("stopped")),
             on_stuck=self._end_process,
+            sampler=lambda: sampler_for(self._recorder.calls(), self._recorder.finder),
         )
         self._disk: tuple[float | None] | None = None
         """Read throughput of the disk in bytes/s (None inside if unknown), once it was measured."""
-        self._ceiling = Ceiling(request["ceiling_for"], self._recorder) if is_ceiling else None
+        self._ceiling = None if request.ceiling_for is None else Ceiling(request.ceiling_for, self._recorder)
         self._consumption = Consumption(
             self._recorder.finder,
             self._tracks,
@@ -103,8 +103,8 @@ class Session:
         if (redirection := self._redirection) is not None:
             AfterImport({"h5py": lambda module: install_in_h5py(module, redirection)}).install()
         request = self._request
-        Overlay({path: Path(text).read_bytes() for path, text in request["overlay"]}).install()
-        target = prepare(request["script"], request["module"], request["args"])
+        Overlay({str(path): text.read_bytes() for path, text in request.overlay}).install()
+        target = prepare(request.script, request.module, request.args)
         script_exit, exit_code = run(target)
         hook.remove()
         if self._write_log is not None:
@@ -158,9 +158,19 @@ class Session:
         if self._pipe is None or (phase == self._last_phase and now - self._last_report_ns < _REPORT_NS):
             return
         self._last_report_ns, self._last_phase = now, phase
-        line = json.dumps({"phase": phase, "done": done, "total": total, "text": ""}) + "\n"
         with contextlib.suppress(OSError):
-            os.write(self._pipe, line.encode())
+            self._send(Progress(phase, done, total))
+
+    def _send(self, message: object) -> None:
+        """Send a message to the parent.
+
+        Raises:
+            OSError: The parent has ended.
+        """
+        if self._pipe is not None:
+            data = (encode_message(message) + "\n").encode()
+            while data:
+                data = data[os.write(self._pipe, data) :]
 
     def _finish(self, script_exit: ScriptExit) -> None:
         self._report("finishing", 0, None)
@@ -168,9 +178,7 @@ class Session:
         self._recorder.is_open = False
         is_failure = script_exit.kind == "failed" or (script_exit.kind == "exited" and script_exit.code != 0)
         if self._monitor.capture is None and (is_failure or script_exit.kind == "interrupted"):
-            kind = "no tensorflow" if "No module named 'tensorflow'" in script_exit.exception else script_exit.kind
-            text = script_exit.exception or f"exit code {script_exit.code}"
-            self._put("failure.json", json.dumps({"kind": kind, "exception": text}).encode())
+            self._put("failure.json", encode_message(script_exit).encode())
             return
         self._write(script_exit)
 
@@ -189,26 +197,23 @@ class Session:
             with replacing(self._out / name) as file:
                 file.write(data)
         except OSError as error:
-            if self._pipe is not None:
-                text = f"{self._out / name} cannot be written: {error.strerror or error}"
-                line = json.dumps({"phase": CANNOT_WRITE, "done": 0, "total": None, "text": text}) + "\n"
-                with contextlib.suppress(OSError):
-                    os.write(self._pipe, line.encode())
+            text = f"{self._out / name} cannot be written: {error.strerror or error}"
+            with contextlib.suppress(OSError):
+                self._send(Progress(CANNOT_WRITE, text=text))
 
     def _recording(self, script_exit: ScriptExit, host: Any) -> Recording:  # noqa: ANN401
-        request, capture = self._request, self._monitor.capture
+        argv, capture = self._request.argv, self._monitor.capture
         main = capture.track if capture is not None else self._monitor.leader
         warnings = list(self._warnings)
         if self._recorder.dropped:
             warnings.append(
                 f"Only the first {MAX_CALLS} dataset calls were recorded; {self._recorder.dropped} more were made."
             )
-        name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
         return Recording(
-            target=" ".join([*name, *request["args"]]),
+            target=" ".join(argv),
             host=host,
             script_exit=script_exit,
-            argv=(*name, *request["args"]),
+            argv=argv,
             cwd=self._cwd,
             calls=self._recorder.calls(),
             consumers=tuple(track.consumer(track is main) for track in self._tracks.all()),
@@ -218,10 +223,12 @@ class Session:
             models=() if capture is None else capture.models,
             plain_models=() if capture is None else capture.plain_models,
             keras=self._keras.facts,
+            python_samples=None if capture is None else capture.python_samples,
             ceiling_step_ns=self._ceiling_steps(),
             unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(),
             state=self._recorder.state.observed(),
+            generators=self._recorder.generators.observed(),
             warnings=tuple(warnings),
         )
 
@@ -244,10 +251,14 @@ def is_seeded() -> bool | None:
         return None
 
 
-def run_session(request: dict[str, Any]) -> int:
-    """Run one session in the child process and return the script's exit code."""
+def run_session(message: str) -> int:
+    """Run one session in the child process and return the script's exit code.
+
+    Args:
+        message: A `SessionRequest`, encoded.
+    """
     _ignore_stop_in_threads()
-    return Session(request).run()
+    return Session(decode_message(message, SessionRequest)).run()
 
 
 def _ignore_stop_in_threads() -> None:

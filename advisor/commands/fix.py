@@ -148,7 +148,7 @@ def _note_late_options(args: Sequence[str]) -> None:
 
 
 def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
-    from advisor.rewrite.apply.write import undo
+    from advisor.rewrite.apply.undo import undo
 
     if target == "-m":
         raise click.UsageError("--undo takes the script's file or the run folder, not a module's name.")

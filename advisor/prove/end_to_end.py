@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
@@ -182,7 +184,7 @@ def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tupl
 
 
 def _labelled(on_progress: OnProgress, label: str) -> OnProgress:
-    return lambda progress: on_progress(replace(progress, text=label))
+    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label))
 
 
 def median_of(runs: Sequence[RunSteps], pick: Callable[[RunSteps], float | None]) -> float | None:

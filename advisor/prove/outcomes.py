@@ -11,21 +11,27 @@ from dataclasses import dataclass, field, replace
 
 from advisor.host.calibration.proof import MIN_GAIN, STILL
 from advisor.model import units
-from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
+from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Proof, Side
 from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
+from advisor.prove.gains import gains_of
 from advisor.prove.greedy_loop import Attempt, LoopResult
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
 
+NOTHING = "Nothing to fix: "
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
 
 def outcome_of(
-    attempt: Attempt, is_applied: bool, calls: Mapping[str, Call], is_training_faster: bool = False
+    attempt: Attempt,
+    is_applied: bool,
+    calls: Mapping[str, Call],
+    is_training_faster: bool = False,
+    gains: tuple[Gain, Gain] = (Gain(), Gain()),
 ) -> FixOutcome | None:
     """Convert an attempt to a row of the table of fixes.
 
@@ -34,6 +40,7 @@ def outcome_of(
         is_applied: Whether the fix is part of the final patch.
         calls: The recorded calls by id.
         is_training_faster: Whether the whole script was measured to be faster with all kept fixes, including this one.
+        gains: The speedups of the pipeline alone and of a training step.
 
     Returns:
         The row, or None for a refused fix, which is listed as not measured instead.
@@ -58,6 +65,8 @@ def outcome_of(
         is_undecided=trial.is_undecided,
         is_end_to_end=attempt.is_end_to_end,
         proved_on=_place_of_proof(attempt, is_training_faster),
+        pipeline=gains[0],
+        step=gains[1],
     )
 
 
@@ -131,6 +140,10 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
     verdict, sentence = sentence_of(loop, whole, before.wait_share, after.wait_share)
     if not loop.attempts:
         sentence = loop.stopped_because or _why_nothing(report, about.left_out)
+    elif not loop.kept and sentence.startswith(NOTHING) and report.analysis.verdict.is_input_bound:
+        sentence = f"No change is proved to help: {sentence.removeprefix(NOTHING)}"
+    if report.permission:
+        sentence = f"{report.permission}. {sentence}" if not loop.kept else f"{sentence} {report.permission}."
     refused = [
         f"{attempt.finding.title}: {attempt.trial.note}"
         for attempt in loop.attempts
@@ -162,6 +175,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
             about.is_applied and attempt.finding in loop.kept,
             about.calls,
             is_training_faster=training == FASTER and attempt.finding in loop.kept,
+            gains=gains_of(attempt, report, loop, whole),
         )
         for attempt in loop.attempts
     )
@@ -234,7 +248,7 @@ def sentence_of(
     """
     tried = [attempt for attempt in loop.attempts if attempt.trial.verdict != REFUSED]
     if not tried:
-        return "nothing", "Nothing to fix: none of the changes could be tried."
+        return "nothing", f"{NOTHING}none of the changes could be tried."
     undecided = [attempt for attempt in tried if attempt.trial.is_undecided and attempt.trial.verdict == FASTER]
     if not loop.kept and undecided:
         return "nothing", (
@@ -242,7 +256,7 @@ def sentence_of(
             "faster, but the effect on the data could not be determined."
         )
     if not loop.kept:
-        return _verdict_of_none(tried), f"Nothing to fix: {_counted(tried)} tried, none is proved faster."
+        return _verdict_of_none(tried), f"{NOTHING}{_counted(tried)} tried, none is proved faster."
     pipeline = loop.total.speedup if loop.total is not None else None
     alone = _proved_alone(loop, pipeline)
     if whole is None or whole.speedup is None:
@@ -294,9 +308,16 @@ def _why_no_gain(before: float | None, after: float | None) -> str:
 
 def _why_nothing(report: Report, left_out: Sequence[str]) -> str:
     if report.findings and left_out:
-        return "Nothing to fix automatically: no finding could be tried, for the reasons below."
+        return "No change is made automatically: no finding could be tried, for the reasons below."
     if report.findings:
-        return "Nothing to fix automatically: the findings are advice only; `advisor analyze` prints them."
+        first = report.findings[0]
+        site = f" ({first.site.file.replace(chr(92), '/').rpartition('/')[2]}:{first.site.line})" if first.site else ""
+        return (
+            f"No change can be made automatically. Next step: {first.title}{site}. {first.because} `advisor analyze` prints all "
+            "findings."
+        )
+    if report.analysis.verdict.is_input_bound:
+        return f"No rule that was asked proposes a change. {report.analysis.verdict.sentence}"
     return "Nothing to fix."
 
 

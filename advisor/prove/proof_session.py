@@ -7,7 +7,6 @@ pipelines for further analysis. This half never imports TensorFlow; the child's 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import subprocess
@@ -16,24 +15,49 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TypeVar
 
-from advisor.capture.launch import check_target, environment, outputs, protected, request_message, stop, target_name
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.script_process import (
+    check_target,
+    copy_to_stderr,
+    environment,
+    outputs,
+    protected,
+    session_request,
+    stop,
+    target_name,
+)
 from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, MAX_HANGS, QUIT_GRACE_S, SILENCE_S, TRIAL_S
 from advisor.model.call_graph import CallGraph
+from advisor.model.codec import decode_message, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Safety
-from advisor.model.long_lines import shorten_lines
-from advisor.model.recording import Call
-from advisor.prove.trial.call_matching import as_message
-from advisor.prove.trial.messages import edits_to_json, graph_from_json, trial_from_json
+from advisor.model.recording import Call, ScriptExit
+from advisor.prove.trial.messages import (
+    Calls,
+    Ended,
+    Failed,
+    Profile,
+    Profiled,
+    ProofRequest,
+    Quit,
+    ReadCalls,
+    Ready,
+    Reply,
+    Request,
+    Tried,
+    TryFix,
+    edits_to_json,
+)
 from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.sandbox.private_run import PrivateRun
 from advisor.sandbox.temporary import temporary_folder
 
 _CHILD = Path(__file__).parent / "trial" / "proof_child.py"
 _POLL_S = 0.1
+
+R = TypeVar("R", Ready, Tried, Profiled, Calls)
 
 
 class _Hangs(Exception):
@@ -133,16 +157,10 @@ class ProofSession:
             claimed: The claimed effect of all these edits on the data.
             predicted_memory_bytes: Additional memory predicted for the candidate.
         """
-        message = {
-            "do": "try",
-            "current": edits_to_json(current),
-            "candidate": edits_to_json(candidate),
-            "claimed": str(claimed),
-            "memory": predicted_memory_bytes,
-            "seconds": max(1.0, min(TRIAL_S.value, self._deadline - time.monotonic())),
-        }
+        seconds = max(1.0, min(TRIAL_S.value, self._deadline - time.monotonic()))
+        request = TryFix(edits_to_json(current), edits_to_json(candidate), claimed, predicted_memory_bytes, seconds)
         try:
-            reply = self._ask(message)
+            return self._ask(request, Tried).trial
         except _Hangs:
             self._hangs += 1
             self._end(is_hanging=True)
@@ -151,7 +169,6 @@ class ProofSession:
             )
         except _Failed as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
-        return trial_from_json(reply["trial"])
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:
         """Profile the edited pipeline alone.
@@ -165,7 +182,7 @@ class ProofSession:
         self._profiles += 1
         out = self._request.out / f"edited-{self._profiles}"
         try:
-            self._ask({"do": "profile", "edits": edits_to_json(edits), "out": str(out.resolve())})
+            self._ask(Profile(edits_to_json(edits), out.resolve()), Profiled)
         except _Hangs:
             self._hangs += 1
             self._end(is_hanging=True)
@@ -188,7 +205,7 @@ class ProofSession:
             AdvisorError: They cannot be read.
         """
         try:
-            return graph_from_json(self._ask({"do": "calls", "edits": edits_to_json(edits)})["graph"])
+            return self._ask(ReadCalls(edits_to_json(edits)), Calls).graph
         except _Hangs:
             self._end(is_hanging=True)
             raise AdvisorError(f"The script's calls could not be read within {self._silence_s:.0f} s.") from None
@@ -206,16 +223,16 @@ class ProofSession:
         run = self._outputs.enter_context(protected(self._request, self._files))
         request_read, request_write = os.pipe()
         reply_read, reply_write = os.pipe()
-        message = {
-            **request_message(self._request, reply_write),
-            "request_fd": request_read,
-            "consumer": None if self._consumer_call is None else as_message(self._consumer_call),
-            "calls": [as_message(call) for call in self._calls],
-            "files": str(self._files),
-            "hold_at": self._hold_at,
-        }
+        message = ProofRequest(
+            session_request(self._request, reply_write),
+            request_fd=request_read,
+            files=self._files,
+            consumer=self._consumer_call,
+            calls=self._calls,
+            hold_at=self._hold_at,
+        )
         message_file = self._files / "request.json"
-        message_file.write_text(json.dumps(message), "utf-8")
+        message_file.write_text(encode_message(message), "utf-8")
         try:
             self._child = subprocess.Popen(
                 [*run.command, sys.executable, str(_CHILD), str(message_file)],
@@ -233,16 +250,16 @@ class ProofSession:
         # Reaching the first element may take long (preparing data, building a model), so it may use the whole budget.
         limit_s = max(0.0, self._deadline - time.monotonic())
         try:
-            ready = self._wait_for("ready", limit_s, is_silence=False)
+            ready = self._wait_for(Ready, limit_s, is_silence=False)
         except (_Hangs, OutOfTime):
             raise OutOfTime(
                 f"{target_name(self._request)} did not reach its first element within {limit_s:.0f} s; "
                 "allow more time with --budget."
             ) from None
-        self.written_files = tuple(ready["written"])
+        self.written_files = ready.written
         self._outputs.callback(self._collect_notes, run)
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: Request, wanted: type[R]) -> R:
         if time.monotonic() >= self._deadline:
             raise OutOfTime(f"There is no time left for trials on {target_name(self._request)}.")
         if self._child is None:
@@ -251,10 +268,10 @@ class ProofSession:
             self._start()
         assert self._to_child is not None
         with contextlib.suppress(BrokenPipeError):  # waiting for the reply reports how the child ended
-            self._to_child.write((json.dumps(message) + "\n").encode())
-        return self._wait_for("trial" if message["do"] == "try" else "done", self._silence_s, is_silence=True)
+            self._to_child.write((encode_message(request) + "\n").encode())
+        return self._wait_for(wanted, self._silence_s, is_silence=True)
 
-    def _wait_for(self, wanted: str, limit_s: float, is_silence: bool) -> dict[str, Any]:
+    def _wait_for(self, wanted: type[R], limit_s: float, is_silence: bool) -> R:
         """Wait for the reply of that kind.
 
         Raises:
@@ -263,7 +280,7 @@ class ProofSession:
             _Hangs: There is no reply within `limit_s` seconds.
         """
         deadline = time.monotonic() + limit_s
-        ended: dict[str, Any] = {}
+        ended: ScriptExit | None = None
         while True:
             if time.monotonic() >= self._deadline:
                 self._end(is_hanging=True)
@@ -271,23 +288,23 @@ class ProofSession:
             message = self._receive()
             if message is None:
                 if self._child is not None and self._child.poll() is not None:
-                    raise self._failure(ended, wanted)
+                    raise self._failure(ended, is_ready=wanted is not Ready)
                 if time.monotonic() > deadline:
                     raise _Hangs
                 continue
             if is_silence:
                 deadline = time.monotonic() + limit_s
-            match message["say"]:
-                case kind if kind == wanted:
+            match message:
+                case Progress():
+                    self._on_progress(message)
+                case Failed():
+                    raise _Failed(message.text)
+                case Ended():
+                    ended = message.script_exit
+                case _ if isinstance(message, wanted):
                     return message
-                case "progress":
-                    self._on_progress(Progress(message["phase"], message["done"], message["total"]))
-                case "failed":
-                    raise _Failed(str(message["text"]))
-                case "ended":
-                    ended = message
 
-    def _receive(self) -> dict[str, Any] | None:
+    def _receive(self) -> Reply | None:
         """The next message, or None if there is none within `_POLL_S`."""
         assert self._from_child is not None
         if b"\n" not in self._rest:
@@ -301,28 +318,23 @@ class ProofSession:
         if not newline:
             return None
         self._rest = rest
-        with contextlib.suppress(ValueError):
-            message = json.loads(line)
-            if isinstance(message, dict) and "say" in message:
-                return message
+        with contextlib.suppress(ValueError):  # the script has written to our pipe
+            reply: Reply = decode_message(line, Reply)
+            return reply
         return None
 
-    def _failure(self, ended: dict[str, Any], wanted: str) -> AdvisorError:
+    def _failure(self, ended: ScriptExit | None, is_ready: bool) -> AdvisorError:
         """The error that describes how the child ended."""
         name = target_name(self._request)
         code = self._child.returncode if self._child is not None else 0
         if code < 0:
             return AdvisorError(f"{name} was killed by signal {-code} while fixes were tried; no file was changed.")
-        if wanted != "ready":
-            return AdvisorError(
-                f"{name} ended while fixes were tried ({ended.get('exception') or f'exit code {code}'})."
-            )
-        kind = ended.get("kind")
-        if kind == "failed" or (kind == "exited" and code):
-            self._show_error()
-            return ScriptFailed(
-                f"{name} failed before its first element: {ended.get('exception') or f'exit code {code}'}."
-            )
+        why = (ended and ended.exception) or f"exit code {code}"
+        if is_ready:
+            return AdvisorError(f"{name} ended while fixes were tried ({why}).")
+        if ended is not None and (ended.kind == "failed" or (ended.kind == "exited" and code)):
+            copy_to_stderr(self._request)
+            return ScriptFailed(f"{name} failed before its first element: {why}.")
         call = self._consumer_call
         if call is None:
             return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to measure alone.")
@@ -331,14 +343,6 @@ class ProofSession:
             f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
             "measured alone."
         )
-
-    def _show_error(self) -> None:
-        """Copy the script's stderr."""
-        if not self._request.show_output:
-            with contextlib.suppress(OSError):
-                text = (self._request.out / "script.err").read_text("utf-8", errors="replace")
-                sys.stderr.write(shorten_lines(text))
-                sys.stderr.flush()
 
     def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
         """End the child and remove its files.
@@ -354,7 +358,7 @@ class ProofSession:
                 elif error is None:
                     with contextlib.suppress(OSError):
                         assert self._to_child is not None
-                        self._to_child.write(b'{"do": "quit"}\n')
+                        self._to_child.write((encode_message(Quit()) + "\n").encode())
                     self._wait_for_end(child)
                 is_late = time.monotonic() >= self._deadline and not isinstance(error, KeyboardInterrupt)
                 stop(child, is_told=error is None or type(error) is KeyboardInterrupt, is_hard=is_late)

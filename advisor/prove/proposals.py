@@ -10,9 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from advisor.model.finding import Finding, Safety
+from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
+from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, Site
+from advisor.predict.run_gain import with_run_gains
 from advisor.prove.greedy_loop import edits_of
 from advisor.rewrite.apply.writable import first_obstacle
 from advisor.rewrite.fix_plan import Plan, is_asked, is_vectorizing, make_plan
@@ -30,6 +32,7 @@ class Proposals:
         is_seeded: bool = True,
         only: Collection[str] = frozenset(),
         is_to_be_written: bool = False,
+        analysis: Analysis | None = None,
     ) -> None:
         """Create the selection.
 
@@ -40,7 +43,10 @@ class Proposals:
             is_seeded: As in `make_plan`.
             only: As in `make_plan`.
             is_to_be_written: Leave out fixes that change unwritable files.
+            analysis: The analysis of the script's run. It knows how often the script passes over its data, unlike those of the
+                pipeline in isolation.
         """
+        self._analysis = analysis
         self._is_to_be_written = is_to_be_written
         self.unwritable = ""
         """Why a file that a fix changes cannot be written, as the beginning of a sentence; empty if all can be."""
@@ -64,9 +70,15 @@ class Proposals:
         return tuple(dict.fromkeys(f"{title}: {reason}" for (title, _, _), reason in reasons.items()))
 
     def propose(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
-        """Return the findings of `report` whose fixes may be tried on top of `kept`, best prediction first."""
+        """Return the findings of `report` whose fixes may be tried on top of `kept`, in the order in which to try them.
+
+        The best prediction comes first. If the report's plan combines caches with changes that help from the first element, those
+        changes precede it: on top of a cache, no benchmark of later epochs could show what they gain in the first one.
+        """
         done = {finding.fix.edits for finding in kept if finding.fix is not None}
         new = [finding for finding in report.findings if finding.fix is None or finding.fix.edits not in done]
+        if self._analysis is not None:
+            new = with_run_gains(self._analysis, new)
         plan = self._plan(new)
         for left_out in plan.left_out:
             if left_out.finding.fix is not None and (not self._only or left_out.finding.rule in self._only):
@@ -78,7 +90,8 @@ class Proposals:
                 chosen.append(finding)
             else:
                 self._leave_out(finding, reason)
-        return chosen
+        early = _helping_the_first_epoch(report)
+        return sorted(chosen, key=lambda finding: finding.fix is None or finding.fix.edits not in early)
 
     def is_asked(self, finding: Finding) -> bool:
         """Whether the user asked for this fix by its rule's name, so that it is applied though something is undecided."""
@@ -120,6 +133,17 @@ class Proposals:
 
     def _leave_out(self, finding: Finding, reason: str) -> None:
         self._left_out.setdefault(_name_of(finding), reason)
+
+
+def _helping_the_first_epoch(report: Report) -> set[tuple[Edit, ...]]:
+    """The edits of the plan's changes that are not delayed, if others are, and if the epochs of the run were counted."""
+    plan = report.outlook.plan if report.outlook is not None else None
+    if plan is None or plan.over_run is None or plan.over_run.passes is None:
+        return set()
+    members = [report.findings[place] for place in plan.findings]
+    if not any(finding.is_delayed for finding in members):
+        return set()
+    return {finding.fix.edits for finding in members if finding.fix is not None and not finding.is_delayed}
 
 
 def _name_of(finding: Finding) -> tuple[str, str, Site | None]:

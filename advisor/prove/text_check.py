@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.model.call_graph import CallGraph
@@ -135,7 +137,7 @@ class TextCheck:
                 return session.call_graph()
 
     def _labelled(self, text: str) -> OnProgress:
-        return lambda progress: self._on_progress(replace(progress, text=text))
+        return lambda progress: self._on_progress(msgspec.structs.replace(progress, text=text))
 
 
 _UNSTABLE = (

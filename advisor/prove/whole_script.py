@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import msgspec
+
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import (
     BUDGET_SHARE,
@@ -30,6 +32,7 @@ from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
+from advisor.rewrite.fix_plan import is_splitting
 from advisor.rewrite.patch import CannotRewrite, Patch
 
 INJECTING_OPTIONS = (
@@ -116,7 +119,7 @@ class WholeScript:
                 replace(self._request, warmup=warmup, overlay=before),
                 replace(self._request, warmup=warmup, overlay=after),
                 TURNS,
-                lambda progress: self._on_progress(replace(progress, text=f"{title}: {progress.text}")),
+                lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
                 self._deadline,
             )
         self.runs += whole.runs
@@ -236,7 +239,8 @@ def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
     """
     trial, fix = attempt.trial, attempt.finding.fix
     if trial.verdict == REFUSED:
-        return not trial.is_replayable
+        # Halves of a function that could not be compared with it are never run.
+        return not trial.is_replayable and (fix is None or not is_splitting(fix))
     if fix is None or trial.verdict not in (SAME, SLOWER):
         return False
     return only_overlaps(fix) or (trial.verdict == SAME and only_leaves_a_buffer(fix, method_of))

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from advisor.model.errors import AdvisorError
 from advisor.model.locations import is_remote, reading
 from advisor.model.regular_files import is_regular, read_regular
@@ -358,7 +360,7 @@ def _measure_ceiling(capture_request: CaptureRequest, on_progress: OnProgress) -
         with temporary_folder("ceiling") as folder:  # its training is meaningless, so it never runs to the end
             second = replace(capture_request, out=folder / "run", ceiling_for=call_id, to_end=False)
             try:
-                capture(second, lambda progress: on_progress(replace(progress, text="ceiling")))
+                capture(second, lambda progress: on_progress(msgspec.structs.replace(progress, text="ceiling")))
                 second_recording = read_recording(second.out)
                 step_ns = second_recording.ceiling_step_ns if second_recording else ()
                 why = "the second run had no steps"

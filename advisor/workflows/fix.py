@@ -304,6 +304,7 @@ class _Fixing:
             is_seeded=recording is None or is_seeded(recording),
             only=frozenset(self._request.only),
             is_to_be_written=self._request.is_to_be_written,
+            analysis=analysis,
         )
 
     def _candidates(self, report: Report, proposals: Proposals) -> list[Finding]:
@@ -341,6 +342,8 @@ class _Fixing:
             f"{path} has uncommitted changes: commit them before --write, so that git shows this change separately."
             for path in uncommitted(patch.files)
         ]
+        if self._request.only:  # the user has asked for what is tried, and for nothing else
+            report = replace(report, permission="")
         about = ProofFacts(
             runs=self._runs,
             seconds=self._budget.spent_s,

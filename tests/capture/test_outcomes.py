@@ -196,6 +196,7 @@ def test_show_output_goes_to_our_stderr(tmp_path):
     assert done.stdout == "" and "to out" in done.stderr and "to err" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_script_that_ends_early_uses_what_there_is(watch):
     run = watch(LOOP + "loop(0.8)\nprint('end')\n")
@@ -206,6 +207,7 @@ def test_a_script_that_ends_early_uses_what_there_is(watch):
     assert len(run.profiles) == 1
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_one_step_gives_no_window_but_its_step(watch):
     run = watch(LOOP + "for x in ds.take(1): pass\n")
@@ -213,6 +215,7 @@ def test_one_step_gives_no_window_but_its_step(watch):
     assert len(run.steps.start_ns) == 1
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_datasets_without_a_consumer(watch):
     run = watch("import tensorflow as tf\nds = tf.data.Dataset.range(3).batch(2)\n")
@@ -220,6 +223,7 @@ def test_datasets_without_a_consumer(watch):
     assert run.recording.consumers == () and run.recording.window is None
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_the_script_is_stopped_after_the_window(watch):
     run = watch(
@@ -244,6 +248,7 @@ print("never")
     assert len(inside) == run.recording.window.steps >= 20
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_to_end_lets_the_script_finish(watch):
     run = watch(LOOP + "loop(6)\nprint('end')\n", to_end=True, steps=20, warmup=5)
@@ -252,6 +257,7 @@ def test_to_end_lets_the_script_finish(watch):
     assert run.recording.window.closed_by == "steps"
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_crash_after_the_window_keeps_the_window(watch, tmp_path):
     run = watch(LOOP + "loop(1)\nraise RuntimeError('later')\n")
@@ -263,6 +269,7 @@ def test_a_crash_after_the_window_keeps_the_window(watch, tmp_path):
     )
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_crash_inside_a_map_function_shows_no_frame_of_ours(watch, tmp_path, capsys):
     with pytest.raises(ScriptFailed, match="NameError"):
@@ -275,6 +282,7 @@ def test_a_crash_inside_a_map_function_shows_no_frame_of_ours(watch, tmp_path, c
     assert str(Path(__file__).parents[2] / "advisor") not in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_script_that_will_not_stop_is_ended(watch):
     run = watch(
@@ -292,6 +300,7 @@ while True:
     assert any("caught the exception that stops it" in w for w in run.recording.warnings)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_script_that_profiles_itself_goes_first(watch, tmp_path):
     run = watch(
@@ -313,6 +322,7 @@ loop(60)
     assert any("profiler itself" in w for w in run.recording.warnings)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_kill_after_the_window_keeps_the_window(watch):
     run = watch(

@@ -21,7 +21,7 @@ from advisor.capture import script_runner as script
 from advisor.capture.source_overlay import Overlay
 pairs, name = json.loads(sys.argv[1]), sys.argv[2]
 Overlay({path: Path(text).read_bytes() for path, text in pairs}).install()
-ended, code = script.run(script.prepare(name, None, []))
+ended, code = script.run(script.prepare(Path(name), None, []))
 sys.exit(code)
 """
 
@@ -79,6 +79,7 @@ def test_declared_encoding_is_kept(tmp_path):
     assert out == ["'\\xe9' \"name = '\\xe9'\\n\""]
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_autograph_reads_the_new_text(tmp_path):
     (tmp_path / "train.py").write_text("pass\n")

@@ -136,6 +136,7 @@ def test_mistakes_run_nothing(args, says, folder, monkeypatch, capsys):
     assert not starts_in(folder).exists()
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_healthy_script_has_nothing_to_fix(folder, validate):
     (folder / "train.py").write_text(HEALTHY)
@@ -149,6 +150,8 @@ def test_healthy_script_has_nothing_to_fix(folder, validate):
     assert (folder / "train.py").read_text() == HEALTHY
 
 
+@pytest.mark.long
+@pytest.mark.timed
 @pytest.mark.tensorflow
 def test_written_and_undone(folder, validate):
     """Windows line breaks and all: what comes back is what was there."""
@@ -157,7 +160,8 @@ def test_written_and_undone(folder, validate):
     has_git = shutil.which("git") is not None
     if has_git:
         subprocess.run(["git", "init"], cwd=folder, check=True, capture_output=True)
-    code, out, err = fix(folder, "--pipeline-only", "--only", "repeated-work", "--write", "--json", "-", "train.py")
+    options = ["--pipeline-only", "--only", "repeated-work", "--budget", "60s", "--write", "--json", "-"]
+    code, out, err = fix(folder, *options, "train.py")
     assert code == 0, err
     assert err.startswith("The script will be run once, up to its first element; it will not train.")
     report = json.loads(out)
@@ -183,12 +187,14 @@ def test_written_and_undone(folder, validate):
     assert fix(folder, "--undo", "train.py")[0] == 2
 
 
+@pytest.mark.long
+@pytest.mark.timed
 @pytest.mark.tensorflow
 def test_fixes_without_gain_or_with_wrong_data_are_not_applied(folder, validate):
     (folder / "rules").mkdir()
     (folder / "rules/planted.py").write_text(PLANTED)
     args = ["--pipeline-only", "--write", "--rules", "rules", "--only", "planted", "--fail-on", "any", "--json", "-"]
-    code, out, err = fix(folder, *args, "train.py")
+    code, out, err = fix(folder, *args, "--budget", "5min", "train.py")
     assert code == 1, err  # found, and nothing could be proved faster
     report = json.loads(out)
     validate(report)
@@ -202,13 +208,15 @@ def test_fixes_without_gain_or_with_wrong_data_are_not_applied(folder, validate)
     assert mistake["message"].startswith("Skip one: Claimed to be exact, but the elements show changes")
     assert "Rule errors" in err
     assert not any(each["applied"] for each in report["fixes"])
-    assert "Nothing to fix" in err
+    assert "No change is proved to help" in err and "Nothing to fix" not in err
     assert (folder / "train.py").read_text() == SCRIPT
 
 
+@pytest.mark.long
+@pytest.mark.timed
 @pytest.mark.tensorflow
 def test_script_edited_meanwhile_keeps_the_edit(folder):
-    child = start(folder, "--pipeline-only", "--only", "repeated-work", "--write", "train.py")
+    child = start(folder, "--pipeline-only", "--only", "repeated-work", "--budget", "60s", "--write", "train.py")
     wait_for_starts(folder, 1, child)
     edited = SCRIPT + "# a thought\n"
     (folder / "train.py").write_text(edited)
@@ -218,6 +226,7 @@ def test_script_edited_meanwhile_keeps_the_edit(folder):
     assert (folder / "train.py").read_text() == edited
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_interrupt_on_the_way_to_the_first_element_leaves_nothing(folder):
     child = start(folder, "--pipeline-only", "--write", "train.py")
@@ -227,6 +236,7 @@ def test_interrupt_on_the_way_to_the_first_element_leaves_nothing(folder):
     assert not is_alive(pid)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_sigterm_while_a_fix_is_tried_leaves_nothing(folder):
     """As `kill`, `timeout` and a batch system end it: the script itself is told nothing."""
@@ -247,6 +257,7 @@ def ended(child, folder):
     return child.returncode, err.splitlines()[-1]
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_killed_child_is_one_sentence(folder):
     child = start(folder, "--pipeline-only", "--write", "train.py")
@@ -283,6 +294,7 @@ def test_whole_script_by_turns(folder, validate):
     assert leftovers(folder) == (set(), [])
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_interrupt_between_turns(folder):
     """Analysed, held, and run as it is and with the changes; then Ctrl-C."""

@@ -94,11 +94,11 @@ def test_a_wrapped_function_is_identified_by_its_graph_alone():
 
     expected = edited_graph(script, edits)
     assert difference(expected, text()) is None
-    assert "vectorised function of map differs" in (difference(expected, text(traced="t")) or "")
-    assert "vectorised function of map differs" in (difference(expected, text(traced="")) or "")
-    assert "vectorised function of map differs" in (difference(expected, text(input_spec="s")) or "")
+    assert "changed function of map differs" in (difference(expected, text(traced="t")) or "")
+    assert "changed function of map differs" in (difference(expected, text(traced="")) or "")
+    assert "changed function of map differs" in (difference(expected, text(input_spec="s")) or "")
     assert difference(expected, text(arguments={"map_func": "", "num_parallel_calls": "8"})) is not None
-    with pytest.raises(CannotReplay, match="the graph of its vectorised function is unknown"):
+    with pytest.raises(CannotReplay, match="the graph of its changed function is unknown"):
         edited_graph(SCRIPT, edits)
 
 
@@ -156,3 +156,36 @@ def test_code_that_the_patch_changes_is_expected_to_change():
     assert difference(expected, actual) is not None
     assert difference(expected, actual, changed_code={"1>": "2>"}) is None
     assert difference(expected, actual, changed_code={"1>": "3>"}) is not None
+
+
+READING = "<function read 1 [scale=2; parse=<function parse 9 [a=1; b=2]>; tf=<module>]>"
+NESTED = graph(
+    call("c1", "range"),
+    call("c2", "TFRecordDataset", given={"filenames": "<string ()>"}, outer="c4"),
+    call("c3", "map", "c2", given={"map_func": "<function parse 9>"}, traced="t", input_spec="s", outer="c4"),
+    call("c4", "interleave", "c1", given={"map_func": READING}, traced="u", input_spec="v"),
+    call("c5", "batch", "c4", given={"batch_size": "4"}),
+)
+
+
+def moved_out(read: str, **outer: str):
+    """What is expected of a map moved behind the batch, and the calls of a patched script with this function."""
+    actual = graph(
+        call("p1", "range"),
+        call("p2", "TFRecordDataset", given={"filenames": "<string ()>"}, outer="p4"),
+        call("p4", "interleave", "p1", given={"map_func": read}, traced="w", input_spec="v"),
+        call("p5", "batch", "p4", given={"batch_size": "4"}),
+        call("p3", "map", "p5", given={"map_func": "<function parse 9>"}, traced="t", input_spec="s", **outer),
+    )
+    return edited_graph(NESTED, (MoveAfter("c3", "c5"),)), actual
+
+
+def test_a_function_out_of_which_a_call_is_moved_has_the_changed_code_and_reads_nothing_else():
+    code = {"1": "5"}
+    assert difference(*moved_out("<function read 5 [scale=2; tf=<module>]>"), changed_code=code) is None
+    assert difference(*moved_out("<function read 5>"), changed_code=code) is None
+    for other in ("<function read 5 [scale=3; tf=<module>]>", "<function read 6 [scale=2]>", "<function other 5>"):
+        assert difference(*moved_out(other), changed_code=code) is not None
+    assert difference(*moved_out("<function read 5 [scale=2]>", outer="p4"), changed_code=code) is not None
+    unmoved = edited_graph(NESTED, ())
+    assert difference(unmoved, moved_out("<function read 5>")[1], changed_code=code) is not None

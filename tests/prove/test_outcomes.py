@@ -10,6 +10,7 @@ from advisor.engine import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
 from advisor.model.outcome import Interval
+from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.prove.end_to_end import EndToEnd, RunSteps
 from advisor.prove.greedy_loop import Attempt, LoopResult
@@ -160,3 +161,71 @@ def test_a_plan_that_was_tried_in_vain_is_not_repeated(trial: Trial, has_plan: b
     proved = report_of(report, loop, None, ProofFacts())
     assert proved.outlook is not None and (proved.outlook.plan is not None) == has_plan
     assert proved.outlook.limits == report.outlook.limits
+
+
+def advised(is_pipeline_alone=False):
+    """A report of a training (or of the pipeline alone) with the fixes that the rules propose for it."""
+    made = pipeline(
+        source(), map_("augment", ms=4, random=True), shuffle(), batch(32), consumer_ms=80, cores=16
+    ).analysis
+    recording = Recording("train.py", made.host, ScriptExit("stopped"), is_pipeline_alone=is_pipeline_alone)
+    report = run_rules(
+        replace(made, recording=recording if is_pipeline_alone else None), load_rules([], Settings()), Settings()
+    )
+    first = next(each for each in report.findings if each.rule == "serial-map")
+    return report, first
+
+
+def test_the_pipeline_alone_and_the_training_step_are_predicted_and_measured_apart():
+    report, first = advised()
+    loop = LoopResult((Attempt(first, ALONE, is_kept=True),), (first,), ALONE)
+    done = report_of(report, loop, whole(FASTER, 2.0, 1.9, 2.1), ProofFacts()).fixes[0]
+    assert done.step.predicted == first.prediction
+    assert done.step.measured == Interval(2.0, 1.9, 2.1)
+    assert done.pipeline.measured == ALONE.speedup
+    # 4 ms on 16 cores: the map alone gets 16 times faster, a step of which the consumer has 80 ms of its own does not
+    assert done.pipeline.predicted.value > 2 * first.prediction.value
+    assert done.pipeline.predicted.low <= done.pipeline.predicted.value <= done.pipeline.predicted.high
+
+    run = LoopResult((Attempt(first, ALONE, is_kept=True, is_end_to_end=True),), (first,), None)
+    done = report_of(report, run, None, ProofFacts()).fixes[0]
+    assert (done.pipeline.measured, done.step.measured) == (None, ALONE.speedup)
+
+
+def test_a_later_analysis_predicts_the_pipeline_alone():
+    report, first = advised()
+    later = replace(first, prediction=Prediction(9, 8, 10))  # the same change, proposed on top of another
+    other = finding("cache")
+    loop = LoopResult((Attempt(other, ALONE, True), Attempt(later, ALONE, True)), (other, later), ALONE)
+    *_, done = report_of(report, loop, whole(FASTER, 2.0, 1.9, 2.1), ProofFacts()).fixes
+    assert done.pipeline.predicted == later.prediction
+    assert done.step.predicted == first.prediction
+    assert done.step.measured is None, "the training ran with both changes"
+
+    alone, first = advised(is_pipeline_alone=True)
+    done = report_of(alone, LoopResult((Attempt(first, ALONE, True),), (first,), ALONE), None, ProofFacts()).fixes[0]
+    assert (done.pipeline.predicted, done.step.predicted) == (first.prediction, None)
+
+
+def test_nothing_to_fix_is_only_said_when_input_is_not_the_problem():
+    report, first = advised()
+    tried = LoopResult((Attempt(first, replace(ALONE, verdict=SAME), False),))
+    for loop in (LoopResult(), tried):
+        sentence = report_of(report, loop, None, ProofFacts()).proof.sentence
+        assert "othing to fix" not in sentence
+    assert (
+        f"Next step: {first.title} (train.py:4)." in report_of(report, LoopResult(), None, ProofFacts()).proof.sentence
+    )
+
+    verdict = replace(report.analysis.verdict, is_input_bound=False, level="none")
+    healthy = replace(report, analysis=replace(report.analysis, verdict=verdict), findings=())
+    assert report_of(healthy, LoopResult(), None, ProofFacts()).proof.sentence == "Nothing to fix."
+
+
+def test_the_first_line_names_the_command_that_permits_more():
+    report, first = advised()
+    report = replace(report, permission="1 fix needs your permission: advisor fix --allow rerandomized train.py")
+    sentence = report_of(report, LoopResult(), None, ProofFacts(left_out=("a: b",))).proof.sentence
+    assert sentence.startswith("1 fix needs your permission: advisor fix --allow rerandomized train.py. ")
+    loop = LoopResult((Attempt(first, ALONE, True),), (first,), ALONE)
+    assert report_of(report, loop, None, ProofFacts()).proof.sentence.endswith(f"{report.permission}.")

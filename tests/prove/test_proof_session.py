@@ -81,6 +81,8 @@ def session(path: Path, call: Call, **more: object) -> ProofSession:
     return ProofSession(request, call, 300.0, lambda progress: None, **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
+@pytest.mark.timed
 def test_a_fix_is_measured_judged_and_profiled(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script(SLOW_MAP)
     cache = (InsertAfter(MAP, "cache"),)
@@ -115,6 +117,7 @@ def test_a_fix_is_measured_judged_and_profiled(script: Callable[[str], Path], no
     assert not (path.parent / "notes.txt").exists()  # what the script writes is thrown away
 
 
+@pytest.mark.long
 def test_a_cache_over_unknown_noise_in_python_is_broken(script: Callable[[str], Path]) -> None:
     path = script(
         """
@@ -134,6 +137,7 @@ def test_a_cache_over_unknown_noise_in_python_is_broken(script: Callable[[str], 
         assert proof.try_fix((), (InsertAfter(MAP, "cache"),), Safety.EXACT).verdict == BROKEN
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "loop",
     [
@@ -169,6 +173,7 @@ def test_every_kind_of_consumer_is_held_before_its_first_element(
     assert [file.name for file in kept.iterdir()] == ["begun"]
 
 
+@pytest.mark.long
 def test_calls_in_another_order_are_matched_by_their_site(script: Callable[[str], Path]) -> None:
     path = script(
         """
@@ -188,6 +193,7 @@ def test_calls_in_another_order_are_matched_by_their_site(script: Callable[[str]
         assert (trial.verdict, trial.safety_seen) == (BROKEN, Safety.CHANGES)
 
 
+@pytest.mark.long
 def test_a_script_that_fails_on_its_way_shows_its_own_error(
     script: Callable[[str], Path], capsys: pytest.CaptureFixture[str], no_leftovers: None
 ) -> None:
@@ -197,6 +203,7 @@ def test_a_script_that_fails_on_its_way_shows_its_own_error(
     assert "ValueError: no such data" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_script_that_never_consumes_the_dataset_is_told(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script("import tensorflow as tf\nprint(tf.data.Dataset.range(5).batch(2))\n")
     with (
@@ -225,6 +232,7 @@ def test_a_pipeline_that_raises_is_refused_with_its_own_words(script: Callable[[
     assert "record 7 is damaged" in trial.note
 
 
+@pytest.mark.long
 def test_a_pipeline_that_hangs_is_given_up_and_the_next_one_tried(
     script: Callable[[str], Path], no_leftovers: None
 ) -> None:
@@ -257,6 +265,7 @@ def test_a_pipeline_that_hangs_is_given_up_and_the_next_one_tried(
     assert proof.runs == 2
 
 
+@pytest.mark.long
 def test_a_killed_child_is_one_sentence_and_leaves_nothing(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script(SLOW_MAP)
 
@@ -270,6 +279,7 @@ def test_a_killed_child_is_one_sentence_and_leaves_nothing(script: Callable[[str
         proof.try_fix((), (InsertAfter(MAP, "cache"),), Safety.EXACT)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_child_too(script: Callable[[str], Path], tmp_path: Path, no_leftovers: None) -> None:
     path = script(SLOW_MAP)
     parent = tmp_path / "parent.py"

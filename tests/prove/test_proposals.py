@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, Prediction, Safety, Vectorize
+from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, Prediction, RunGain, Safety, Vectorize
 from advisor.model.outcome import Report
+from advisor.model.outlook import CombinedPlan, Limit, Outlook
+from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
 from advisor.prove.proposals import Proposals
 from advisor.testing import batch, map_, pipeline, source
+from tests.predict.simulated_passes import script
 
 MADE = pipeline(source(bytes=20_000), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
 MAP = next(call for call in MADE.calls if call.method == "map")
@@ -80,3 +83,32 @@ def test_a_vectorised_function_may_round_otherwise_where_the_user_allows_it() ->
     assert Proposals(calls, None, [Safety.NUMERICS]).propose(report(on_request), ()) == []
     asked = Proposals(calls, None, [Safety.NUMERICS], only=["vectorizable-map"]).propose(report(on_request), ())
     assert [each.fix.safety for each in asked if each.fix is not None] == [Safety.NUMERICS]
+
+
+def planned(passes: float | None, *members: int) -> Report:
+    """A report with a cache and, after it, a change that helps from the first element; the plan consists of `members`."""
+    cached = replace(finding("Cache it", True, "cache"), prediction=Prediction(9, 9, 9, first_pass=1.0))
+    parallel = replace(finding("Do it", True), prediction=Prediction(2, 2, 2))
+    made = report(cached, parallel)
+    gain = RunGain(passes, "unknown" if passes is None else "known", None, 0.0, "step")
+    plan = CombinedPlan(members, Prediction(9, 9, 9), 0, Limit("consumer", 1.0), 9.0, None, "", gain)
+    return replace(made, outlook=Outlook(1.0, 1.0, (), (), None, plan))
+
+
+def titles(made: Report, analysis: Analysis | None = None) -> list[str]:
+    proposals = Proposals({call.id: call for call in MADE.calls}, None, analysis=analysis)
+    return [proposed.title for proposed in proposals.propose(made, ())]
+
+
+def test_what_helps_the_first_epoch_is_tried_before_the_caches_of_the_plan() -> None:
+    assert titles(planned(3, 0, 1)) == ["Do it", "Cache it"]
+    assert titles(planned(None, 0, 1)) == ["Cache it", "Do it"]  # nobody knows how much the first epoch matters
+    assert titles(planned(3, 0)) == ["Cache it", "Do it"]  # beside the cache, it is not worth it
+
+
+def test_the_epochs_of_the_script_order_what_the_pipeline_alone_proposes() -> None:
+    """Profiles of the changed pipeline know nothing of the script's epochs."""
+    made = planned(None, 0, 1)
+    assert titles(made, script(end="finished", iterators=2, steps=20)) == ["Do it", "Cache it"]
+    assert titles(made, script(end="finished", iterators=9, steps=90)) == ["Cache it", "Do it"]
+    assert titles(made, script()) == ["Cache it", "Do it"]

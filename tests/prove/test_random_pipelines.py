@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Safety, Vectorize
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
+from tests.effort import examples
 from tests.prove.random_pipelines import Script, build, chain_of, illegal, legal, scripts, vectorizable_scripts
 from tests.recorded import install
 
@@ -21,12 +22,11 @@ pytestmark = pytest.mark.tensorflow
 BOUNDS = Bounds(200, 10.0)
 """A tenth of the elements that a trial compares. With fewer, figures of two distributions may be as different as this allows by
 chance, and what is random could be changed unseen."""
-_ALL = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
-ordinary = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=_ALL)
-thorough = settings(max_examples=1000, deadline=None, suppress_health_check=_ALL)
+PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
 
-few = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=_ALL)
+def patient(ordinary: int) -> settings:
+    return settings(max_examples=examples(ordinary), suppress_health_check=PATIENT)
 
 
 def check(script: Script, data: st.DataObject, is_legal: bool, is_vectorizing: bool = False) -> None:
@@ -69,33 +69,22 @@ def counts(recorded: Any, chain: list[Any]) -> dict[str, int]:
     return {c.id: 0 if c.cardinality == -1 else sum(1 for _ in kept[c.id].dataset) for c in chain}
 
 
-@ordinary
+@pytest.mark.long
+@patient(150)
 @given(scripts, st.data())
 def test_honest_edits_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True)
 
 
-@few
+@pytest.mark.long
+@patient(40)
 @given(vectorizable_scripts, st.data())
 def test_vectorised_functions_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True, is_vectorizing=True)
 
 
-@ordinary
+@pytest.mark.long
+@patient(150)
 @given(scripts, st.data())
 def test_planted_edits_are_caught(script: Script, data: st.DataObject) -> None:
-    check(script, data, is_legal=False)
-
-
-@pytest.mark.slow
-@thorough
-@given(scripts, st.data())
-def test_honest_edits_keep_their_claim_thousands_of_times(script: Script, data: st.DataObject) -> None:
-    check(script, data, is_legal=True)
-
-
-@pytest.mark.slow
-@thorough
-@given(scripts, st.data())
-def test_planted_edits_are_caught_thousands_of_times(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=False)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from advisor.capture.instrument.code_identity import changed_code
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import CaptureRequest
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
@@ -176,6 +176,7 @@ def test_the_text_of_a_vectorised_function_must_trace_the_proved_graph(recorded,
         edited_graph(before, edits)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_the_patched_script_is_held_at_its_first_element(tmp_path, monkeypatch):
     """A session on the script as it is, the right patch, and one that does something else; random values are no difference."""

@@ -130,6 +130,7 @@ def test_known_costs_are_not_measured_again(monkeypatch):
         doctor.check_up(True, lambda progress: None)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_doctor_for_real(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}

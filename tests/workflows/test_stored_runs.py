@@ -13,7 +13,8 @@ import advisor
 from advisor.cli import main
 from advisor.model.run_folder import MARKER, new_run_folder, runs_folder
 from advisor.model.settings import Settings, load_settings
-from advisor.rewrite.apply.write import undo, write_patch
+from advisor.rewrite.apply.undo import undo
+from advisor.rewrite.apply.write import write_patch
 from advisor.rewrite.patch import Patch
 from advisor.workflows.stored_runs import delete, excess, prune, stored_runs
 

@@ -117,6 +117,7 @@ def test_loops_one_after_another_within_another_and_without_data(tmp_path):
     assert len(list((tmp_path / "logs").glob("advisor-*"))) == 4, "what measured nothing leaves no folder"
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_capture_of_the_same_process_is_in_the_way(tmp_path):
     port = free_port()
@@ -141,6 +142,7 @@ def test_a_capture_of_the_same_process_is_in_the_way(tmp_path):
     assert done.stdout.endswith("done\n") and list((tmp_path / "sampled").rglob("*.xplane.pb"))
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
     pytest.importorskip("tensorboard")
@@ -184,6 +186,7 @@ def test_keras_with_tensorboard_late_import_and_a_fit_that_fails(tmp_path):
     )
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_under_analyze_it_stands_back(tmp_path):
     script = tmp_path / "train.py"

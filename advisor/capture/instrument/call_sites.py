@@ -109,6 +109,21 @@ class SiteFinder:
         """Return whether the file belongs to the user's own code."""
         return self._kind(filename) == "user"
 
+    def owner_of(self, filename: str) -> str | None:
+        """Return `user`, the name of an installed package, or None for files of the advisor and the standard library."""
+        return self._kind(filename)
+
+    def origin(self, filename: str, line: int) -> tuple[str, int] | None:
+        """Return the file and line of the user's code; None for lines of AutoGraph that do not come from it."""
+        if _GENERATED not in filename:
+            return filename, line
+        return self._source_maps.get(filename, {}).get(line)
+
+    def package_of(self, filename: str) -> str | None:
+        """Return the installed package that a file belongs to; None for other files."""
+        kind = self._kind(filename)
+        return None if kind == "user" else kind
+
     def _kind(self, filename: str) -> str | None:
         """Return `user`, the name of an installed package, or None for files of the advisor and the standard library."""
         try:

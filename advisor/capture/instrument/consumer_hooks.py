@@ -20,9 +20,10 @@ from typing import Any, Protocol
 
 from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.patches import Patches
-from advisor.capture.instrument.recorder import call_id_of
 
 _TRACK = "_tfadv_track"
 
@@ -216,10 +217,16 @@ class Consumption:
             track = self._tracks.at(kind, place.site, place.library)
         track.call_id = call_id_of(_undistributed(dataset)) or track.call_id
         track.iterators += 1
+        self._note_loops(track, frame)
         track.iterator = weakref.ref(iterator)
         iterator.__dict__[_TRACK] = track
         watch_release(iterator, track.released)
         self.on_epoch(track.call_id)
+
+    def _note_loops(self, track: Track, frame: FrameType | None) -> None:
+        """Record the loops around the first iteration of a consumer. They are looked for once, because files are parsed."""
+        if track.loops is None:
+            track.loops = enclosing_loops(frame, self._finder.owner_of)
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns
@@ -263,6 +270,7 @@ class Consumption:
                     track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
                     track.call_id = call_id_of(dataset) or self._argument_call_id(dataset) or track.call_id
                     track.iterators += 1
+                    self._note_loops(track, sys._getframe(1))
                     track.is_loop = True
                     self.on_epoch(track.call_id)
                     if not is_eager:

@@ -11,7 +11,7 @@ from array import array
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.model.recording import Consumer, Site, StepSeries
+from advisor.model.recording import Consumer, Loop, Site, StepSeries
 
 MAX_STEPS = 50_000
 """At least this many of a consumer's latest steps are kept (1.2 MB), at most twice as many."""
@@ -42,6 +42,7 @@ class Track:
         "iterators",
         "kind",
         "library",
+        "loops",
         "open_since_ns",
         "released_at",
         "releases",
@@ -59,6 +60,8 @@ class Track:
         self.library = library
         self.call_id: str | None = None
         self.iterators = 0
+        self.loops: tuple[Loop, ...] | None = None
+        """The loops of the script around the first iteration; None if they are not known."""
         self.iterator: weakref.ref[Any] | None = None
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.releases: list[tuple[int, int]] = []
@@ -203,6 +206,7 @@ class Track:
             finished_steps=self.epoch_count,
             is_main=is_main,
             releases=tuple(self.releases),
+            loops=self.loops,
         )
 
     def series(self) -> StepSeries:

@@ -46,6 +46,7 @@ def record_dataset_api(
         _record_functions(module, catalog.EXPERIMENTAL_FUNCTIONS, recorder, patches)
         _record_functions(getattr(module, "service", None), catalog.SERVICE_FUNCTIONS, recorder, patches)
     _record_source_maps(recorder, warn, patches)
+    recorder.generators.install(recorder.generator_call, warn, patches)
 
 
 def _dataset_bases(cls: type) -> list[type]:

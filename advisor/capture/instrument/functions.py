@@ -10,8 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.captured_state import Captured, captured_by
-from advisor.capture.instrument.data_flow import PLUMBING, Dataflow, dataflow_of
+from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
+from advisor.capture.instrument.function_lines import function_lines
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
 from advisor.model.recording import FunctionFacts, Site
@@ -122,6 +124,9 @@ def function_facts(
         flow=() if flow is None else flow.flow,
         fixed_ops={} if flow is None else flow.fixed_ops,
         random_site=None if flow is None else flow.random_site,
+        lines=()
+        if flow is None or not random_ops
+        else function_lines(wrappers[0].function.graph, random_ops, function, site),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
     )

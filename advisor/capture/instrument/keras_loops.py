@@ -21,6 +21,13 @@ from advisor.model.recording import Scalar
 _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
 
 
+_OBSERVING = frozenset({
+    "AdvisorCallback", "BackupAndRestore", "CSVLogger", "History", "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger",
+    "ReduceLROnPlateau", "TensorBoard", "WandbMetricsLogger",
+})  # fmt: skip
+"""Callbacks that do not end `fit` early; all others may."""
+
+
 class KerasLoops:
     """Hooks on `Model.fit`, `evaluate` and `predict` and on the `CallbackList`, which all of them call."""
 
@@ -63,6 +70,7 @@ class KerasLoops:
             try:
                 self._note_length(steps_parameter, original, model, args, kwargs)
                 self._note(model, kind, args, kwargs)
+                self._note_passes(kind, original, model, args, kwargs)
                 return original(model, *args, **kwargs)
             finally:
                 self._end_epoch()
@@ -116,6 +124,30 @@ class KerasLoops:
             if track is not None:
                 track.takes_all = bound.get(parameter) is None
 
+    def _note_passes(
+        self,
+        kind: str,
+        fit: Callable[..., Any],
+        model: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Record what determines how often `fit` passes over the data."""
+        if kind != "keras.fit":
+            return
+        fits = self.facts.get("fits")
+        self.facts["fits"] = (fits if isinstance(fits, int) else 0) + 1
+        with contextlib.suppress(TypeError, ValueError):
+            call = inspect.signature(fit).bind(model, *args, **kwargs)
+            call.apply_defaults()
+            arguments = call.arguments
+            for name in ("initial_epoch", "steps_per_epoch"):
+                value = arguments.get(name)
+                self.facts[name] = value if type(value) is int else None
+            callbacks = arguments.get("callbacks") or ()
+            some = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+            self.facts["may_stop"] = any(not _is_observing(callback) for callback in some)
+
     def _note(self, model: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:  # noqa: ANN401
         if kind != "keras.fit" and self.facts:
             return
@@ -133,3 +165,8 @@ class KerasLoops:
             }
         except Exception as error:  # the facts are optional
             self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")
+
+
+def _is_observing(callback: object) -> bool:
+    """Whether the callback is known not to end `fit` before its last epoch."""
+    return type(callback).__name__ in _OBSERVING

@@ -20,7 +20,10 @@ from typing import Any
 
 from advisor.capture.instrument.call_sites import Place, SiteFinder
 from advisor.capture.instrument.captured_state import Captured, constant_texts
-from advisor.capture.instrument.functions import function_facts, function_name, function_site
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, origin, origins
+from advisor.capture.instrument.functions import function_facts, function_site
+from advisor.capture.instrument.generator_watch import GeneratorWatch
+from advisor.capture.instrument.op_lines import OpLines
 from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, LoggedCall, ReplayLog, Seeds
 from advisor.capture.instrument.state_watch import StateWatch
 from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
@@ -31,9 +34,6 @@ from advisor.model.state import DATASET
 
 MAX_CALLS = 20_000
 """Maximum number of recorded calls (about 10 MB), for scripts that make datasets in a loop; further calls are only counted."""
-ID_PREFIX = "tfadv_"
-ID_ATTRIBUTE = "_tfadv_call_id"
-"""Attribute of a dataset object that holds the id of the call that made it."""
 _FUNCTION_PARAMETERS = (
     "map_func",
     "predicate",
@@ -92,9 +92,11 @@ class Recorder:
         self.replay_log = replay_log
         self.data_files = DataFiles()
         self.state = StateWatch(self.calls, warn)
+        self.generators = GeneratorWatch(lambda: self.is_open)
         self.only_thread: int | None = None
         """Record only the calls of this thread (`threading.get_ident()`); None: of all threads."""
         self.dropped = 0
+        self._op_lines = OpLines(finder)
         self._warn = warn
         self._calls: dict[str, Call] = {}
         self._number = 0
@@ -138,6 +140,11 @@ class Recorder:
     def call(self, call_id: str | None) -> Call | None:
         """Return the call with this id, if it was recorded."""
         return None if call_id is None else self._calls.get(call_id)
+
+    def generator_call(self) -> str | None:
+        """Return the id of the `from_generator` call that this thread is making; None if there is none."""
+        stack: list[_Pending] = self._local.__dict__.get("stack", [])
+        return stack[-1].id if stack and stack[-1].method == "from_generator" else None
 
     def wrap(self, original: Callable[..., Any], method: str, is_constructor: bool = False) -> Callable[..., Any]:
         """Wrap a function so that its calls are recorded, with the same signature, results and errors.
@@ -224,7 +231,7 @@ class Recorder:
             kwargs["name"] = call_id
         made_by, nested_in = self._relation(stack, frame)
         is_user_name = isinstance(name, str) and not name.startswith(ID_PREFIX)
-        inputs, unrecorded = _origins(bound)
+        inputs, unrecorded = origins(bound)
         seeds = NO_SEEDS if self.replay_log is None else self.replay_log.begin(call_id, method, made_by or nested_in)
         return _Pending(
             id=call_id,
@@ -282,6 +289,9 @@ class Recorder:
             facts = function_facts(dataset, function, site, self._resource_id)
         except Exception as error:
             self._warn(f"The function of {pending.method} could not be inspected ({type(error).__name__}: {error}).")
+        if facts is not None:
+            with contextlib.suppress(Exception):  # private attributes of TensorFlow; without them there are no lines
+                facts = dataclasses.replace(facts, **self._op_lines.of(dataset, facts))
         spec, element_bytes, cardinality = element_facts(dataset)
         call = Call(
             id=pending.id,
@@ -318,7 +328,7 @@ class Recorder:
         """
         if captured.kind != DATASET:
             return self.state.resource_id(captured)
-        call_id, unrecorded = _origin(captured.owner)
+        call_id, unrecorded = origin(captured.owner)
         return "" if call_id is None or unrecorded else call_id
 
     def _keep_for_replay(
@@ -347,52 +357,6 @@ class Recorder:
         )
 
 
-def call_id_of(dataset: Any) -> str | None:  # noqa: ANN401
-    """Return the id of the call that made `dataset`, or of the nearest recorded call upstream; None if there is none."""
-    return _origin(dataset)[0]
-
-
-def _origin(dataset: Any) -> tuple[str | None, list[str]]:  # noqa: ANN401
-    """Return (id of the nearest recorded call, classes of the datasets downstream of it that no recorded call made)."""
-    unrecorded: list[str] = []
-    while dataset is not None and len(unrecorded) < 100:
-        call_id = getattr(dataset, ID_ATTRIBUTE, None)
-        if isinstance(call_id, str):
-            return call_id, unrecorded
-        unrecorded.append(type(dataset).__name__)
-        try:
-            inputs = dataset._inputs()
-        except Exception:
-            inputs = ()
-        dataset = inputs[0] if inputs else getattr(dataset, "_dataset", None)
-    return None, unrecorded
-
-
-def _origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return (ids of the calls that made the datasets in the arguments, classes of datasets that no recorded call made)."""
-    call_ids: list[str] = []
-    unrecorded: dict[str, None] = {}
-    seen: list[Any] = []
-
-    def visit(value: object, depth: int) -> None:
-        if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
-            if not any(value is other for other in seen):
-                seen.append(value)
-                call_id, classes = _origin(value)
-                unrecorded.update(dict.fromkeys(classes))
-                call_ids.extend([] if call_id is None else [call_id])
-        elif depth and isinstance(value, (list, tuple)):
-            for item in value[:1000]:
-                visit(item, depth - 1)
-        elif depth and isinstance(value, dict):
-            for item in value.values():
-                visit(item, depth - 1)
-
-    for value in bound.values():
-        visit(value, 3)
-    return tuple(call_ids), tuple(unrecorded)
-
-
 def _files_of(bound: dict[str, Any], dataset: Any, facts: FunctionFacts | None) -> list[str]:  # noqa: ANN401
     """Return the file names in a call's arguments and in the constants of user functions that read files."""
     names = file_names(bound)
@@ -408,6 +372,3 @@ def _is_positional(signature: inspect.Signature, args: tuple[Any, ...], name: st
         p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     return name in positional[: len(args)]
-
-
-__all__ = ["ID_ATTRIBUTE", "ID_PREFIX", "MAX_CALLS", "Recorder", "call_id_of", "function_name"]

@@ -14,9 +14,10 @@ from typing import Any
 from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.instrument.iterator_model import model_deltas, model_nodes
 from advisor.capture.window.profiler import Profiler, profile_bytes
+from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
 from advisor.host.calibration.window import BYTES_PER_EVENT, PLAIN_MIN_STEPS
-from advisor.model.recording import IteratorModel, Usage, Window
+from advisor.model.recording import IteratorModel, PythonSamples, Usage, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Capture:
     """The consumer whose steps were measured."""
     profile_bytes: int
     """Size of the profile; 0 if there is none."""
+    python_samples: PythonSamples | None = None
+    """None if no Python function was sampled."""
 
     @property
     def events_per_step(self) -> float | None:
@@ -52,9 +55,17 @@ class Measurement:
         track: The consumer whose steps are measured; None: none.
         tracks: All consumers, for tf.data's models of their iterators.
         profiler: The profiler; None: there will be no profile.
+        sampler: Samples Python functions while the profiler runs; None: there are none.
     """
 
-    def __init__(self, folder: Path, track: Track | None, tracks: Tracks, profiler: Profiler | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        track: Track | None,
+        tracks: Tracks,
+        profiler: Profiler | None,
+        sampler: PythonSampler | None = None,
+    ) -> None:
         self.first_step = track.count if track is not None else 0
         """Index in its track of the first step of the current stretch."""
         self._warmup_steps = self.first_step
@@ -64,7 +75,8 @@ class Measurement:
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one."""
         self._folder, self._track, self._tracks = folder, track, tracks
-        self._profiler = profiler
+        self._profiler, self._sampler = profiler, sampler
+        self._is_sampling = False
         self._models: dict[str, Any] = model_nodes(tracks)
         self._probe = LockProbe()
         self._probe.start()
@@ -90,6 +102,10 @@ class Measurement:
                 self._profiler.start(self._folder)
             except Exception as error:
                 self.unprofiled = _not_started(error)
+            if self._sampler is not None:
+                # without an unprofiled stretch, the lock probe still runs, whose result depends on the switch interval
+                self._sampler.start(may_switch_faster=self._plain is not None)
+                self._is_sampling = True
         self._profiled = Snapshot.take()
 
     def add_plain_to(self, capture: Capture) -> Capture:
@@ -119,6 +135,7 @@ class Measurement:
             on_saving: Called with the number of profiled steps before the profile is written.
         """
         end = Snapshot.take(self._start)
+        samples = self._sampler.stop() if self._sampler is not None and self._is_sampling else None
         gil_wait_share = self._probe.stop()
         usage_end, plain_steps = end, 0
         if self._plain is not None:
@@ -143,7 +160,9 @@ class Measurement:
             plain_steps=plain_steps,
         )
         usage = usage_between(self._start, usage_end, gil_wait_share)
-        return Capture(self._folder, window, usage, models, self._plain_models, track, profile_bytes(self._folder))
+        return Capture(
+            self._folder, window, usage, models, self._plain_models, track, profile_bytes(self._folder), samples
+        )
 
 
 def _not_started(error: Exception) -> str:

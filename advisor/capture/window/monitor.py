@@ -24,6 +24,7 @@ from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.measurement import Capture, Measurement
 from advisor.capture.window.profiler import Profiler, move_profile
+from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.schedule import Limits, has_drained
 from advisor.capture.window.watchdog import Watchdog, is_executing, raise_in_thread
 from advisor.host.calibration.window import (
@@ -64,6 +65,7 @@ class Monitor:
         warn: Callable[[str], None],
         on_measured: Callable[[], None],
         on_stuck: Callable[[str], NoReturn],
+        sampler: Callable[[], PythonSampler | None] = lambda: None,
     ) -> None:
         """Create a monitor in state `idle`.
 
@@ -77,6 +79,7 @@ class Monitor:
             warn: Called with the text of each warning.
             on_measured: Called when a complete window has been written.
             on_stuck: Called with the reason if the script does not stop; must end the process.
+            sampler: Makes a sampler of the pipelines' Python functions; None if there are none.
         """
         self.profiler: Profiler | None = None
         self.watchdog: Watchdog | None = None
@@ -91,6 +94,7 @@ class Monitor:
         self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
         self._report, self._warn, self._on_measured, self._on_stuck = report, warn, on_measured, on_stuck
+        self._sampler = sampler
         self._state = "idle"
         self._measurement: Measurement | None = None
         self._is_by_time = False
@@ -214,7 +218,7 @@ class Monitor:
     def _open(self, track: Track, state: str) -> None:
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
-        self._measurement = Measurement(folder, track, self._tracks, self.profiler)
+        self._measurement = Measurement(folder, track, self._tracks, self.profiler, self._sampler())
         if state != "plain":
             self._measurement.start_profiler()
         if self._limits.steps is not None:

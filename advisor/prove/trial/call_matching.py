@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from advisor.model.finding import Edit, MoveAfter
 from advisor.model.recording import Call
@@ -24,30 +23,30 @@ _PEEK_CARDINALITIES = (0, 1, 2)
 class CallMatching:
     """Translates the ids of calls between the first run and this one."""
 
-    def __init__(self, consumer: dict[str, Any] | None, calls: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, consumer: Call | None, calls: Sequence[Call]) -> None:
         """Create the matching; it is the identity until `learn` is called.
 
         Args:
-            consumer: The call whose dataset the training consumes, as written by `as_message`; None: unknown, any dataset of
-                more than two elements counts.
-            calls: The calls of the first run, as written by `as_message`; empty: the ids are the same in both runs.
+            consumer: The call of the first run whose dataset the training consumes; None: unknown, any dataset of more than
+                two elements counts.
+            calls: The calls of the first run; empty: the ids are the same in both runs.
         """
         self.is_consumer_known = consumer is not None
-        self._consumer_id: str = "" if consumer is None else consumer["id"]
+        self._consumer_id: str = "" if consumer is None else consumer.id
         self._consumer_key: _Key | None = None if consumer is None else _key_of(consumer)
-        self._first = {call["id"]: _key_of(call) for call in calls}
+        self._first = {call.id: _key_of(call) for call in calls}
         self._now: dict[str, str] = {}
 
     def is_consumer(self, call: Call) -> bool:
         """Whether this is the call whose dataset the training consumes."""
         if self._consumer_key is None:
             return call.cardinality not in _PEEK_CARDINALITIES
-        key = _key_of(as_message(call))
+        key = _key_of(call)
         return key == self._consumer_key and (call.id == self._consumer_id or key[1] != "")
 
     def learn(self, calls: Sequence[Call]) -> None:
         """Match the calls of this run with those of the first."""
-        now = {call.id: _key_of(as_message(call)) for call in calls}
+        now = {call.id: _key_of(call) for call in calls}
         if not self._first or all(now.get(call_id, key) == key for call_id, key in self._first.items()):
             self._now = {}
             return
@@ -82,17 +81,6 @@ class CallMatching:
         return self._now[call_id]
 
 
-def as_message(call: Call) -> dict[str, Any]:
-    """Return the id, method and call site of a call as JSON values."""
+def _key_of(call: Call) -> _Key:
     site = call.site
-    return {
-        "id": call.id,
-        "method": call.method,
-        "file": "" if site is None else site.file,
-        "line": 0 if site is None else site.line,
-        "column": 0 if site is None else site.column,
-    }
-
-
-def _key_of(message: dict[str, Any]) -> _Key:
-    return message["method"], message["file"], message["line"], message["column"]
+    return (call.method, "", 0, 0) if site is None else (call.method, site.file, site.line, site.column)

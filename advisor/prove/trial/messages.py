@@ -1,25 +1,130 @@
-"""The messages between the two halves of a proof: one JSON object per line.
+"""The messages between the two halves of a proof, one per line (`advisor.model.codec.encode_message`).
 
-In: edits, trials, call graphs.  Out: JSON values and back; every edit names its kind.
+In: what one half asks or answers.  Out: a `ProofRequest`, which starts the child; a `Request` from the parent; a `Reply` from
+the child.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from advisor.capture.request import Progress, SessionRequest
 from advisor.model.call_graph import CallGraph
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Vectorize
+from advisor.model.finding import (
+    Edit,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    Safety,
+    SetArgument,
+    SetOption,
+    SplitMap,
+    Vectorize,
+)
+from advisor.model.recording import Call, ScriptExit
 from advisor.prove.trial.trial_result import Trial
 
+
+@dataclass(frozen=True, slots=True)
+class ProofRequest:
+    """The message that starts the child's half of a proof."""
+
+    session: SessionRequest
+    request_fd: int
+    """File descriptor of the inherited pipe from which the child reads its requests."""
+    files: Path
+    """Folder for the files of trials (file caches)."""
+    consumer: Call | None
+    """The call whose dataset the training consumes, as the first run recorded it; None: unknown."""
+    calls: tuple[Call, ...]
+    """The calls of the first run; empty: the ids are the same in both runs."""
+    hold_at: int | None
+    """Hold the script at the consumption of this number, whatever the dataset."""
+
+
+class TryFix(msgspec.Struct, frozen=True, tag=True):
+    """Measure `current` against `current + candidate`; answered with `Tried`."""
+
+    current: list[dict[str, Any]]
+    """Edits, see `edits_to_json`."""
+    candidate: list[dict[str, Any]]
+    claimed: Safety
+    predicted_memory_bytes: int | None
+    seconds: float
+    """Time for the trial."""
+
+
+class Profile(msgspec.Struct, frozen=True, tag=True):
+    """Profile the edited pipeline in isolation; answered with `Profiled`."""
+
+    edits: list[dict[str, Any]]
+    out: Path
+    """The run folder."""
+
+
+class ReadCalls(msgspec.Struct, frozen=True, tag=True):
+    """Return the calls that the script has made so far; answered with `Calls`."""
+
+    edits: list[dict[str, Any]]
+    """The kept edits, for the graphs of the functions that they wrap."""
+
+
+class Quit(msgspec.Struct, frozen=True, tag=True):
+    """End the script; not answered."""
+
+
+Request = TryFix | Profile | ReadCalls | Quit
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The script is held at its first element and requests are answered."""
+
+    written: tuple[str, ...]
+    """Absolute paths of files that the script's Python code opened for writing until then."""
+
+
+class Tried(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `TryFix`."""
+
+    trial: Trial
+
+
+class Profiled(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `Profile`: its run folder is complete."""
+
+
+class Calls(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `ReadCalls`."""
+
+    graph: CallGraph
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The answer to any request that could not be fulfilled; the child continues to serve."""
+
+    text: str
+    """One sentence."""
+
+
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """The last message: the script has ended."""
+
+    script_exit: ScriptExit
+
+
+Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended
+
 _KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize)
+    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap)
 }
 
 
 def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:
-    """Serialise edits as a list of objects."""
+    """Serialise edits as objects with the name of their class, because msgspec cannot tag the dataclasses of the model."""
     return [{"edit": type(edit).__name__, **msgspec.to_builtins(edit)} for edit in edits]
 
 
@@ -31,33 +136,3 @@ def edits_from_json(data: list[dict[str, Any]]) -> tuple[Edit, ...]:
         msgspec.ValidationError: A field of an edit is missing or has an unsupported type.
     """
     return tuple(msgspec.convert(edit, _KINDS[edit["edit"]]) for edit in data)
-
-
-def trial_to_json(trial: Trial) -> dict[str, Any]:
-    """Serialise a trial as an object."""
-    result: dict[str, Any] = msgspec.to_builtins(trial)
-    return result
-
-
-def trial_from_json(data: dict[str, Any]) -> Trial:
-    """Parse the output of `trial_to_json`.
-
-    Raises:
-        msgspec.ValidationError: The data is anything else.
-    """
-    return msgspec.convert(data, Trial)
-
-
-def graph_to_json(graph: CallGraph) -> dict[str, Any]:
-    """Serialise a call graph as an object."""
-    result: dict[str, Any] = msgspec.to_builtins(graph)
-    return result
-
-
-def graph_from_json(data: dict[str, Any]) -> CallGraph:
-    """Parse the output of `graph_to_json`.
-
-    Raises:
-        msgspec.ValidationError: The data is anything else.
-    """
-    return msgspec.convert(data, CallGraph)

@@ -12,13 +12,12 @@ def _bootstrap() -> None:
     own_folder = sys.path.pop(0)
     package_root = own_folder.rsplit("advisor", 1)[0]
     sys.path.insert(0, package_root)
-    import json
     from pathlib import Path
 
-    from advisor.prove.trial.proof_run import ProofRun
+    from advisor.prove.trial.proof_run import run_proof
 
     sys.path.pop(0)
-    sys.exit(ProofRun(json.loads(Path(sys.argv[1]).read_text("utf-8"))).run())
+    sys.exit(run_proof(Path(sys.argv[1]).read_text("utf-8")))
 
 
 if __name__ == "__main__":

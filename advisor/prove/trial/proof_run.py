@@ -1,36 +1,51 @@
 """The child process's half of a proof session: holds the script when it requests its first element, and serves requests there.
 
-In: the session's request, and messages from the parent, one JSON object per line: `try`, `profile`, `calls`, `quit`.
-Out: replies, progress and failures, one JSON object per line; then the script is stopped as at the end of a window.
+In: a `ProofRequest`, then one `Request` per line from the parent (`messages`).
+Out: one `Reply` per line; then the script is stopped as at the end of a window.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import shutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import SIDE_KINDS
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.keras_loops import KerasLoops
-from advisor.capture.instrument.recorder import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
+from advisor.capture.request import Progress
 from advisor.capture.script_runner import one_line
 from advisor.capture.session import Session, is_seeded
 from advisor.capture.stop_script import StopScript
+from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Safety
+from advisor.model.finding import Edit
 from advisor.model.recording import Call, ScriptExit
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.call_matching import CallMatching
-from advisor.prove.trial.messages import edits_from_json, graph_to_json, trial_to_json
+from advisor.prove.trial.messages import (
+    Calls,
+    Ended,
+    Failed,
+    Profile,
+    Profiled,
+    ProofRequest,
+    Quit,
+    ReadCalls,
+    Ready,
+    Reply,
+    Request,
+    Tried,
+    TryFix,
+    edits_from_json,
+)
 from advisor.prove.trial.recorded_graph import recorded_graph
 from advisor.prove.trial.trial_result import as_sentence
 from advisor.prove.trial.trial_runner import TrialRunner
@@ -40,20 +55,21 @@ from advisor.prove.trial.written_files import WrittenFiles
 class ProofRun(Session):
     """A run of the script that is recorded, without a profile, until the script is held."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        super().__init__(request)
+    def __init__(self, message: ProofRequest) -> None:
+        super().__init__(message.session)
         self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
         self._recorder.replay_log = ReplayLog()
         self._consumption = Consumption(
             self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
         )
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
-        self._requests = os.fdopen(request["request_fd"], "rb")
-        self._matching = CallMatching(request["consumer"], request["calls"])
+        self._requests = os.fdopen(message.request_fd, "rb")
+        self._files = message.files
+        self._matching = CallMatching(message.consumer, message.calls)
         self._written = WrittenFiles()
         self._is_serving = False
         self._is_over = False
-        self._hold_at: int | None = request["hold_at"]
+        self._hold_at = message.hold_at
         self._consumptions = 0
 
     def run(self) -> int:
@@ -102,7 +118,7 @@ class ProofRun(Session):
         except (BrokenPipeError, KeyboardInterrupt):  # the parent has ended or is ending; not an error of the script
             pass
         finally:
-            shutil.rmtree(self._request["files"], ignore_errors=True)  # the parent may have been killed
+            shutil.rmtree(self._files, ignore_errors=True)  # the parent may have been killed
         self._is_serving, self._is_over = False, True
         raise StopScript
 
@@ -126,63 +142,49 @@ class ProofRun(Session):
 
         self._matching.learn(self._recorder.calls())
         with tf.init_scope(), self._consumption.unwatched():
-            runner = TrialRunner(self._recorder, call_id, Path(self._request["files"]), self._progress)
-            self._say({"say": "ready", "written": list(self._written.stop())})
+            runner = TrialRunner(self._recorder, call_id, self._files, self._progress)
+            self._send(Ready(self._written.stop()))
             for line in self._requests:
-                message = json.loads(line)
-                if message["do"] == "quit":
+                request: Request = decode_message(line, Request)
+                if isinstance(request, Quit):
                     break
-                self._answer(runner, message, call_id)
+                try:
+                    reply = self._answer(runner, request, call_id)
+                except BrokenPipeError:
+                    raise
+                except (AdvisorError, CannotMeasure) as error:
+                    reply = Failed(as_sentence(str(error)))
+                except Exception as error:
+                    reply = Failed(f"It could not be tried ({one_line(error)}).")
+                self._send(reply)
 
-    def _answer(self, runner: TrialRunner, message: dict[str, Any], call_id: str) -> None:
-        try:
-            if message["do"] == "try":
+    def _answer(self, runner: TrialRunner, request: TryFix | Profile | ReadCalls, call_id: str) -> Reply:
+        match request:
+            case TryFix():
+                current, candidate = self._edits(request.current), self._edits(request.candidate)
                 trial = runner.try_fix(
-                    self._edits(message["current"]),
-                    self._edits(message["candidate"]),
-                    Safety(message["claimed"]),
-                    message["memory"],
-                    message["seconds"],
+                    current, candidate, request.claimed, request.predicted_memory_bytes, request.seconds
                 )
-                self._say({"say": "trial", "trial": trial_to_json(trial)})
-            elif message["do"] == "calls":
-                edits, first_ids = self._edits(message["edits"]), self._matching.first_ids()
-                graph = recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits)
-                self._say({"say": "done", "graph": graph_to_json(graph)})
-            else:
-                runner.profile(self._edits(message["edits"]), Path(message["out"]), self._recorded)
-                self._say({"say": "done"})
-        except BrokenPipeError:
-            raise
-        except (AdvisorError, CannotMeasure) as error:
-            self._say({"say": "failed", "text": as_sentence(str(error))})
-        except Exception as error:
-            self._say({"say": "failed", "text": f"It could not be tried ({one_line(error)})."})
+                return Tried(trial)
+            case Profile():
+                runner.profile(self._edits(request.edits), request.out, self._recorded)
+                return Profiled()
+            case ReadCalls():
+                edits, first_ids = self._edits(request.edits), self._matching.first_ids()
+                return Calls(recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits))
 
-    def _edits(self, data: list[dict[str, Any]]) -> Any:  # noqa: ANN401
+    def _edits(self, data: list[dict[str, Any]]) -> tuple[Edit, ...]:
         return tuple(self._matching.translate(edit) for edit in edits_from_json(data))
 
     def _recorded(self) -> dict[str, Any]:
         """Return the fields of `Recording` that describe the run as a whole."""
-        request = self._request
-        name = ["-m", request["module"]] if request["module"] is not None else [request["script"]]
-        return {
-            "target": " ".join([*name, *request["args"]]),
-            "argv": (*name, *request["args"]),
-            "cwd": self._cwd,
-            "is_seeded": is_seeded(),
-        }
+        argv = self._request.argv
+        return {"target": " ".join(argv), "argv": argv, "cwd": self._cwd, "is_seeded": is_seeded()}
 
     # -- messages
 
-    def _say(self, message: dict[str, Any]) -> None:
-        if self._pipe is not None:
-            data = (json.dumps(message) + "\n").encode()
-            while data:
-                data = data[os.write(self._pipe, data) :]
-
     def _progress(self, phase: str, done: int, total: int | None) -> None:
-        self._say({"say": "progress", "phase": phase, "done": done, "total": total})
+        self._send(Progress(phase, done, total))
 
     def _report(self, phase: str, done: int, total: int | None) -> None:
         with contextlib.suppress(OSError):
@@ -190,7 +192,16 @@ class ProofRun(Session):
 
     def _finish(self, ended: ScriptExit) -> None:
         with contextlib.suppress(OSError):
-            self._say({"say": "ended", "kind": ended.kind, "exception": ended.exception, "held": self._is_over})
+            self._send(Ended(ended))
 
     def _write(self, ended: ScriptExit) -> None:
         """Write nothing: a proof has no recording."""
+
+
+def run_proof(message: str) -> int:
+    """Run the child's half of a proof and return the script's exit code.
+
+    Args:
+        message: A `ProofRequest`, encoded.
+    """
+    return ProofRun(decode_message(message, ProofRequest)).run()

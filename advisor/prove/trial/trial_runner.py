@@ -38,7 +38,7 @@ from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sampled_streams import OriginalFails
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
-from advisor.replay.edited import CannotVectorize
+from advisor.replay.edited import CannotSplit, CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
@@ -82,7 +82,7 @@ class TrialRunner:
         try:
             return self._try(edits, current, claimed, predicted_memory_bytes, deadline)
         except CannotReplay as error:
-            return Trial(REFUSED, note=str(error), is_replayable=isinstance(error, CannotVectorize))
+            return Trial(REFUSED, note=str(error), is_replayable=isinstance(error, CannotVectorize | CannotSplit))
         except OriginalFails as error:
             return Trial(REFUSED, note=f"The script's own pipeline fails: {error}.")
 

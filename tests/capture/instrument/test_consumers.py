@@ -21,6 +21,59 @@ def durations(series):
     return [end - start for start, end in zip(series.start_ns, series.end_ns, strict=True)]
 
 
+def test_every_kind_of_consumer_in_one_run(watch):
+    text = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+ds = tf.data.Dataset.range(48).map(lambda i: (tf.random.normal([8]), tf.ones([1]))).batch(4)
+for batch in ds:  # for
+    pass
+iterator = iter(ds)  # tf.function: its steps are those of the function
+pulled = iter(ds)  # next
+next(pulled), pulled.get_next()
+for batch in ds.as_numpy_iterator():  # as_numpy_iterator
+    pass
+ds.reduce(0.0, lambda total, batch: total + tf.reduce_sum(batch[0]))  # reduce
+@tf.function
+def step(iterator):
+    return tf.reduce_sum(next(iterator)[0])
+step(iterator), step(iterator)
+@tf.function
+def train(data):
+    total = 0.0
+    for x, y in data:  # tf.function: the loop
+        total += tf.reduce_sum(x)
+    return total
+train(ds)
+strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+for batch in strategy.experimental_distribute_dataset(ds):  # distributed
+    pass
+for batch in strategy.distribute_datasets_from_function(lambda context: ds):  # distributed: from a function
+    pass
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(ds, verbose=0)  # keras.fit
+model.evaluate(ds, verbose=0)  # keras.evaluate
+model.predict(ds, verbose=0)  # keras.predict
+"""
+    run = watch(text, to_end=True, is_profiled=False)
+    marked = {
+        (line.partition("  # ")[2].partition(":")[0], number)
+        for number, line in enumerate(text.splitlines(), 1)
+        if "  # " in line
+    }
+    assert len(marked) == 11
+    assert {(consumer.kind, consumer.site.line) for consumer in run.recording.consumers} == marked
+    assert {consumer.call_id for consumer in run.recording.consumers} == {run.call("batch").id}
+    steps = {series.consumer_id: len(series.start_ns) for series in run.recording.steps}
+    taken = {consumer.kind: steps.get(consumer.id) for consumer in run.recording.consumers}
+    assert [taken[kind] for kind in ("for", "as_numpy_iterator", "distributed", "keras.fit", "keras.predict")] == [
+        12
+    ] * 5
+
+
 def test_a_for_loop_with_its_wait(watch):
     run = watch(
         """
@@ -54,6 +107,7 @@ model.fit(ds.map(lambda x: (x[:, 0], x[:, 0, :1])), epochs=1000, verbose=0)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("consume", [LOOP, FIT])
 def test_the_wait_for_an_iterator_to_go_away_lies_between_two_epochs(watch, consume):
     run = watch(PIPE.replace("10**6", "40") + consume, steps=60, warmup=10)
@@ -66,6 +120,7 @@ def test_the_wait_for_an_iterator_to_go_away_lies_between_two_epochs(watch, cons
         assert any(end - 1e6 <= now_ns - took_ns and now_ns <= start + 1e6 for end, start in between)
 
 
+@pytest.mark.long
 def test_next_and_get_next(watch):
     run = watch(
         PIPE
@@ -83,6 +138,7 @@ while True:
     assert run.recording.window.steps == 30
 
 
+@pytest.mark.long
 def test_numpy_consumers(watch):
     run = watch(
         PIPE
@@ -97,6 +153,7 @@ for batch in ds.as_numpy_iterator():
     assert run.main.kind == "as_numpy_iterator" and run.main.site.line == 8 and run.main.call_id == run.call("batch").id
 
 
+@pytest.mark.long
 def test_keras_fit_with_validation(watch):
     run = watch(
         """
@@ -124,6 +181,7 @@ def test_keras_fit_with_validation(watch):
     assert max(durations(run.steps)[60:]) < 0.4e9, "an epoch's last step does not hold the validation"
 
 
+@pytest.mark.long
 def test_keras_fit_on_arrays(watch):
     run = watch(
         """
@@ -139,6 +197,7 @@ def test_keras_fit_on_arrays(watch):
     assert run.recording.keras["batch_size"] == 4
 
 
+@pytest.mark.long
 def test_steps_inside_a_tf_function(watch):
     run = watch(
         PIPE
@@ -156,6 +215,7 @@ while True:
     assert run.recording.window.steps == 30 and run.steps.wait_ns == ()
 
 
+@pytest.mark.long
 def test_a_whole_loop_inside_a_tf_function(watch):
     run = watch(
         PIPE
@@ -178,6 +238,7 @@ train(ds.repeat())
     assert any("tf.function could not be interrupted" in w for w in run.recording.warnings)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["dataset", "function"])
 def test_distributed_steps_count_once(watch, how):
     make = {
@@ -205,6 +266,7 @@ for x in {make}:
     assert int(run.out.split()[-1]) == 70 == len(run.steps.start_ns)
 
 
+@pytest.mark.long
 def test_training_wins_over_counting(watch):
     run = watch(
         PIPE
@@ -222,6 +284,7 @@ for x in ds:
     assert run.main.site.line == 11 and run.recording.script_exit.kind == "stopped"
 
 
+@pytest.mark.long
 def test_a_thread_that_trains_is_stopped_quietly(watch):
     run = watch(
         PIPE
@@ -239,6 +302,7 @@ thread.join()
     assert run.recording.window.steps == 30 and "Traceback" not in run.err
 
 
+@pytest.mark.long
 def test_the_ceiling_run_repeats_the_first_element(watch):
     text = """
         import time

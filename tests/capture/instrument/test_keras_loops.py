@@ -23,27 +23,35 @@ SCRIPT = """
 """
 
 
-@pytest.mark.parametrize(
-    ("fit", "expected"),
-    [
-        ("model.fit(data, epochs=3, verbose=0)", (3, 30)),
-        ("model.fit(data, epochs=3, verbose=0, validation_data=data.take(2))", (3, 30)),
-        ("model.fit(data.repeat(), epochs=3, steps_per_epoch=5, verbose=0)", (0, 0)),
-        ("model.fit(data, epochs=3, verbose=0, callbacks=[Stops()])", (1, 10)),
-    ],
-    ids=["whole", "with validation", "so many steps", "stopped in the middle of the second"],
-)
-def test_finished_epochs(watch, fit, expected):
-    run = watch(textwrap.dedent(SCRIPT) + fit, to_end=True, is_profiled=False)
-    fitting = next(consumer for consumer in run.recording.consumers if consumer.kind == "keras.fit")
-    assert (fitting.finished_epochs, fitting.finished_steps) == expected
+FITS = {
+    "model.fit(data, epochs=3, verbose=0)": (3, 30),
+    "model.fit(data, epochs=3, verbose=0, validation_data=data.take(2))": (3, 30),
+    "model.fit(data.repeat(), epochs=3, steps_per_epoch=5, verbose=0)": (0, 0),
+    "model.fit(data, epochs=3, verbose=0, callbacks=[Stops()])": (1, 10),
+}
+"""Training -> its finished epochs and the steps in them. The last one is stopped in the middle of its second epoch."""
 
 
+@pytest.mark.long
+def test_finished_epochs(watch):
+    text = textwrap.dedent(SCRIPT) + "\n".join(FITS)
+    run = watch(text, to_end=True, is_profiled=False)
+    lines = text.splitlines()
+    found = {
+        lines[consumer.site.line - 1]: (consumer.finished_epochs, consumer.finished_steps)
+        for consumer in run.recording.consumers
+        if consumer.kind == "keras.fit"
+    }
+    assert found == FITS
+
+
+@pytest.mark.long
 def test_the_window_ends_an_epoch_for_us_not_for_keras(watch):
     run = watch(textwrap.dedent(SCRIPT) + "model.fit(data.repeat(500), epochs=3, verbose=0)", steps=5, warmup=12)
     assert run.main.kind == "keras.fit" and run.main.finished_epochs == 0
 
 
+@pytest.mark.long
 def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("a line of text\n" * 100)
@@ -63,6 +71,7 @@ def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
     assert run.call("interleave").file_bytes is None
 
 
+@pytest.mark.long
 def test_the_unprofiled_part_has_separate_models(watch):
     run = watch(
         """

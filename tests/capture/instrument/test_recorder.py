@@ -16,6 +16,7 @@ def span(call):
     return call.site.line, call.site.column, call.site.end_line, call.site.end_column
 
 
+@pytest.mark.long
 def test_spans_start_at_the_method_and_end_at_the_parenthesis(watch):
     run = watch("""\
         import tensorflow as tf
@@ -46,6 +47,7 @@ def test_spans_start_at_the_method_and_end_at_the_parenthesis(watch):
     assert run.call("range").element_bytes == 8 and run.call("map").element_bytes is None
 
 
+@pytest.mark.long
 def test_nested_made_and_library_calls(watch):
     run = watch("""\
         import keras, numpy as np
@@ -75,6 +77,7 @@ def test_nested_made_and_library_calls(watch):
     assert {c.text.split("(")[0] for c in library} == {".timeseries_dataset_from_array"}
 
 
+@pytest.mark.long
 def test_function_facts_tell_random_from_seeded(watch):
     run = watch("""\
         import numpy as np, tensorflow as tf, keras
@@ -152,6 +155,7 @@ def test_names_options_and_readers(watch, tmp_path):
     assert (run.recording.host.disk_read_bytes_per_s is not None) is can_tell
 
 
+@pytest.mark.long
 def test_names_reach_the_profile(watch):
     run = watch(
         """\
@@ -168,6 +172,7 @@ def test_names_reach_the_profile(watch):
         assert run.call(method).id.encode() in profile
 
 
+@pytest.mark.long
 def test_results_and_errors_are_those_of_the_plain_script(watch, tmp_path):
     text = """\
         import copy, inspect, warnings
@@ -221,6 +226,7 @@ def test_results_and_errors_are_those_of_the_plain_script(watch, tmp_path):
     assert run.recording.warnings == ()
 
 
+@pytest.mark.long
 def test_loops_that_make_datasets_stay_bounded(watch):
     run = watch("""\
         import tensorflow as tf

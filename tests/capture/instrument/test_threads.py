@@ -11,7 +11,8 @@ from advisor.capture.instrument import replay_log
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.consumer_hooks import _TRACK, Consumption
 from advisor.capture.instrument.consumers import Tracks
-from advisor.capture.instrument.recorder import Recorder, call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog, Seeds
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits

@@ -14,7 +14,7 @@ from advisor.cli import main
 from tests.collecting import EXAMPLES, free_port, start_job
 
 pytest.importorskip("grpc")
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 
 STEPS = "for x in tf.data.Dataset.range(10**9).map(lambda i: tf.random.normal((200, 200))).batch(4): tf.reduce_sum(x)"
 

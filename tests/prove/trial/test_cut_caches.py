@@ -6,7 +6,7 @@ from itertools import chain, cycle
 
 import pytest
 
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.host.calibration.constant import Constant
 from advisor.model.finding import Remove, Safety
 from advisor.prove.trial import ab_benchmark
@@ -77,6 +77,7 @@ def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, t
         side.prepare()
 
 
+@pytest.mark.long
 def test_a_cache_of_the_script_that_would_not_fit_is_not_filled(recorded, tf, tmp_path):
     """A terabyte: what it takes is known from some elements, and no time goes into filling it."""
     dataset = tf.data.Dataset.range(1_000_000).map(lambda x: tf.zeros((512, 512)) + tf.cast(x, tf.float32)).cache()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
 from advisor.prove.trial.distribution_tests import kolmogorov_smirnov
 from advisor.prove.trial.element_digests import Bounds, collect
@@ -59,6 +59,7 @@ def test_the_parts_of_a_random_pipeline_that_are_not_random_stay_exact(recorded:
     assert judge(dataset, InsertAfter(recorded.call("map", 0).id, "cache")).seen is Safety.EXACT
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_what_parallel_calls_draw_in_no_fixed_order_is_not_blamed_on_an_edit(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf
@@ -281,6 +282,7 @@ def test_digests_see_every_bit_and_every_kind(recorded: Recorded) -> None:
     assert len(digest({"a": 1, "b": (2, tf.ragged.constant([[1]]))})) == 4
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_datasets_of_datasets_are_compared_by_their_elements(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf

@@ -90,6 +90,8 @@ def slow(tf):
     return work
 
 
+@pytest.mark.long
+@pytest.mark.timed
 def test_optimize_gives_the_same_elements_faster(tf, validate):
     import json
 
@@ -97,7 +99,7 @@ def test_optimize_gives_the_same_elements_faster(tf, validate):
     from advisor.report.report_json import report_to_bytes
 
     dataset = tf.data.Dataset.from_tensor_slices(tf.ones([32, 192, 192])).map(slow(tf)).batch(4)
-    made = advisor.optimize(dataset, budget="100s", only=("repeated-work",))
+    made = advisor.optimize(dataset, budget="60s", only=("repeated-work",))
     assert made is not dataset
     assert elements(made) == elements(dataset)
     data = json.loads(report_to_bytes(made.report))
@@ -111,6 +113,7 @@ def test_optimize_gives_the_same_elements_faster(tf, validate):
     assert not hasattr(dataset, "report")
 
 
+@pytest.mark.long
 def test_nothing_faster_gives_the_very_same_object(tf):
     import advisor
 
@@ -121,6 +124,7 @@ def test_nothing_faster_gives_the_very_same_object(tf):
     assert not any(fix.is_applied for fix in made.report.fixes)
 
 
+@pytest.mark.long
 def test_analyze_takes_a_dataset_and_a_function(tf):
     import advisor
 

@@ -1,12 +1,36 @@
+"""Every message between the halves of a proof arrives as it was sent; anything else is refused."""
+
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
-from advisor.prove.trial.messages import edits_from_json, edits_to_json
+from advisor.capture.request import CaptureRequest, Progress, SessionRequest
+from advisor.model.call_graph import CallGraph, CallIdentity
+from advisor.model.codec import decode_message, encode_message
+from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption, Vectorize
+from advisor.model.outcome import Interval
+from advisor.model.recording import Call, ScriptExit, Site
+from advisor.prove.trial.messages import (
+    Calls,
+    Ended,
+    Failed,
+    Profile,
+    Profiled,
+    ProofRequest,
+    Quit,
+    ReadCalls,
+    Ready,
+    Reply,
+    Request,
+    Tried,
+    TryFix,
+    edits_from_json,
+    edits_to_json,
+)
+from advisor.prove.trial.trial_result import FASTER, Trial
 
 EDITS = (
     SetArgument("c1", "num_parallel_calls", Code("tf.data.AUTOTUNE")),
@@ -15,12 +39,46 @@ EDITS = (
     Remove("c1"),
     MoveAfter("c1", "c2"),
     SetOption("c1", "autotune.enabled", 0.5),
+    Vectorize("c1"),
+)
+REQUESTS = (
+    TryFix(edits_to_json(EDITS[:1]), edits_to_json(EDITS[3:]), Safety.REORDERED, None, 2.5),
+    Profile(edits_to_json(EDITS[:2]), Path("/runs/edited-1")),
+    ReadCalls([]),
+    Quit(),
+)
+REPLIES = (
+    Progress("warming up", 3, 10),
+    Ready(("/data/notes.txt", "/data/\udcff")),  # a file name that is not UTF-8
+    Tried(Trial(FASTER, Interval(2.0, 1.5, 2.5), 10.0, 20.0, 6, Safety.EXACT, 30)),
+    Profiled(),
+    Calls(CallGraph((CallIdentity("c1", "map", ("c0",), {"f": "digest"}),), "c1", 2, {"c1": ("a", "b")})),
+    Failed("The pipeline has no elements."),
+    Ended(ScriptExit("failed", 1, "ValueError: no")),
 )
 
 
-def test_edits_survive_the_pipe():
-    sent = json.dumps(edits_to_json(EDITS))
-    received = edits_from_json(json.loads(sent))
+@pytest.mark.parametrize("message", REQUESTS, ids=lambda message: type(message).__name__)
+def test_a_request_arrives_as_it_was_sent(message):
+    assert decode_message(encode_message(message), Request) == message
+
+
+@pytest.mark.parametrize("message", REPLIES, ids=lambda message: type(message).__name__)
+def test_a_reply_arrives_as_it_was_sent(message):
+    line = encode_message(message)
+    assert decode_message(line, Reply) == message
+    assert "\n" not in line
+
+
+def test_the_first_message_arrives_as_it_was_sent():
+    call = Call("c1", "map", Site("train.py", 4, 7, 4, 20), ("c0",), {"n": 1, "x": float("inf"), "flag": True})
+    capture = CaptureRequest(Path("/runs/1"), Path("train.py"), args=("--fast",), overlay=((Path("/a"), Path("/b")),))
+    message = ProofRequest(SessionRequest(capture, 7), 8, Path("/tmp/files"), call, (call,), None)
+    assert decode_message(encode_message(message), ProofRequest) == message
+
+
+def test_edits_arrive_with_their_kind_and_the_types_of_their_values():
+    received = edits_from_json(decode_message(encode_message(ReadCalls(edits_to_json(EDITS))), ReadCalls).edits)
     assert received == EDITS
     assert received[1].value is True
 
@@ -28,6 +86,14 @@ def test_edits_survive_the_pipe():
 @pytest.mark.parametrize(
     "damaged", [{"edit": "Remove"}, {"edit": "Remove", "call_id": 3}, {"edit": "Explode", "call_id": "c1"}]
 )
-def test_what_is_no_edit_is_refused(damaged):
+def test_anything_but_an_edit_is_refused(damaged):
     with pytest.raises((KeyError, msgspec.ValidationError)):
         edits_from_json([damaged])
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"\xff\xfe", b"null", b"[]", b"{}", b'{"type": "Explode"}', b'{"type": "Ready"}', b"[" * 100_000]
+)
+def test_anything_but_a_reply_is_refused(line):
+    with pytest.raises(ValueError):
+        decode_message(line, Reply)

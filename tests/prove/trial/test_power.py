@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
 from advisor.prove.trial.distribution_tests import (
     P_VALUE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN
@@ -56,6 +56,7 @@ def test_only_datasets_of_the_edited_text_are_siblings(recorded: Recorded) -> No
     assert sibling_datasets(recorded.recorder, call_id_of(other) or "", ()) == []
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_loop_over_functions_is_changed_at_every_turn(recorded: Recorded, tmp_path: Path) -> None:
     """What is measured is what the changed text would do."""

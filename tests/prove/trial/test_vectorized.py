@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor.capture.instrument.recorder import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Edit, MoveAfter, Safety, Vectorize
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
@@ -97,6 +97,7 @@ def test_elements_of_several_lengths_cannot_be_batched_before_the_map(recorded: 
     assert "fails where the original does not" in seen.note
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_trial_measures_what_can_be_vectorised_and_refuses_the_rest_at_once(
     recorded: Recorded, tmp_path: Path
@@ -121,6 +122,7 @@ def test_a_trial_measures_what_can_be_vectorised_and_refuses_the_rest_at_once(
     assert "its function has no vectorised form" in trial.note
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_trial_refuses_other_rounding_unless_it_is_allowed(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
