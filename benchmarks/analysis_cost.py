@@ -27,6 +27,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from published import machine_sentence, write_section
 from xprof_converter import convert
@@ -178,13 +179,13 @@ def write_repeated(source: Path, num_events: int, path: Path, num_threads: int |
 class _StatsThatChange:
     """Gives each repetition of an event its own time and ids."""
 
-    def __init__(self, plane) -> None:
+    def __init__(self, plane: Any) -> None:
         self._names = {number: stat.name.decode() for number, stat in plane.stat_metadata.items()}
         self._iterators = {
             number for number, metadata in plane.event_metadata.items() if b"Iterator::" in metadata.name
         }
 
-    def repeated(self, event, repetition: int, span_ps: int) -> bytes:
+    def repeated(self, event: Any, repetition: int, span_ps: int) -> bytes:
         copy = message_class("XEvent")()
         copy.CopyFrom(event)
         copy.offset_ps += repetition * span_ps
@@ -197,17 +198,19 @@ class _StatsThatChange:
                     value = (stat.uint64_value or stat.int64_value) & _UINT64
                     if value not in (0, _UINT64):  # none
                         stat.uint64_value = (value + repetition * _NEW_ID_STEP) & _UINT64
-        return copy.SerializeToString()
+        data: bytes = copy.SerializeToString()
+        return data
 
 
 def _measure(task: str, path: Path) -> dict[str, float]:
     done = subprocess.run([sys.executable, "-c", TASK, task, path], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{task} failed.\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    measured: dict[str, float] = json.loads(done.stdout)
+    return measured
 
 
-def _table(measured: list[dict]) -> list[str]:
+def _table(measured: list[dict[str, Any]]) -> list[str]:
     """One row per size: seconds of every task, peak memory of the last task of the advisor and of XProf."""
     tasks = list(dict.fromkeys(row["task"] for row in measured))
     lines = [
@@ -226,7 +229,7 @@ def _table(measured: list[dict]) -> list[str]:
     return lines
 
 
-def _print_row(row: dict) -> None:
+def _print_row(row: dict[str, Any]) -> None:
     events, size, peak = row["events"], row["file_bytes"], row["peak_bytes"]
     print(
         f"{events:>9,} {size / 1e6:>8.1f}  {row['task']:<8} {row['seconds']:>8.3f} {row['seconds'] / events * 1e6:>9.2f}"

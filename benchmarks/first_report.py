@@ -102,7 +102,7 @@ def first_step_ns(run: Path) -> int:
     """Unix time at which the main consumer's first step began; for a very long loop, the earliest step that was stored."""
     recording = json.loads((run / "recording.json").read_text(encoding="utf-8"))
     main = [consumer["id"] for consumer in recording["consumers"] if consumer.get("is_main")]
-    starts = [
+    starts: list[int] = [
         series["start_ns"][0] for series in recording["steps"] if series["consumer_id"] in main and series["start_ns"]
     ]
     return min(starts)

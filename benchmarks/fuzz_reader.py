@@ -17,6 +17,7 @@ import random
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import atheris
 from rich.console import Console
@@ -84,15 +85,16 @@ def mutate(data: bytes, max_size: int, seed: int) -> bytes:
             space = parse_xspace(data)
             for _ in range(dice.randint(1, 4)):
                 _change(space, dice)
-            changed = space.SerializeToString()
+            changed: bytes = space.SerializeToString()
         except (XSpaceDecodeError, ValueError, IndexError):
             changed = b""
         if 0 < len(changed) <= max_size:
             return changed
-    return atheris.Mutate(data, max_size)
+    mutated: bytes = atheris.Mutate(data, max_size)
+    return mutated
 
 
-def _change(space, dice: random.Random) -> None:
+def _change(space: Any, dice: random.Random) -> None:
     if not space.planes or dice.random() < 0.02:
         space.planes.add(name=dice.choice(ODD_NAMES))
     plane = dice.choice(space.planes)
@@ -111,7 +113,7 @@ def _change(space, dice: random.Random) -> None:
         _change_event(plane, dice.choice(plane.lines), dice)
 
 
-def _change_event(plane, line, dice: random.Random) -> None:
+def _change_event(plane: Any, line: Any, dice: random.Random) -> None:
     if not line.events:
         line.events.append(
             message_class("XEvent")(metadata_id=dice.choice(list(plane.event_metadata) or [1])).SerializeToString()

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 SCRIPT = """
@@ -38,6 +39,25 @@ SETTLE_S = 5.0
 """Longest time between the shot and the end of all cleanup."""
 
 
+@dataclass(frozen=True)
+class Shot:
+    """One run that was killed, and what it left behind."""
+
+    command: str
+    signal: str
+    after_s: float
+    in_time: bool
+    """Whether the run had not ended before."""
+    processes: int
+    """Number of its processes just before."""
+    orphans: list[str]
+    """Command lines of the processes left `SETTLE_S` later."""
+    folders: list[str]
+    """Names of the temporary files and folders left then."""
+    half_runs: list[str]
+    """Names of the run folders without a recording."""
+
+
 def processes_with(mark: str) -> list[str]:
     """Command lines of the running processes that carry the mark."""
     found = []
@@ -54,8 +74,8 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def shoot(folder: Path, command: str, number: int, after_s: float) -> dict[str, object]:
-    """Fire one shot; returns what was left `SETTLE_S` later, and what was left after the next start."""
+def shoot(folder: Path, command: str, number: int, after_s: float) -> Shot:
+    """Kill one run of the advisor after some seconds."""
     temporary, state = folder / "temporary", folder / "state"
     mark = f"{folder.name}-{time.monotonic_ns()}"
     environment = {**os.environ, MARK: mark, "TMPDIR": str(temporary), "XDG_STATE_HOME": str(state)}
@@ -69,20 +89,20 @@ def shoot(folder: Path, command: str, number: int, after_s: float) -> dict[str, 
     tool.send_signal(number)
     tool.wait()
     deadline = time.monotonic() + SETTLE_S
-    while time.monotonic() < deadline and (processes_with(mark) or list(temporary.iterdir())):
+    while time.monotonic() < deadline and (processes_with(mark) or any(temporary.iterdir())):
         time.sleep(0.1)
     left, folders = processes_with(mark), sorted(path.name for path in temporary.iterdir())
     runs = [path for path in state.rglob("runs/*") if not (path / "recording.json").exists()]
-    return {
-        "command": command,
-        "signal": signal.Signals(number).name,
-        "after_s": round(after_s, 2),
-        "in time": alive,
-        "processes": before,
-        "orphans": left,
-        "folders": folders,
-        "half runs": [path.name for path in runs],
-    }
+    return Shot(
+        command=command,
+        signal=signal.Signals(number).name,
+        after_s=round(after_s, 2),
+        in_time=alive,
+        processes=before,
+        orphans=left,
+        folders=folders,
+        half_runs=[path.name for path in runs],
+    )
 
 
 def main() -> int:
@@ -99,14 +119,14 @@ def main() -> int:
         for part in ("project", "temporary", "state"):
             (folder / part).mkdir()
         (folder / "project" / "train.py").write_text(SCRIPT)
-        for shot in range(options.shots):
-            command = ("fix", "analyze")[shot % 2]
-            number = (signal.SIGKILL, signal.SIGQUIT)[shot // 2 % 2]
-            row = shoot(folder, command, number, chance.uniform(0.0, options.longest))
-            print(f"{shot + 1:3}", *(f"{key}={value}" for key, value in row.items()), flush=True)
-            orphans += len(row["orphans"])
-            folders += len(row["folders"])
-            runs += len(row["half runs"])
+        for turn in range(options.shots):
+            command = ("fix", "analyze")[turn % 2]
+            number = (signal.SIGKILL, signal.SIGQUIT)[turn // 2 % 2]
+            shot = shoot(folder, command, number, chance.uniform(0.0, options.longest))
+            print(f"{turn + 1:3}", *(f"{key}={value}" for key, value in asdict(shot).items()), flush=True)
+            orphans += len(shot.orphans)
+            folders += len(shot.folders)
+            runs += len(shot.half_runs)
             for path in (folder / "temporary").iterdir():
                 print("    left:", path)
     print(

@@ -24,6 +24,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from published import machine_sentence, write_section
 from xprof_converter import convert
@@ -125,11 +126,11 @@ def main() -> None:
         write_section("many hosts", [machine_sentence(), "", *head, *rows])
 
 
-def _row(number: int, sizes: list[int], found: dict, beside: dict | None) -> str:
+def _row(number: int, sizes: list[int], measured: dict[str, Any], beside: dict[str, Any] | None) -> str:
     xprof = f"{beside['seconds']:.2f} s | {beside['peak_bytes'] / 1e6:.0f} MB" if beside else "- | -"
     return (
-        f"| {number} | {sum(sizes) / 1e6:.0f} MB, the largest {max(sizes) / 1e6:.1f} MB | {found['seconds']:.2f} s |"
-        f" {found['peak_bytes'] / 1e6:.0f} MB, the largest worker {found['peak_worker_bytes'] / 1e6:.0f} MB |"
+        f"| {number} | {sum(sizes) / 1e6:.0f} MB, the largest {max(sizes) / 1e6:.1f} MB | {measured['seconds']:.2f} s |"
+        f" {measured['peak_bytes'] / 1e6:.0f} MB, the largest worker {measured['peak_worker_bytes'] / 1e6:.0f} MB |"
         f" found, and no other | {xprof} |"
     )
 
@@ -170,17 +171,19 @@ def stretched(profile: bytes, host: str, factor: float) -> bytes:
                 event.offset_ps, event.duration_ps = round(event.offset_ps * factor), round(event.duration_ps * factor)
             del line.events[:]
             line.events.extend(event.SerializeToString() for event in events)
-    return message_class("XSpace")(
+    data: bytes = message_class("XSpace")(
         planes=space.planes, hostnames=space.hostnames, errors=space.errors, warnings=space.warnings
     ).SerializeToString()
+    return data
 
 
-def measure(logdir: Path) -> dict:
+def measure(logdir: Path) -> dict[str, Any]:
     """Analyse in a separate process, so that its peak memory is measured on its own."""
     done = subprocess.run([sys.executable, "-c", TASK, logdir], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"the analysis failed.\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
 if __name__ == "__main__":

@@ -183,6 +183,14 @@ train(dataset, work=512)
 dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).shuffle(16).batch(4)
 train(dataset, work=512)
 """),
+    NearMiss("next-step", "Another rule has a fix: the map waits on one thread.", """
+def wait(index):
+    time.sleep(0.01)
+    return index
+
+dataset = range_(100_000).map(lambda i: tf.py_function(wait, [i], tf.int64)).batch(4).prefetch(AUTOTUNE)
+train(dataset)
+"""),
     NearMiss("not-input-bound", "The training waits for its input.", """
 dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset)

@@ -37,7 +37,7 @@ from worth import REALISTIC, Row, rule_table, summary
 
 from advisor.capture.request import CaptureRequest
 from advisor.engine import LoadedRule, load_rules
-from advisor.engine.pages import kinds_of
+from advisor.engine.rules_document import kinds_of
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.settings import Settings

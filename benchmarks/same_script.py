@@ -1,6 +1,6 @@
 """A/A: compares short scripts with identical copies and counts the verdicts `faster` and `slower`, which are all wrong.
 
-    python benchmarks/same_script.py [--pairs 40] [--write-docs]
+    python benchmarks/same_script.py [--pairs 40] [--results FILE] [--write-docs]
 
 In: nothing.  Out: one line per pair, then the counts; exit code 1 if more than one in forty was called faster or slower.
 
@@ -10,14 +10,18 @@ Each pair is one `advisor compare SCRIPT COPY` in its own process: six turns of 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
+import msgspec
 from published import machine_sentence, write_section
 
 WINDOW = ("--steps", "60", "--warmup", "10", "--seconds", "2")
@@ -59,67 +63,99 @@ model.fit(data, steps_per_epoch=200, epochs=1000, verbose=0)
 }
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """One script against its copy: speedup of the step time with its 95 % interval, and the seconds it took."""
+
+    name: str
+    beside: str
+    verdict: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    seconds: float
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether identical scripts were told apart."""
+        return self.verdict in ("faster", "slower")
+
+
 def main() -> int:
     """Compare, count, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=40, help="number of comparisons (default: 40)")
-    parser.add_argument("--beside", default="nothing else running", help="what else ran, for the table")
+    parser.add_argument("--pairs", type=int, default=40, help="number of comparisons, those in --results included")
+    parser.add_argument("--beside", default="nothing else", help="what else runs meanwhile, for the table")
+    parser.add_argument(
+        "--results", type=Path, help="JSON lines of the comparisons so far, to which this run adds its own"
+    )
     parser.add_argument("--write-docs", action="store_true", help="put the counts into docs/benchmarks.md")
     options = parser.parse_args()
-    counts: dict[str, Counter[str]] = {name: Counter() for name in SCRIPTS}
-    widths: dict[str, list[float]] = {name: [] for name in SCRIPTS}
+    done: list[Comparison] = []
+    if options.results and options.results.exists():
+        done = [msgspec.json.decode(line, type=Comparison) for line in options.results.read_bytes().splitlines()]
     names = list(SCRIPTS)
-    for number in range(options.pairs):
-        name = names[number % len(names)]
-        start = time.monotonic()
-        report = compared(HEAD + SCRIPTS[name])
-        interval = report["step_time"] or {}
-        counts[name][report["verdict"]] += 1
-        if interval.get("low"):
-            widths[name].append(interval["high"] / interval["low"])
-        print(
-            f"{number + 1} {name}: {report['verdict']}, {interval.get('speedup')} ({interval.get('low')} to "
-            f"{interval.get('high')}), {time.monotonic() - start:.0f} s",
-            flush=True,
-        )
-    wrong = sum(count["faster"] + count["slower"] for count in counts.values())
-    lines = table(counts, widths, wrong, options.pairs, options.beside)
-    print("\n".join(["", *lines]))
+    while len(done) < options.pairs:
+        comparison = compared(names[len(done) % len(names)], options.beside)
+        done.append(comparison)
+        print(len(done), comparison, flush=True)
+        if options.results:
+            with options.results.open("ab") as lines:
+                lines.write(msgspec.json.encode(comparison) + b"\n")
+    section = table(done)
+    print("\n".join(["", *section]))
     if options.write_docs:
-        write_section("same-script", lines)
-    return 1 if wrong > options.pairs / 40 else 0
+        write_section("same-script", section)
+    return 1 if sum(each.is_wrong for each in done) > len(done) / 40 else 0
 
 
-def compared(text: str) -> dict[str, object] | dict[str, dict[str, float]]:
-    """Return the report of one comparison of a script with its copy."""
+def compared(name: str, beside: str) -> Comparison:
+    """Return the result of one comparison of a script with its copy."""
+    start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="same-script-") as place:
         folder = Path(place)
-        for name in ("train.py", "copy.py"):
-            (folder / name).write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "advisor", "compare", "--quiet", "--json", "report.json", "--out", "run"]
+        for file in ("train.py", "train_copy.py"):
+            (folder / file).write_text(HEAD + SCRIPTS[name], encoding="utf-8")
+        command = [sys.executable, "-m", "advisor", "compare", "--quiet", "--json", "report.json"]
         done = subprocess.run(
-            [*command, *WINDOW, "train.py", "copy.py"], cwd=folder, capture_output=True, text=True, check=False
+            [*command, *WINDOW, "train.py", "train_copy.py"], cwd=folder, capture_output=True, text=True, check=False
         )
         if not (folder / "report.json").exists():
             raise SystemExit(done.stderr or done.stdout)
-        return json.loads((folder / "report.json").read_text("utf-8"))
+        report = json.loads((folder / "report.json").read_text("utf-8"))
+    interval = report["step_time"] or {}
+    return Comparison(
+        name,
+        beside,
+        report["verdict"],
+        interval.get("speedup"),
+        interval.get("low"),
+        interval.get("high"),
+        time.monotonic() - start,
+    )
 
 
-def table(
-    counts: dict[str, Counter[str]], widths: dict[str, list[float]], wrong: int, pairs: int, beside: str
-) -> list[str]:
+def table(done: list[Comparison]) -> list[str]:
     """Return the section of docs/benchmarks.md."""
     lines = [
-        f"{machine_sentence()} {pairs} comparisons, {beside}.",
+        f"{machine_sentence()} {len(done)} comparisons.",
         "",
-        "| script | same | faster | slower | other | width of the interval (median of high / low) |",
-        "|---|---|---|---|---|---|",
+        "| script | beside | same | faster | slower | other | high / low of the interval, median |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for name, count in counts.items():
-        others = sum(count.values()) - count["same"] - count["faster"] - count["slower"]
-        middle = sorted(widths[name])[len(widths[name]) // 2] if widths[name] else float("nan")
-        lines.append(f"| {name} | {count['same']} | {count['faster']} | {count['slower']} | {others} | {middle:.2f} |")
-    return [*lines, "", f"Called `faster` or `slower`, which is wrong: {wrong} of {pairs}."]
+    for name, beside in itertools.product(SCRIPTS, sorted({each.beside for each in done})):
+        these = [each for each in done if (each.name, each.beside) == (name, beside)]
+        if not these:
+            continue
+        count = Counter(each.verdict for each in these)
+        others = len(these) - count["same"] - count["faster"] - count["slower"]
+        widths = [each.high / each.low for each in these if each.low and each.high]
+        width = f"{median(widths):.2f}" if widths else "none"
+        lines.append(
+            f"| {name} | {beside} | {count['same']} | {count['faster']} | {count['slower']} | {others} | {width} |"
+        )
+    wrong = sum(each.is_wrong for each in done)
+    return [*lines, "", f"Called `faster` or `slower`, which is wrong: {wrong} of {len(done)}."]
 
 
 if __name__ == "__main__":

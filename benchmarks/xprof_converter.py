@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 TOOL = "input_pipeline_analyzer"
 _TASK = """
@@ -30,7 +31,7 @@ print(json.dumps({"seconds": seconds, "peak_bytes": resource.getrusage(resource.
 """
 
 
-def convert(python: Path, profiles: Sequence[Path]) -> dict:
+def convert(python: Path, profiles: Sequence[Path]) -> dict[str, Any]:
     """`seconds`, `peak_bytes`, `answer_bytes` and `version`.
 
     Raises:
@@ -43,7 +44,7 @@ def convert(python: Path, profiles: Sequence[Path]) -> dict:
         done = subprocess.run([python, "-c", _TASK, TOOL, *copies], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"XProf's converter failed.\n{done.stderr[-2000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    if not found["answer_bytes"]:
+    converted: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if not converted["answer_bytes"]:
         sys.exit(f"XProf's converter gave nothing.\n{done.stderr[-2000:]}")
-    return found
+    return converted

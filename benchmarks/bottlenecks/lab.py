@@ -112,7 +112,8 @@ def dense_step(features: int, work: int = 256) -> Callable[[tf.Tensor], tf.Tenso
             variable.assign_sub(0.001 * gradient)
         return loss
 
-    return step
+    compiled: Callable[[tf.Tensor], tf.Tensor] = step
+    return compiled
 
 
 def run(main: Callable[[], None]) -> None:

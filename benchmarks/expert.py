@@ -1,0 +1,206 @@
+"""Compares `advisor fix --write` with an expert, on realistic scripts that are not among the rules' examples.
+
+    python benchmarks/expert.py [--only windows] [--turns 5] [--budget 2min] [--results FILE] [--write-docs]
+
+In: `benchmarks/by_hand/written/*.py`, and the same scripts as an expert would write them, in `by_hand/expert/`.  Out: for each
+script, the time of a pass over the data and of the whole run: as written, with AUTOTUNE everywhere, by the expert, and as
+`advisor fix` leaves it, unasked and with `--allow reordered`. A ratio of 1 means as fast as the expert.
+
+Passes of all variants alternate in one process, after a first pass of each that fills caches. Whole runs alternate in fresh
+processes; their time begins behind the import of TensorFlow. `--results` keeps what was measured, as JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import libcst
+import libcst.matchers as m
+import msgspec
+from published import machine_sentence, write_section
+
+FOLDER = Path(__file__).resolve().parent / "by_hand"
+WRITTEN, AUTOTUNE, EXPERT, FIXED, ALLOWED = "as written", "AUTOTUNE", "expert", "fixed", "fixed, reordered"
+CACHEABLE = frozenset({"simulated_rows", "cached_rows", "image_records", "rebuilt"})
+"""Scripts in which a cache of what is costly is legal as they are written, and is read more than once."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One script: seconds of every pass and of every whole run, and the rules whose fixes were kept."""
+
+    name: str
+    passes: dict[str, list[float]]
+    runs: dict[str, list[float]]
+    kept: dict[str, list[str]]
+    fix_seconds: dict[str, float]
+
+    def pass_ratio(self, variant: str) -> float:
+        """Speed of a pass in comparison with the expert's; the median over the turns."""
+        return statistics.median(
+            expert / mine for expert, mine in zip(self.passes[EXPERT], self.passes[variant], strict=True)
+        )
+
+    def run_ratio(self, variant: str) -> float:
+        """Speed of the whole run in comparison with the expert's."""
+        return statistics.median(
+            expert / mine for expert, mine in zip(self.runs[EXPERT], self.runs[variant], strict=True)
+        )
+
+
+def main() -> None:
+    """Measure what `--results` does not hold yet, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="a script; may be repeated")
+    parser.add_argument("--turns", type=int, default=5, help="passes of each variant (default: 5)")
+    parser.add_argument("--runs", type=int, default=3, help="whole runs of each variant (default: 3)")
+    parser.add_argument("--budget", default="2min", help="budget of each `advisor fix` (default: 2min)")
+    parser.add_argument("--results", type=Path, help="JSON lines of the scripts measured so far")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
+    options = parser.parse_args()
+    done: dict[str, Result] = {}
+    if options.results and options.results.exists():
+        lines = options.results.read_bytes().splitlines()
+        done = {result.name: result for result in (msgspec.json.decode(line, type=Result) for line in lines)}
+    for script in sorted((FOLDER / "written").glob("*.py")):
+        name = script.stem
+        if name in done or (options.only and name not in options.only):
+            continue
+        done[name] = measured(name, options.turns, options.runs, options.budget)
+        print(row(done[name]), flush=True)
+        if options.results:
+            with options.results.open("ab") as file:
+                file.write(msgspec.json.encode(done[name]) + b"\n")
+    section = table(list(done.values()))
+    print("\n".join(["", *section]))
+    if options.write_docs:
+        write_section("expert", section)
+
+
+def measured(name: str, turns: int, runs: int, budget: str) -> Result:
+    """Make the variants of one script in a folder of their own, and measure them."""
+    with tempfile.TemporaryDirectory(prefix="expert-") as place:
+        scripts: dict[str, Path] = {}
+        written = (FOLDER / "written" / f"{name}.py").read_text(encoding="utf-8")
+        texts = {WRITTEN: written, AUTOTUNE: with_autotune(written), FIXED: written, ALLOWED: written}
+        texts[EXPERT] = (FOLDER / "expert" / f"{name}.py").read_text(encoding="utf-8")
+        for variant, text in texts.items():
+            folder = Path(place) / variant.replace(", ", "_").replace(" ", "_")
+            folder.mkdir()
+            shutil.copy(FOLDER / "workload.py", folder)
+            scripts[variant] = folder / f"{name}.py"
+            scripts[variant].write_text(text, encoding="utf-8")
+        kept, seconds = {}, {}
+        for variant, allow in ((FIXED, ()), (ALLOWED, ("--allow", "reordered"))):
+            kept[variant], seconds[variant] = fix(scripts[variant], budget, allow)
+        shutil.copy(FOLDER / "workload.py", place)
+        shutil.copy(FOLDER / "passes.py", place)
+        command = [sys.executable, str(Path(place) / "passes.py"), str(turns), *map(str, scripts.values())]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        passes = dict(zip(scripts, json.loads(shown), strict=True))
+        whole: dict[str, list[float]] = {variant: [] for variant in scripts}
+        for _ in range(runs):
+            for variant, script in scripts.items():
+                whole[variant].append(run_seconds(script))
+        return Result(name, passes, whole, kept, seconds)
+
+
+def fix(script: Path, budget: str, allow: tuple[str, ...]) -> tuple[list[str], float]:
+    """Let the advisor fix a copy. Returns the rules whose fixes it wrote, and the seconds that it took."""
+    report = script.parent / "fix.json"
+    command = [sys.executable, "-m", "advisor", "fix", "--write", "--quiet", "--budget", budget, "--json", str(report)]
+    state = {**os.environ, "XDG_STATE_HOME": str(script.parent / "state")}  # backups of a copy must not be kept
+    subprocess.run([*command, *allow, str(script)], env=state, check=False, capture_output=True, cwd=script.parent)
+    if not report.exists():
+        return ["failed"], 0.0
+    document = json.loads(report.read_text(encoding="utf-8"))
+    return [entry["rule"] for entry in document["fixes"] if entry["applied"]], document["duration_s"]
+
+
+def run_seconds(script: Path) -> float:
+    """Return the time of a whole run in a fresh process."""
+    times = script.parent / "seconds.txt"
+    environment = {**os.environ, "BY_HAND_SECONDS": str(times), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run([sys.executable, str(script)], env=environment, check=True, capture_output=True, cwd=script.parent)
+    return float(times.read_text(encoding="utf-8"))
+
+
+class _Autotune(libcst.CSTTransformer):
+    """Adds `num_parallel_calls` to every `map` and `interleave`, and a prefetch to what `dataset` returns."""
+
+    parallel = libcst.parse_expression("f(num_parallel_calls=tf.data.AUTOTUNE)")
+
+    def leave_Call(self, original_node: libcst.Call, updated_node: libcst.Call) -> libcst.Call:
+        called = m.Call(func=m.Attribute(attr=m.Name("map") | m.Name("interleave")))
+        given = any(
+            argument.keyword and argument.keyword.value == "num_parallel_calls" for argument in updated_node.args
+        )
+        if given or not m.matches(updated_node, called):
+            return updated_node
+        assert isinstance(self.parallel, libcst.Call)
+        return updated_node.with_changes(args=[*updated_node.args, *self.parallel.args])
+
+    def leave_FunctionDef(
+        self, original_node: libcst.FunctionDef, updated_node: libcst.FunctionDef
+    ) -> libcst.FunctionDef:
+        if original_node.name.value != "dataset":
+            return updated_node
+        code = libcst.Module([]).code_for_node(updated_node).rstrip()
+        if not code.rsplit("\n", 1)[1].rpartition(".")[2].startswith("prefetch("):
+            code += ".prefetch(tf.data.AUTOTUNE)"
+        function = libcst.parse_module(code + "\n").body[0]
+        assert isinstance(function, libcst.FunctionDef)
+        return function
+
+
+def with_autotune(text: str) -> str:
+    """Return the script as the textbook would have it."""
+    return libcst.parse_module(text).visit(_Autotune()).code
+
+
+def table(results: list[Result]) -> list[str]:
+    """Return the section of docs/benchmarks.md."""
+    lines = [
+        f"{machine_sentence()} Nothing else was running.",
+        "",
+        "| script | pass as written | AUTOTUNE | expert | fixed | fixed / expert | reordered / expert | run: fixed / expert "
+        "| reordered / expert | kept | kept with `--allow reordered` |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+        *map(row, results),
+        "",
+    ]
+    groups = {
+        "all": results,
+        "without a legal cache": [result for result in results if result.name not in CACHEABLE],
+    }
+    for group, members in groups.items():
+        if members:
+            ratios = {variant: [result.pass_ratio(variant) for result in members] for variant in (FIXED, ALLOWED)}
+            whole = statistics.median(result.run_ratio(FIXED) for result in members)
+            lines.append(
+                f"{len(members)} scripts, {group}: fixed / expert {statistics.median(ratios[FIXED]):.2f} in the median, "
+                f"{min(ratios[FIXED]):.2f} in the worst; with `--allow reordered` {statistics.median(ratios[ALLOWED]):.2f} and "
+                f"{min(ratios[ALLOWED]):.2f}; whole run {whole:.2f} in the median."
+            )
+    return lines
+
+
+def row(result: Result) -> str:
+    """Return one line of the table."""
+    times = [f"{statistics.median(result.passes[each]) * 1e3:.0f} ms" for each in (WRITTEN, AUTOTUNE, EXPERT, FIXED)]
+    ratios = [result.pass_ratio(FIXED), result.pass_ratio(ALLOWED), result.run_ratio(FIXED), result.run_ratio(ALLOWED)]
+    kept = [", ".join(result.kept[each]) or "nothing" for each in (FIXED, ALLOWED)]
+    return f"| {' | '.join([result.name, *times, *(f'{ratio:.2f}' for ratio in ratios), *kept])} |"
+
+
+if __name__ == "__main__":
+    main()
