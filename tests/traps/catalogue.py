@@ -31,6 +31,7 @@ TOPICS = (
     "datasets shared by two consumers",
     "files rewritten between epochs",
     "functions applied to whole batches",
+    "functions that are split",
     "one text that makes several datasets",
     "conditionals that build different pipelines per epoch",
 )

@@ -65,7 +65,8 @@ class Written:
     alone: tuple[tuple[str, str], ...] = ()
     """(fix, the script's text with this one alone), where several were written together."""
     safeties: frozenset[str] = frozenset()
-    """What the fixes that were found claim to do to the data."""
+    """What the fixes that were found claim to do to the data, and those that were tried: one that is exact may round otherwise if
+    that is allowed."""
     note: str = ""
 
 
@@ -167,7 +168,8 @@ def _plain(tool: Tool, script: Path, level: str) -> Written:
     report = json.loads(result.read_text(encoding="utf-8"))
     after = script.read_text(encoding="utf-8")
     fixes = tuple(f"{each['rule']} ({each['safety_claimed']})" for each in report["fixes"] if each["applied"])
-    safeties = frozenset(each["safety"] for each in report["findings"] if each["safety"])
+    tried = {each["safety_claimed"] for each in report["fixes"]}
+    safeties = frozenset({each["safety"] for each in report["findings"] if each["safety"]} | tried)
     if after != before:
         return Written(after, fixes, safeties=safeties)
     return Written(None, safeties=safeties, note=(report["proof"] or {}).get("sentence", ""))
@@ -187,7 +189,8 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
     alone = tuple((each["rule"], text) for each in found["alone"] for text in each["texts"].values())
     text = found["together"].get(trap.path.name)
     note = "; ".join(refused) or ("" if text else found["sentence"])
-    return Written(text, applied if text else (), alone, frozenset(found["safeties"]), note)
+    safeties = frozenset(found["safeties"]) | {each["safety"] for each in found["fixes"]}
+    return Written(text, applied if text else (), alone, safeties, note)
 
 
 def _choices(tool: Tool, level: str) -> list[str]:

@@ -171,6 +171,7 @@ def test_the_places_that_the_command_replaces_are_there():
     assert callable(measure) and Plan(warmup_s=0.3).warmup_s == 0.3
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_the_invariant_of_the_mutable_table_shows_the_wrong_fix():
     with Scripts(PYTHON) as scripts:
