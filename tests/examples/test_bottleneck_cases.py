@@ -63,6 +63,7 @@ def test_truth_is_the_node_whose_removal_helps_most(accuracy, without, verdict):
     assert accuracy.Truth("", "", [10.0, 10.0, 9.0], without).verdict() == verdict
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_script_measures_its_own_truth(accuracy, monkeypatch):
     monkeypatch.setenv("BOTTLENECK_WARMUP_SECONDS", "0.2")

@@ -39,6 +39,7 @@ def test_an_example_is_a_script_that_says_how_to_run_it(name):
     assert f"python {name}.py" in (ast.get_docstring(tree) or "")
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", LOGDIR_WRITERS)
 def test_a_logdir_leads_to_the_report(name, analysed):
@@ -52,6 +53,7 @@ def test_a_logdir_leads_to_the_report(name, analysed):
     assert any(ANTI_PATTERN in text for text in report.analysis.warnings) == (name == "iterator_outside_trace")
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_the_wait_that_the_marks_leave_out_is_found_all_the_same(analysed):
     report = analysed("iterator_outside_trace")
@@ -60,11 +62,13 @@ def test_the_wait_that_the_marks_leave_out_is_found_all_the_same(analysed):
     assert report.analysis.main.wait_share > 0.5
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_marked_steps_are_the_steps(analysed):
     assert analysed("trace_steps").analysis.main.steps.count == 40, "one for each Trace, the last one included"
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", WATCHERS)
 def test_watched_from_inside_as_by_analyze(name, tmp_path):
@@ -88,6 +92,7 @@ def test_watched_from_inside_as_by_analyze(name, tmp_path):
     )
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_four_workers_at_the_same_time(tmp_path):
     logdir = tmp_path / "logs"

@@ -80,6 +80,7 @@ def test_text_folder_has_a_label_and_a_paragraph_a_line(sample_data, tmp_path):
         assert label in "01" and text
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_flowers_like_loads_offline(sample_data, tmp_path, monkeypatch):
     tfds = pytest.importorskip("tensorflow_datasets")

@@ -1,0 +1,70 @@
+"""Each rule reports its own example in a real run, on the line that is marked.
+
+The `EXAMPLES` of a rule file are simulated with the model that the predictions use, so a mistake that both share shows only here.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from advisor.cli import main
+from tests.examples.conftest import EXAMPLES
+from tests.examples.test_scripts import RULE_SCRIPTS, marked_lines
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
+WINDOW = ("--steps", "40", "--warmup", "20", "--seconds", "3")
+WHOLE_EPOCHS = {"epoch_pauses", "late_shuffle", "python_lock"}
+"""Examples whose problem shows only over some epochs: the window is that of `advisor analyze` itself."""
+ON_A_GPU = {"data_layout", "launch_bound", "no_xla", "odd_dimensions", "offload", "transfer_bound"}
+"""Examples that have their problem only where there is a GPU."""
+ON_ANOTHER_LINE = {
+    "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "retracing", "short_steps", "small_batch", "step_outliers",
+}  # fmt: skip
+"""What these find stands where the training takes its elements, or behind the marked line, which is the one to change."""
+TIMED = {"small_batch"}
+"""Other processes make its ops longer than those of small batches."""
+IN_A_NOTE = {"not_input_bound": "% of it for input. A pipeline without any cost"}
+"""Rules that have no finding but say what is so."""
+OTHERWISE = {"straggler"}
+"""It profiles its three workers itself, see below."""
+CAPTURED = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.timed] if path.stem in TIMED else [])
+    for path in RULE_SCRIPTS
+    if path.stem not in OTHERWISE
+]
+
+
+@pytest.mark.parametrize("path", CAPTURED)
+def test_rule_reports_its_example(path, tmp_path, capsys, sample_data):
+    if path.stem in ON_A_GPU:
+        import tensorflow as tf
+
+        if not tf.config.list_physical_devices("GPU"):
+            pytest.skip("needs a GPU")
+    window = () if path.stem in WHOLE_EPOCHS else WINDOW
+    code = main(["analyze", *window, "--quiet", "--out", str(tmp_path / "run"), "--json", "-", str(path)])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    report = json.loads(out)
+    assert report["rule_errors"] == []
+    if path.stem in IN_A_NOTE:
+        assert any(IN_A_NOTE[path.stem] in note for note in report["notes"]), report["verdict"]
+        return
+    ((line, rule),) = marked_lines(path.read_text(encoding="utf-8")).items()
+    found = [(finding["rule"], (finding["site"] or {}).get("line")) for finding in report["findings"]]
+    if path.stem in ON_ANOTHER_LINE:
+        assert rule in [of for of, _ in found], (found, report["verdict"])
+    else:
+        assert (rule, line) in found, (found, report["verdict"])
+
+
+def test_the_straggler_of_three_workers_is_reported():
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "straggler.py", "--first-port", "6210"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "is a straggler" in done.stdout
