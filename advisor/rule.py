@@ -23,10 +23,12 @@ from advisor.model.finding import (
     InsertAfter,
     MoveAfter,
     Prediction,
+    Rejected,
     Remove,
     Safety,
     SetArgument,
     SetOption,
+    SplitMap,
     Vectorize,
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
@@ -35,10 +37,12 @@ from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, Functi
 from advisor.predict import (
     HIGH_WAITING,
     CachePlace,
+    CoresNeeded,
     CoreUse,
     Obstacle,
     OpWork,
     Payoff,
+    Split,
     asynchronous,
     batch_behind,
     cache_assumptions,
@@ -48,6 +52,8 @@ from advisor.predict import (
     calls_behind,
     consumed_call,
     core_use,
+    cores_needed,
+    edits_to_batch_first,
     element_bytes,
     elements_per_epoch,
     file_count,
@@ -74,8 +80,10 @@ from advisor.predict import (
     predict_speedup,
     predict_without_start,
     python_share,
+    read_from_disk,
     saved_work,
     serial_maps,
+    split_of,
     step_site,
     steps_per_epoch,
     steps_seen,
@@ -83,6 +91,7 @@ from advisor.predict import (
     upstream_calls,
     vectorized_bytes,
     vectorizing_fix,
+    vectorizing_obstacle,
 )
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -102,6 +111,9 @@ class Rule:
     needs_input_bound: ClassVar[bool] = True
     """If True, the engine evaluates the rule only when the verdict is input-bound. Device-side rules set this to False."""
 
+    is_fallback: ClassVar[bool] = False
+    """If True, the engine evaluates the rule last, and only if input is the bottleneck and no other rule has a finding."""
+
     min_speedup: float = 1.05
     """Findings with a smaller predicted speedup (step time before / after) are dropped: two runs of the same script
     differ by as much, so it could not be proved."""
@@ -111,9 +123,19 @@ class Rule:
         """`serial-map` for the rule in `serial_map.py`."""
         return type(self).__module__.rpartition(".")[2].replace("_", "-")
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield the problems found by the rule; yield nothing for a healthy pipeline."""
         raise NotImplementedError
+
+    def rejected(self, change: str, reason: str, *, evidence: Sequence[Evidence] = ()) -> Rejected:
+        """Create a `Rejected` of this rule: a change that was close and is not proposed.
+
+        Args:
+            change: The change, as the title of a finding.
+            reason: The measurement that speaks against it, as a clause with figures.
+            evidence: The figures.
+        """
+        return Rejected(self.id, change, reason, tuple(evidence))
 
     def finding(
         self,
@@ -127,6 +149,7 @@ class Rule:
         memory_bytes: int | None = 0,
         fix: Fix | None = None,
         evidence: Sequence[Evidence] = (),
+        code: str = "",
     ) -> Finding:
         """Create a `Finding` of this rule.
 
@@ -140,6 +163,7 @@ class Rule:
             memory_bytes: Additional memory that the fix takes; None if unknown.
             fix: The edits; None for advice only.
             evidence: The measurements that support the finding.
+            code: Code to start from, for advice only.
         """
         return Finding(
             rule=self.id,
@@ -152,7 +176,12 @@ class Rule:
             memory_bytes=memory_bytes,
             fix=fix,
             evidence=tuple(evidence),
+            code=code,
         )
+
+
+NEAR_SHARE = 0.05
+"""Share of the wait from which a rule says why it proposes nothing for an iterator. With less, nobody would ask."""
 
 
 def is_editable(call: Call) -> bool:
@@ -218,12 +247,14 @@ __all__ = [
     "AUTOTUNE",
     "HIGH_WAITING",
     "INFINITE_CARDINALITY",
+    "NEAR_SHARE",
     "Analysis",
     "CachePlace",
     "Call",
     "Code",
     "Consumer",
     "CoreUse",
+    "CoresNeeded",
     "DeviceFacts",
     "Edit",
     "Evidence",
@@ -244,12 +275,15 @@ __all__ = [
     "Payoff",
     "Pipeline",
     "Prediction",
+    "Rejected",
     "Remove",
     "Rule",
     "Safety",
     "SetArgument",
     "SetOption",
     "Site",
+    "Split",
+    "SplitMap",
     "StepStats",
     "Usage",
     "Vectorize",
@@ -264,6 +298,8 @@ __all__ = [
     "catalog",
     "consumed_call",
     "core_use",
+    "cores_needed",
+    "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",
     "file_count",
@@ -295,8 +331,10 @@ __all__ = [
     "predict_speedup",
     "predict_without_start",
     "python_share",
+    "read_from_disk",
     "saved_work",
     "serial_maps",
+    "split_of",
     "step_site",
     "steps_per_epoch",
     "steps_seen",
@@ -305,4 +343,5 @@ __all__ = [
     "upstream_calls",
     "vectorized_bytes",
     "vectorizing_fix",
+    "vectorizing_obstacle",
 ]

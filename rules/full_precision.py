@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from advisor.model.units import format_share
+from advisor.model.units import format_ns, format_share
 from advisor.rule import (
     Analysis,
     DeviceFacts,
@@ -74,7 +74,7 @@ class FullPrecision(Rule):
         if facts.device_type == "GPU":
             yield from self._on_gpu(analysis, facts)
         elif facts.device_type == "CPU" and policy == "float32":
-            yield from self._on_cpu(analysis)
+            yield from self._on_cpu(analysis, facts)
 
     def _on_gpu(self, analysis: Analysis, facts: DeviceFacts) -> Iter[Finding]:
         half, capability = facts.compute_16bit_share, facts.compute_capability
@@ -101,21 +101,25 @@ class FullPrecision(Rule):
             ),
         )
 
-    def _on_cpu(self, analysis: Analysis) -> Iter[Finding]:
+    def _on_cpu(self, analysis: Analysis, facts: DeviceFacts) -> Iter[Finding]:
         work, host = op_work(analysis, is_product), analysis.host
         if host is None or not host.has_bfloat16 or host.accelerators or work is None:
             return
-        if work.step_share < self.min_step_share or work.mean_ns < self.min_cpu_op_us * 1000:
+        products_ns = work.per_step * work.mean_ns
+        # Their share of all ops' time is too large a share of a step in which much happens that is no op.
+        share = min(work.step_share, products_ns / facts.step_ns)
+        if share < self.min_step_share or work.mean_ns < self.min_cpu_op_us * 1000:
             return
         yield self.finding(
             "Compute in bfloat16 (mixed precision)",
-            f"Keras computes in float32, and {format_share(work.step_share)} of the step time is spent in matrix "
-            "products and convolutions that the bfloat16 units of this CPU compute faster.",
+            f"Keras computes in float32, and {format_share(share)} of the step time ({format_ns(share * facts.step_ns)} of "
+            f"{format_ns(facts.step_ns)}, {steps_seen(facts)}) is spent in matrix products and convolutions that the "
+            "bfloat16 units of this CPU compute faster.",
             site=step_site(analysis),
             evidence=(
-                Evidence("product_step_share", work.step_share, "share"),
+                Evidence("product_step_share", share, "share"),
                 Evidence("products_per_step", work.per_step, "ops"),
-                Evidence("product_time", work.mean_ns, "ns"),
+                Evidence("mean_time_of_a_product", work.mean_ns, "ns"),
             ),
         )
 

@@ -133,8 +133,12 @@ def maps_before(analysis: Analysis, call: Call) -> tuple[Call, ...]:
 
 def element_ns(pipeline: Pipeline, call: Call) -> float:
     """Time per element that the consumer waits for a map: its work divided by the number of its parallel calls."""
-    costs = [it for it in iterators_of_call(pipeline, call) if it.elements]
-    return sum(it.busy_ns / max(1, it.parallelism or 1) / it.elements for it in costs) * pipeline.plain_over_profiled
+    per_element = (
+        it.busy_ns / max(1, it.parallelism or 1) / it.elements
+        for it in iterators_of_call(pipeline, call)
+        if it.elements
+    )
+    return sum(per_element) * pipeline.plain_over_profiled
 
 
 def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:

@@ -14,6 +14,7 @@ from advisor.rule import (
     InsertAfter,
     Iter,
     Note,
+    Rejected,
     Rule,
     Safety,
     asynchronous,
@@ -52,12 +53,20 @@ class MissingPrefetch(Rule):
     min_consumer_share: float = 0.05
     """Share of the step in which the consumer works. With less, there is nothing to overlap with."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding if the last iterator runs in the consumer's thread."""
         pipeline = analysis.main
         if pipeline is None or 1 - pipeline.wait_share < self.min_consumer_share:
             return
         top = top_iterator(pipeline)
+        if top is not None and top.is_async:
+            held = top.buffered_elements
+            fill = "" if held is None else f" and holds {held:.1f} elements on average when one is requested"
+            yield self.rejected(
+                "Prefetch at the end of the pipeline",
+                f"{top.name} at its end already works ahead{fill}",
+                evidence=() if held is None else (Evidence("buffered", held, "elements"),),
+            )
         if top is None or top.is_async or is_rewrite_forbidden(analysis, pipeline):
             return  # if an option disables the automatic prefetch, that option is the cause: see `autotune-off`
         if any(call.method == "prefetch" for it in pipeline.iterators for call in it.calls):

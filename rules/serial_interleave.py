@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from advisor.model.units import format_share
 from advisor.rule import (
     AUTOTUNE,
+    NEAR_SHARE,
     Analysis,
     Call,
     Edit,
@@ -15,6 +16,7 @@ from advisor.rule import (
     Fix,
     Iter,
     Note,
+    Rejected,
     Rule,
     Safety,
     SetArgument,
@@ -59,13 +61,13 @@ class SerialInterleave(Rule):
     processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
     worthwhile."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each sequential interleave of at least two inputs that the consumer waits for."""
         pipeline = analysis.main
         if pipeline is None:
             return
         use = core_use(analysis, pipeline)
-        if use is None or use.free < self.min_free_cores:
+        if use is None:
             return
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "interleave"), None)
@@ -82,6 +84,14 @@ class SerialInterleave(Rule):
             if inputs_are_one(analysis, call) or (python and python_share(analysis, pipeline)):
                 continue
             share = sum(it.blame_share for it in inside)
+            if use.free < self.min_free_cores:
+                if share >= NEAR_SHARE:
+                    yield self.rejected(
+                        f"Read the inputs of {label(call)} in parallel",
+                        f"no core is free: {use.sentence}",
+                        evidence=(Evidence("free_cores", use.free, "cores"),),
+                    )
+                continue
             because = (
                 f"The {cycle} inputs of {label(call)} at {place(call)} are read one at a time, which causes "
                 f"{format_share(share)} of the wait for input, while {use.sentence}."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from advisor.model.units import format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     CoreUse,
@@ -15,6 +16,7 @@ from advisor.rule import (
     Iterator,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     core_use,
     is_rewrite_forbidden,
@@ -61,13 +63,16 @@ class SerialMap(Rule):
     processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
     worthwhile."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each map that processes one element at a time and keeps the consumer waiting."""
         pipeline = analysis.main
         if pipeline is None:
             return
         use = core_use(analysis, pipeline)
-        if use is None or use.free < self.min_free_cores:
+        if use is None:
+            return
+        if use.free < self.min_free_cores:
+            yield from self._too_busy(pipeline, use)
             return
         is_forbidden = is_rewrite_forbidden(analysis, pipeline)
         for iterator in pipeline.iterators:
@@ -78,6 +83,17 @@ class SerialMap(Rule):
                 continue  # an option is the cause: covered by `autotune-off`
             if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
                 yield self._advice(analysis, pipeline, iterator, calls, use)
+
+    def _too_busy(self, pipeline: Pipeline, use: CoreUse) -> Iter[Rejected]:
+        """Yield the sequential maps that parallel calls would not help."""
+        for iterator in pipeline.iterators:
+            calls = serial_maps(iterator)
+            if calls and iterator.blame_share >= NEAR_SHARE and not any(call.nested_in for call in calls):
+                yield self.rejected(
+                    f"Parallelise {label(calls[0])}",
+                    f"no core is free: {use.sentence}",
+                    evidence=(Evidence("free_cores", use.free, "cores"),),
+                )
 
     def _advice(
         self,

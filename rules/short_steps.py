@@ -69,7 +69,7 @@ class ShortSteps(Rule):
 
 
 _STAGES = (source(), batch(32), prefetch())
-_FIT = {"loop": "keras.fit", "steps_per_execution": 1, "run_eagerly": False}
+_FIT: dict[str, str | int] = {"loop": "keras.fit", "steps_per_execution": 1, "run_eagerly": False}
 
 EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=2, keras=_FIT, device=cpu(op("MatMul", 12, us=40), other=0.5))),

@@ -155,13 +155,18 @@ def test_fail_on(options, folder, code, tmp_path):
         (["nalyze"], "nalyze"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(args, says, tmp_path):
+def test_a_mistake_is_one_line_and_exit_code_2(args, says, tmp_path, capfd):
     args = [shutil.copytree(arg, tmp_path / "copy", dirs_exist_ok=True) if arg is RUN else arg for arg in args]
-    done = command(*args)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    assert main(list(map(str, args))) == 2
+    (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert says in line
+
+
+def test_a_mistake_on_the_command_line():
+    done = command("analyze", "--jsn", "-", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--json" in done.stderr
 
 
 def test_wrong_settings_are_told_before_anything_is_run(tmp_path, monkeypatch, capsys):
@@ -244,6 +249,7 @@ def test_a_bug_of_ours_does_not_look_like_a_match(run, monkeypatch, capsys):
     assert err.splitlines()[-1].startswith("error: This is a bug in advisor")
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_script_is_run_watched_and_reported(tmp_path, validate):
     (tmp_path / "train.py").write_text(SCRIPT)
@@ -263,6 +269,8 @@ def test_script_is_run_watched_and_reported(tmp_path, validate):
     assert json.loads(again.stdout)["pipelines"] == report["pipelines"]
 
 
+@pytest.mark.long
+@pytest.mark.timed
 @pytest.mark.tensorflow
 def test_ceiling_is_measured(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
@@ -284,6 +292,7 @@ def test_failed_script_shows_its_own_traceback_and_leaves_nothing(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_script_that_fails_after_its_window_gets_report_and_traceback(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT + "    if len(seen) > 400: raise RuntimeError('of the user')\n")
@@ -294,15 +303,18 @@ def test_script_that_fails_after_its_window_gets_report_and_traceback(tmp_path):
     assert "advisor/" not in done.stderr
 
 
-@pytest.mark.tensorflow
 def test_interrupt_is_130_and_leaves_nothing(tmp_path):
-    (tmp_path / "train.py").write_text("import time\nopen('began', 'w').close()\ntime.sleep(100)\n")
+    began = tmp_path / "datasets" / "began"  # what is written there is not thrown away
+    began.parent.mkdir()
+    (tmp_path / "train.py").write_text(f"import time\nopen({str(began)!r}, 'w').close()\ntime.sleep(100)\n")
     child = subprocess.Popen(
         [sys.executable, "-m", "advisor", "analyze", "--out", "run", "train.py"],
-        cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        cwd=tmp_path, env={**os.environ, "TFDS_DATA_DIR": str(began.parent)}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while not (tmp_path / "began").exists() and time.monotonic() < deadline:
+    while not began.exists():
+        assert child.poll() is None and time.monotonic() < deadline, "the script has not begun"
         time.sleep(0.1)
     os.killpg(child.pid, 2)
     _, err = child.communicate(timeout=60)

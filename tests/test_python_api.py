@@ -27,6 +27,7 @@ WITHOUT_TENSORFLOW = ("analyze", "analyze_run", "uninstall")
 WITH_TENSORFLOW = (
     "analyze_script", "analyze_dataset", "analyze_function", "optimize", "watch", "AdvisorCallback", "install",
 )  # fmt: skip
+LONG = ("analyze_script", "analyze_dataset", "analyze_function", "optimize")
 TYPES = ("AdvisorError", "Finding", "Fix", "Report", "Safety", "ScriptFailed")
 
 
@@ -58,7 +59,7 @@ def test_docstring_examples(name, working_folder):
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", WITH_TENSORFLOW)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in WITH_TENSORFLOW])
 def test_docstring_examples_with_tensorflow(name, working_folder):
     shutil.rmtree(working_folder / "run")  # `analyze_script` makes it
     run_examples(name)

@@ -1,6 +1,7 @@
 """The report as CSV tables, with full precision.
 
-In: (name of the run, dictionary of report.json) pairs.  Out: CSV text of a table; every row begins with its run.
+In: (name of the run, dictionary of report.json) pairs.  Out: CSV text of a table; every row begins with its run. A new figure of
+the report becomes a column by itself (`advisor/report/report_format.py`); columns that are joined or left out are decided here.
 
 Spreadsheets evaluate text that begins with `=`, `+`, `-` or `@` (also in full-width forms, or after a tab or line break) as a
 formula; such text is prefixed with an apostrophe, as spreadsheets do.
@@ -48,7 +49,7 @@ def _iterators(report: Json) -> Iterator[Json]:
         for iterator in pipeline["iterators"]:
             calls = " + ".join(call["text"] or call["method"] for call in iterator["calls"])
             site = next((call for call in iterator["calls"] if call["file"]), {"file": None, "line": None})
-            plain = {key: value for key, value in iterator.items() if key not in ("calls", "ops")}
+            plain = {key: value for key, value in iterator.items() if key not in ("calls", "ops", "lines")}
             yield {"pipeline": pipeline["id"], **plain, "calls": calls, "file": site["file"], "line": site["line"]}
 
 
@@ -65,10 +66,10 @@ def _rows_of(section: str) -> Callable[[Json], Iterator[Json]]:
     """Return a function that yields the rows of one table of the statistics; `input.ops` is a nested table."""
 
     def rows(report: Json) -> Iterator[Json]:
-        found: Any = report.get("statistics")
+        section_rows: Any = report.get("statistics")
         for key in section.split("."):
-            found = (found or {}).get(key)
-        yield from map(_flat, found or ())
+            section_rows = (section_rows or {}).get(key)
+        yield from map(_flat, section_rows or ())
 
     return rows
 
@@ -80,9 +81,9 @@ def _steps(report: Json) -> Iterator[Json]:
 
 
 def _memory(report: Json) -> Iterator[Json]:
-    for one in ((report.get("statistics") or {}).get("memory") or {}).get("allocators", ()):
-        for user in one["users"]:
-            yield {"host": one["host"], "allocator": one["allocator"], **_flat(user)}
+    for allocator in ((report.get("statistics") or {}).get("memory") or {}).get("allocators", ()):
+        for user in allocator["users"]:
+            yield {"host": allocator["host"], "allocator": allocator["allocator"], **_flat(user)}
 
 
 TABLES: dict[str, Callable[[Json], Iterator[Json]]] = {

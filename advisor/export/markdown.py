@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from advisor.model import units
-from advisor.report.html.wording import call_name, harmless, ratio_range, site_text
+from advisor.report.html.wording import call_name, gains_of, harmless, ratio_range, site_text
 from advisor.report.proof_words import words_for_fix, words_for_training
 
 Json = dict[str, Any]
@@ -43,12 +43,12 @@ def _lines(report: Json) -> Iterator[str]:
         yield ""
     findings = report["findings"][:MAX_FINDINGS]
     if findings:
-        yield "| | what to change | where | predicted | measured | data |"
+        yield "| | what to change | where | predicted | tried | data |"
         yield "|---|---|---|---|---|---|"
         for rank, finding in enumerate(findings, 1):
             yield (
                 f"| {rank} | {plain(finding['title'])} | {code(site_text(finding['site']))} "
-                f"| {ratio_range(finding['predicted_speedup'])} | {_measured(finding, report['fixes'])} "
+                f"| {ratio_range(finding['predicted_speedup'])} | {_tried(finding, report)} "
                 f"| {finding['safety'] or 'advice only'} |"
             )
         yield ""
@@ -57,6 +57,12 @@ def _lines(report: Json) -> Iterator[str]:
         yield ""
         yield plain(finding["because"])
         yield ""
+        if finding["code"]:
+            yield fenced(finding["code"], "python")
+            yield ""
+        if finding["over_run"] and finding["over_run"]["sentence"]:
+            yield plain(finding["over_run"]["sentence"])
+            yield ""
         if finding["diff"]:
             yield fenced(finding["diff"], "diff")
             yield ""
@@ -85,7 +91,7 @@ def _comparison(report: Json) -> Iterator[str]:
 
 def _bottleneck(pipeline: Json) -> str:
     bottleneck = pipeline["bottleneck"]
-    iterator = next((one for one in pipeline["iterators"] if one["id"] == bottleneck["iterator_id"]), None)
+    iterator = next((node for node in pipeline["iterators"] if node["id"] == bottleneck["iterator_id"]), None)
     site = bottleneck["site"]
     calls = [call for call in (iterator["calls"] if iterator else ()) if site and call["line"] == site["line"]]
     what = f"{code(site_text(site))} {code(call_name(calls[-1]))}" if calls else plain(bottleneck["name"])
@@ -93,16 +99,13 @@ def _bottleneck(pipeline: Json) -> str:
     return f"{what}" + (f", {units.format_share(share)} of the wait" if share is not None else "")
 
 
-def _measured(finding: Json, fixes: list[Json]) -> str:
-    tried = next((fix for fix in fixes if (fix["rule"], fix["site"]) == (finding["rule"], finding["site"])), None)
-    if tried is None:
+def _tried(finding: Json, report: Json) -> str:
+    place = (finding["rule"], finding["site"])
+    fix = next((fix for fix in report["fixes"] if (fix["rule"], fix["site"]) == place), None)
+    if fix is None:
         return ""
-    measured = tried["measured"]
-    words = words_for_fix(tried["verdict"], tried.get("proved_on"), tried["applied"])
-    if not measured:
-        return words
-    gain = {"value": measured["speedup"], "low": measured["low"], "high": measured["high"]}
-    return f"{ratio_range(gain)}, {words}"
+    words = words_for_fix(fix["verdict"], fix.get("proved_on"), fix["applied"])
+    return "; ".join((words, *gains_of(fix, report)))
 
 
 def _footer(report: Json) -> str:

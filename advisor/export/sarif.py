@@ -104,6 +104,8 @@ def _result(finding: Json, rule_index: int, report: Json, tree: SourceTree) -> J
     text = finding["title"] + ". " + finding["because"]
     if finding["predicted_speedup"] and finding["predicted_speedup"]["value"] is not None:
         text += f" Predicted speedup {finding['predicted_speedup']['value']:.2f}x."
+    if finding["over_run"] and finding["over_run"]["sentence"]:
+        text += f" {finding['over_run']['sentence']}"
     site = finding["site"] or tree.fallback
     uri = tree.location(site["file"])
     key = f"{finding['rule']}:{uri['uri']}:{finding['title']}".encode("utf-8", "replace")

@@ -89,8 +89,8 @@ def open_timeline(path: Path) -> OpenTimeline:
 
 
 def _decoded(raw: list[msgspec.Raw]) -> Iterator[dict[str, Any]]:
-    for one in raw:
-        yield msgspec.json.decode(one, type=dict[str, Any])
+    for event in raw:
+        yield msgspec.json.decode(event, type=dict[str, Any])
 
 
 def _is_number(value: object) -> bool:

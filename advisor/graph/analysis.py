@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from advisor.graph.align import index_calls
 from advisor.graph.assemble import Context, assemble, join_devices
+from advisor.graph.line_advice import advise
 from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
 from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
@@ -109,9 +110,12 @@ def combine(
             f"While the profiler ran, steps took {format_share(overhead)} longer. Step time and wait were measured without it, "
             "but the breakdown of the wait may overstate large numbers of cheap operations."
         )
+    verdict = judge(pipelines, recording, wait_steps)
+    if verdict.is_input_bound:
+        pipelines = [advise(pipeline) if pipeline.is_main else pipeline for pipeline in pipelines]
     return Analysis(
         target=target,
-        verdict=judge(pipelines, recording, wait_steps),
+        verdict=verdict,
         pipelines=tuple(pipelines),
         calls=recording.calls if recording else (),
         host=recording.host if recording else None,

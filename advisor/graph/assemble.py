@@ -13,6 +13,7 @@ import numpy as np
 from advisor.graph.align import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, Walk, collect_states
 from advisor.graph.critical_path import critical_path, find_bottleneck
+from advisor.graph.line_costs import lines_of
 from advisor.graph.models import Models, executed_call
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
@@ -196,6 +197,7 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
         function_ns=sums.function_ns,
         python_ns=sums.python_ns,
         ops=tuple(OpCost(op, count, total) for op, (count, total) in ops),
+        lines=lines_of(calls, sums.named_ops, context.host.op_names, context.recording),
         parallelism=_integer(node, "parallelism"),
         is_autotuned=parameters.get("autotune") is True,
         buffer_size=_integer(node, "buffer_limit") or _integer(node, "buffer_size"),

@@ -43,6 +43,8 @@ class NodeSums:
     produced_to_ns: int = 0
     ops: dict[str, list[int]] = field(default_factory=dict)
     """Op type -> [count, total_ns]."""
+    named_ops: dict[tuple[int, str], list[int]] = field(default_factory=dict)
+    """(key of the op's name, op type) -> [count, time without ops inside it]."""
 
     def usual_self_ns(self) -> int:
         """Return the self time with every call capped at `OUTLIER_RATIO` times the median call."""
@@ -163,6 +165,17 @@ def _add_ops(part: NestedThread, duration: Ints, sums: list[NodeSums], labels: S
     if not len(rows):
         return
     pair = part.owner[rows].astype(np.int64) * (len(labels) + 1) + part.thread.label[rows]
+    own = duration.copy()
+    above = nearest(part, (EventKind.OP,))[rows]
+    np.subtract.at(own, above[above >= 0], duration[rows[above >= 0]])
+    name = part.thread.key[rows].astype(np.int64)
+    triple = pair * (int(name.max()) + 1) + name
+    for key, value, number in zip(*_grouped(triple, np.maximum(own[rows], 0)), strict=True):
+        key, name_key = divmod(key, int(name.max()) + 1)
+        index, label = divmod(key, len(labels) + 1)
+        entry = sums[index].named_ops.setdefault((name_key, labels[label]), [0, 0])
+        entry[0] += number
+        entry[1] += value
     for key, value, number in zip(*_grouped(pair, duration[rows]), strict=True):
         index, label = divmod(key, len(labels) + 1)
         entry = sums[index].ops.setdefault(labels[label], [0, 0])

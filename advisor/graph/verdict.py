@@ -21,6 +21,23 @@ HIGH_WAIT_SHARE = 0.20
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
+_BATCHING = ("batch", "padded_batch", "ragged_batch")
+_KEEPING = (
+    "map",
+    "prefetch",
+    "repeat",
+    "take",
+    "skip",
+    "shuffle",
+    "cache",
+    "with_options",
+    "apply",
+    "shard",
+    "snapshot",
+    "filter",
+)
+"""Methods after which an element is still one batch."""
+_RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
     "profiled": "profiled steps",
     "unprofiled": "steps without the profiler",
@@ -44,6 +61,8 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
         return Verdict(False, None, None, None, "unknown", _service_worker(main))
     if main.steps is None or main.steps.count < MIN_VERDICT_STEPS.value:
         return Verdict(False, None, None, main.steps, "unknown", _too_few_steps(main))
+    if recording is not None and recording.is_pipeline_alone:
+        return _pipeline_alone(main, wait_steps)
     share = main.wait_share
     ceiling = 1 / (1 - min(share, 0.999))
     measured = _measured_ceiling(main, recording)
@@ -64,6 +83,46 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
             f"({_STEPS[wait_steps]}). Look at the model and the device side."
         )
     return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level, wait_steps)
+
+
+def _pipeline_alone(main: Pipeline, wait_steps: str) -> Verdict:
+    """The verdict on a pipeline that is read as fast as possible: there is no step that a wait could be compared with."""
+    bottleneck = main.bottleneck
+    limit = LIMITS[bottleneck.resource] if bottleneck is not None else "unknown"
+    sentence = (
+        f"The pipeline alone produces {_rates(main)}{_limited_by(main)}. No training was measured, so whether it waits for "
+        "input is unknown."
+    )
+    return Verdict(True, main.wait_share, None, main.steps, limit, sentence, False, "high", wait_steps)
+
+
+def _rates(main: Pipeline) -> str:
+    """The rate at the root: of batches and of their elements, if the elements at the root are batches of a known size."""
+    for call in (call for it in main.iterators for call in reversed(it.calls)):  # the consumer's end first
+        size = call.arguments.get("batch_size")
+        if call.method in _BATCHING and isinstance(size, int):
+            batches = format_rate(main.elements_per_s, "batches", "batch")
+            return f"{batches} ({format_rate(main.elements_per_s * size)})"
+        if call.method not in _KEEPING:
+            break
+    return format_rate(main.elements_per_s)
+
+
+def _limited_by(main: Pipeline) -> str:
+    bottleneck = main.bottleneck
+    if bottleneck is None:
+        return ""
+    iterator = main.iterator(bottleneck.iterator_id)
+    call = iterator.main_call
+    name = iterator.name if call is None else f"{call.method}({call.function.name})" if call.function else call.method
+    site = call.site if call is not None else None
+    where = f" at {site.file.replace(chr(92), '/').rpartition('/')[2]}:{site.line}" if site is not None else ""
+    share = f"{name}{where} takes {format_share(bottleneck.blame_share)} of the time"
+    return (
+        f". The limit is {_RESOURCES[bottleneck.resource]}: {share}"
+        if bottleneck.resource in _RESOURCES
+        else f"; {share}"
+    )
 
 
 def _service_worker(main: Pipeline) -> str:

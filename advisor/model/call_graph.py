@@ -33,6 +33,8 @@ class CallIdentity:
     """Line of the call, for messages."""
     is_wrapped: bool = False
     """Whether an edit wraps its function, so that it is identified by `traced` alone."""
+    is_shortened: bool = False
+    """Whether an edit moves a call out of its function, which then reads fewer values from outside."""
     is_new: bool = False
     """Whether an edit added the call. Only the arguments in the edit are known; all others are defaults."""
 

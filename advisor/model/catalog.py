@@ -72,6 +72,9 @@ CACHES = frozenset(
     }
 )
 
+BOOKKEEPING = frozenset({"Root", "Model", "Options", "MaxIntraOpParallelism", "PrivateThreadPool"})
+"""Types that tf.data puts around a pipeline. They transform nothing, so that nobody can make them faster."""
+
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Ops that run Python code in this process and therefore hold the GIL."""
 
@@ -159,6 +162,12 @@ ELEMENTWISE_OPS = frozenset({
 
 ELEMENT_SPLITTING_OPS = frozenset({"DecodeRaw"})
 """Ops that turn each value into a row of values, in a new last dimension, and so do the same for a batch."""
+
+BATCH_FORM_OPS = frozenset({
+    "ExpandDims", "GatherV2", "OneHot", "RegexFullMatch", "RegexReplace", "ResizeArea", "ResizeBicubic", "ResizeBilinear",
+    "ResizeNearestNeighbor", "ScaleAndTranslate", "Squeeze", "Substr",
+})  # fmt: skip
+"""Ops that compute the same values for a batch if they are used in certain ways: see `capture/instrument/batch_forms.py`."""
 
 _VERSION = re.compile(r"V\d+$")
 

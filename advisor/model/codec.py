@@ -1,11 +1,15 @@
 """Converts the model's dataclasses to JSON bytes and back, with readable errors for damaged files and files of other tools.
 
-In: any of the model's dataclasses, or JSON bytes and the expected class.  Out: bytes, or an instance of that class.
+In: any of the model's dataclasses, or JSON bytes and the expected class.  Out: bytes, or an instance of that class. Messages
+between the advisor's own processes have functions of their own.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+import json
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, overload
 
 import msgspec
 
@@ -40,3 +44,49 @@ def decode(data: bytes, kind: type[T], where: str = "") -> T:
         raise AdvisorError(
             f"{place} is damaged or not written by this tool ({error}); capture the script again."
         ) from None
+
+
+def encode_message(message: object) -> str:
+    """Encode a message to another process of the advisor as JSON on one line.
+
+    In contrast to `encode`, it may hold paths and any text that Python can: file names need not be valid Unicode.
+
+    Args:
+        message: A dataclass or a `msgspec.Struct`.
+    """
+    return json.dumps(msgspec.to_builtins(message, enc_hook=_to_builtin))
+
+
+@overload
+def decode_message(text: str | bytes, kind: type[T]) -> T: ...
+@overload
+def decode_message(text: str | bytes, kind: UnionType) -> Any: ...  # noqa: ANN401
+def decode_message(text: str | bytes, kind: type[T] | UnionType) -> T | Any:
+    """Decode the output of `encode_message` and check every field against its type.
+
+    Args:
+        text: The message.
+        kind: The expected class, or a union of classes with tags.
+
+    Raises:
+        ValueError: The text is anything else.
+    """
+    try:
+        return msgspec.convert(json.loads(text), kind, dec_hook=_to_path)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ValueError(f"not a message: {error}") from None
+
+
+def _to_builtin(value: object) -> str | float:
+    match value:
+        case Path():
+            return str(value)
+        case float():  # of a subclass
+            return float(value)
+    raise NotImplementedError(f"{type(value).__name__} in a message")
+
+
+def _to_path(kind: type, value: object) -> Path:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError(f"{kind.__name__} in a message")

@@ -8,6 +8,8 @@ anything, so a cache must not replace it. Ops that only call other functions (`C
 functions. Ops that draw random numbers and ops that run Python code are judged before these lists (`FunctionFacts.random_ops`,
 `python_ops`).
 
+`advisor/replay/program_state.py` has lists of its own: which effects of an op it can undo after a trial in the user's program.
+
 Reviewed against the 1908 ops of TensorFlow 2.21 (`REGISTER_OP(...).SetIsStateful()`) and their kernels.
 """
 

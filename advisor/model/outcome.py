@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from advisor.model.finding import Finding, Prediction, Safety
+from advisor.model.finding import Finding, Prediction, Rejected, Safety
 from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.proof import Proof
@@ -27,13 +27,24 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """The speedup of one quantity by one change, as predicted and as measured. None means unknown or not measured."""
+
+    predicted: Prediction | None = None
+    measured: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FixOutcome:
     """The result of proving one fix."""
 
     rule: str
     site: Site | None
     predicted: Prediction | None
+    """The prediction of the finding: for a step of the training if the fix was proposed for the whole script, for the pipeline
+    alone if it was proposed for an already changed pipeline. `pipeline` and `step` tell them apart."""
     measured: Interval | None
+    """On the pipeline alone, or on the whole script if `is_end_to_end`."""
     safety_claimed: Safety
     safety_seen: Safety | None
     verdict: str
@@ -53,6 +64,10 @@ class FixOutcome:
     proved_on: str | None = None
     """Where the fix was measured to be faster: `training` (the whole script, with all kept fixes together) or `pipeline` (the
     input pipeline in isolation); None if `verdict` is not `faster`."""
+    pipeline: Gain = Gain()
+    """The speedup of the input pipeline in isolation."""
+    step: Gain = Gain()
+    """The speedup of a training step: predicted for this change alone, measured if the script ran with this change alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +102,8 @@ class Report:
     """Ranked by predicted gain, largest first."""
     notes: tuple[str, ...] = ()
     """Why plausible fixes are not proposed (`cache is not legal above augment: it draws random numbers`)."""
+    rejected: tuple[Rejected, ...] = ()
+    """Changes that rules considered and do not propose; empty unless input is the bottleneck."""
     fixes: tuple[FixOutcome, ...] = ()
     comparison: Comparison | None = None
     proof: Proof | None = None
@@ -99,6 +116,8 @@ class Report:
     run_folder: str = ""
     timeline: tuple[HostView, ...] = ()
     """The activity of threads and devices in the window, per host; empty if it was not requested."""
+    permission: str = ""
+    """Which command permits the fixes that are not tried by themselves, in one sentence; empty if there are none."""
     outlook: Outlook | None = None
     """The limits of the main pipeline and the best set of changes; None if no steps were measured."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from advisor.model.json_types import Count
 from advisor.model.profile_statistics import DeviceFacts, Statistics
-from advisor.model.recording import Call, Consumer, Host, IteratorModel, Recording, Scalar, Usage
+from advisor.model.recording import Call, CodeLine, Consumer, Host, IteratorModel, Recording, Scalar, Usage
 from advisor.model.run_hosts import HostComparison
 
 
@@ -22,6 +22,30 @@ class OpCost:
     op: str
     count: Count
     total_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class LineCost:
+    """Time of one line inside an iterator's function, summed over threads in the window."""
+
+    at: CodeLine
+    total_ns: Count
+    share: float
+    """`total_ns` relative to the time of all ops of the function, 0 to 1."""
+    ops: tuple[str, ...] = ()
+    """Types of the line's ops, most expensive first; empty for a line of Python code."""
+    samples: int | None = None
+    """Lines of Python code: the number of samples behind the time, which is an estimate; None: the time was measured."""
+    margin_ns: Count = 0
+    """Half width of the estimate's 95 % interval; 0 if the time was measured."""
+    native_share: float = 0.0
+    """Lines of Python code: the share of the samples inside compiled code of a library, 0 to 1."""
+    library: str = ""
+    """The package of that code; empty if it is unknown."""
+    callee: str = ""
+    """The called expression as written."""
+    advice: str = ""
+    """A cheaper way, in one sentence; empty if none is known, or if the consumer does not wait for this iterator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +88,8 @@ class Iterator:
     """The part of `function_ns` inside ops that run Python."""
     ops: tuple[OpCost, ...] = ()
     """Ops of its functions, most expensive first."""
+    lines: tuple[LineCost, ...] = ()
+    """Lines of its functions, most expensive first; empty without a recording, or if nothing costs time."""
     parallelism: int | None = None
     is_autotuned: bool = False
     buffer_size: int | None = None

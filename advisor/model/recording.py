@@ -38,6 +38,74 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line inside a function of a pipeline."""
+
+    file: str
+    line: int
+    function: str = ""
+    """Name of the Python function that contains it."""
+    text: str = ""
+    """The line when it was recorded, at most 200 characters."""
+    via: int = 0
+    """The line of the pipeline's own function that led there, if the line is in another function; 0 otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpLine:
+    """The ops that one line of a function creates."""
+
+    at: CodeLine
+    ops: tuple[str, ...]
+    """Names of the ops: names in nested functions follow the name of the calling op (`PartitionedCall/sort/TopKV2`), and, for
+    control flow, the branch (`cond/then/cond/MatMul`), as TensorFlow names inlined ops."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLine:
+    """A line of a Python function that threads were executing when they were sampled."""
+
+    function: Site
+    """The Python function called from TensorFlow (`py_function`, `numpy_function`, a generator)."""
+    at: CodeLine
+    samples: int
+    native_samples: int = 0
+    """The samples inside compiled code that the line called."""
+    library: str = ""
+    """Package of the code that the line called (`numpy`, `PIL`, `cv2`); empty if it called none, or several equally often."""
+    callee: str = ""
+    """The called expression, as written: `np.sort`, `.resize`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSamples:
+    """Samples of the threads inside Python functions of pipelines, taken in the profiled stretch."""
+
+    duration_ns: int
+    ticks: int
+    """Number of times at which all threads were sampled; one sample stands for `duration_ns / ticks`."""
+    lines: tuple[SampledLine, ...] = ()
+    """Most frequent first; only the first `MAX_SAMPLED_LINES` are recorded."""
+    unplaced: int = 0
+    """Samples inside `py_function` and its kin, but outside the user's files: TensorFlow converts arguments and results."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLine:
+    """The ops that one line in the body of a function makes, directly or through one of the functions that it calls."""
+
+    line: int
+    called: str
+    """Name of the function called in this line that makes the ops (`decode`); empty for the operators of the line itself."""
+    ops: dict[str, int]
+    """Op type -> number of ops, nested functions included."""
+    is_random: bool
+    """Whether one of the ops draws a random number."""
+    bytes_before: int | None = None
+    """Size of the values that exist before the first of these ops and are used by it or later; None if a shape is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionFacts:
     """Facts about the Python function passed to a transformation, from the graph that TensorFlow traced."""
 
@@ -68,6 +136,8 @@ class FunctionFacts:
     """Op type -> number of ops that do not depend on a random number; empty if none is drawn."""
     random_site: Site | None = None
     """The user's line that first draws a random number."""
+    lines: tuple[FunctionLine, ...] = ()
+    """What each line of its body does, in the order of execution; empty if no random number is drawn or if it is unknown."""
     unchanged: tuple[tuple[int, int], ...] = ()
     """(component of the result, component of the element) pairs that are passed through unchanged; components are numbered as by
     `tf.nest.flatten`."""
@@ -75,6 +145,12 @@ class FunctionFacts:
     """Components of the element that the function reads; None if not checked."""
     is_traced: bool = True
     """False if the function was only read in a script that was not run (`--source`), so that its behaviour is unknown."""
+    op_lines: tuple[OpLine, ...] = ()
+    """The lines that create its ops, nested functions included; empty in recordings of earlier versions."""
+    op_lines_omitted: int = 0
+    """Number of ops without a line because the function, or the recording, has too many."""
+    python_functions: tuple[Site, ...] = ()
+    """The Python functions that its ops call, or the generator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +193,18 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the script around a consumer, usually over its epochs."""
+
+    count: int | None
+    """Number of its passes, if it is a `for` over a `range` whose bounds are known; None if unknown."""
+    file: str = ""
+    line: int = 0
+    """The line of the loop; 0 if there may be a loop that was not found."""
+    end_line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Consumer:
     """A place in the program that takes elements from a dataset."""
 
@@ -137,6 +225,24 @@ class Consumer:
     releases: tuple[tuple[int, int], ...] = ()
     """For each iterator destroyed between two steps (usually at the end of an epoch): Unix time at which TensorFlow had destroyed
     it, and how long the script waited for that, in ns."""
+    loops: tuple[Loop, ...] | None = None
+    """The loops of the script around this place, innermost first; empty if there is none, None if they were not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorPasses:
+    """The passes that the script made over a Python generator, from its first element to its last one."""
+
+    call_id: str
+    """The `from_generator` call."""
+    passes: int
+    """Finished passes."""
+    elements: int
+    """Elements of the first pass."""
+    compared: int
+    """Elements of each pass of which digests were compared: the first ones, and a sample of the others."""
+    is_same: bool
+    """Whether all passes had as many elements, and those compared were bit-identical; True if there was one pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +403,11 @@ class Recording:
     plain_models: tuple[IteratorModel, ...] = ()
     """tf.data's models over the unprofiled stretch, without the cost of the profiler."""
     keras: dict[str, Scalar] = field(default_factory=dict)
-    """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`; empty if Keras was not used."""
+    """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, and the arguments `epochs`,
+    `initial_epoch` and `steps_per_epoch` of `fit`. `fits`: how often it was called; `may_stop`: whether a callback may end it
+    early. Empty if Keras was not used."""
+    python_samples: PythonSamples | None = None
+    """None if the pipelines call no Python function, or without a profile."""
     ceiling_step_ns: tuple[int, ...] = ()
     """Step times of the second run of `--ceiling`, in which the consumed dataset is its first batch, repeated."""
     unprofiled: str = ""
@@ -309,5 +419,7 @@ class Recording:
     """Whether the consumer read the elements without using them: the pipeline in isolation instead of a training."""
     state: tuple[ObservedState, ...] | None = None
     """State that the pipelines read and that could change while the script ran; None if it was not observed."""
+    generators: tuple[GeneratorPasses, ...] = ()
+    """The Python generators that the script passed over at least once."""
     warnings: tuple[str, ...] = ()
     schema_version: int = 1

@@ -34,7 +34,7 @@ class EventKind(IntEnum):
     EXECUTOR = 5
     """`ExecutorState::Process`, `ExecutorDoneCallback`. key = consumed context id `_c` (0 if none); link = step id."""
     OP = 6
-    """The execution of an op; label = op type (`DecodeJpeg`)."""
+    """The execution of an op; label = op type (`DecodeJpeg`); key = 1 + index into `HostTrace.op_names`, 0 if unknown."""
     GET_NEXT = 7
     """`IteratorGetNextOp::DoCompute` and similar: the consumer requests an element from a root iterator."""
     STEP = 8
@@ -110,6 +110,8 @@ class HostTrace:
     """XSpace.errors and warnings from the file, without control characters."""
     is_jax: bool = False
     """Whether it was taken with JAX's profiler, which does not record tf.data."""
+    op_names: tuple[str, ...] = ()
+    """Names of ops as in the graph that was executed (`PartitionedCall/sort/TopKV2`), for the keys of OP events."""
     warnings: tuple[str, ...] = ()
     """What was omitted when the file was read (impossible times, too many names), in sentences."""
 

@@ -52,12 +52,18 @@ def format_change(change: float) -> str:
     return f"+{format_share(change)}" if change > 0 else format_share(change)
 
 
-def format_rate(per_second: float, what: str = "elements") -> str:
-    """Format a rate: `1,230 elements/s`; below one per second, `4.2 s per element`."""
+def format_rate(per_second: float, what: str = "elements", one: str = "") -> str:
+    """Format a rate: `1,230 elements/s`; below one per second, `4.2 s per element`.
+
+    Args:
+        per_second: The rate.
+        what: What is counted.
+        one: Its singular, if that is not `what` without its last letter.
+    """
     if not math.isfinite(per_second):
         return _UNKNOWN
     if 0 < per_second < 1:
-        return f"{format_ns(NS_PER_S / per_second)} per {what.removesuffix('s')}"
+        return f"{format_ns(NS_PER_S / per_second)} per {one or what.removesuffix('s')}"
     return f"{_digits(per_second)} {what}/s"
 
 
@@ -85,6 +91,11 @@ def format_count(count: float) -> str:
 def format_many(count: int, thing: str) -> str:
     """Format a count with its noun: `1 step`, `1,234 steps`."""
     return f"{format_count(count)} {thing}{'' if count == 1 else 's'}"
+
+
+def format_epochs(passes: float) -> str:
+    """Format a number of passes over the data: `1 epoch`, `3 epochs`, `2.5 epochs`."""
+    return f"{format_count(passes)} epoch{'' if passes == 1 else 's'}"
 
 
 def format_span(start_ns: int, end_ns: int) -> str:

@@ -6,7 +6,7 @@ limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`ca
 composition of the training step (`training_step`). See docs/predictions.md.
 """
 
-from advisor.predict.batch_functions import vectorized_bytes, vectorizing_fix
+from advisor.predict.batch_functions import edits_to_batch_first, vectorized_bytes, vectorizing_fix
 from advisor.predict.cache_break_even import Payoff, payoff
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import (
@@ -20,7 +20,9 @@ from advisor.predict.caching import (
     saved_work,
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
+from advisor.predict.cores_needed import CoresNeeded, cores_needed
 from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
+from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel
@@ -31,6 +33,7 @@ from advisor.predict.rewrites import (
     serial_maps,
     top_iterator,
 )
+from advisor.predict.splits import Split, split_of
 from advisor.predict.structure import (
     batch_behind,
     consumed_call,
@@ -54,14 +57,17 @@ from advisor.predict.training_step import (
     step_site,
     steps_seen,
 )
+from advisor.predict.vectorizing_obstacles import vectorizing_obstacle
 
 __all__ = [
     "HIGH_WAITING",
     "CachePlace",
     "CoreUse",
+    "CoresNeeded",
     "Obstacle",
     "OpWork",
     "Payoff",
+    "Split",
     "asynchronous",
     "batch_behind",
     "cache_assumptions",
@@ -71,6 +77,8 @@ __all__ = [
     "calls_behind",
     "consumed_call",
     "core_use",
+    "cores_needed",
+    "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",
     "file_count",
@@ -97,9 +105,11 @@ __all__ = [
     "predict_speedup",
     "predict_without_start",
     "python_share",
+    "read_from_disk",
     "rows_per_step",
     "saved_work",
     "serial_maps",
+    "split_of",
     "step_site",
     "steps_per_epoch",
     "steps_seen",
@@ -107,5 +117,6 @@ __all__ = [
     "upstream_calls",
     "vectorized_bytes",
     "vectorizing_fix",
+    "vectorizing_obstacle",
     "with_timing",
 ]

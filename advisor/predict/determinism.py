@@ -108,11 +108,37 @@ def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
     return tuple(clauses.values())
 
 
+def reason_against_function(analysis: Analysis, call: Call, function: FunctionFacts) -> str | None:
+    """Return why `call` must not be cached if it applied another function, with that function as the subject; None if it may.
+
+    Args:
+        analysis: The analysis.
+        call: A recorded call.
+        function: The facts about the other function, such as a part of the recorded one.
+    """
+    reason = _reason_against(function, frozenset())
+    state_changed = Observations(analysis.recording).change_of(replace(call, function=function))
+    return reason or state_changed
+
+
+def assumptions_of_function(analysis: Analysis, call: Call, function: FunctionFacts) -> tuple[str, ...]:
+    """Return the assumptions of a cache after `call` if it applied another function; see `cache_assumptions`."""
+    graph = graph_of(analysis)
+    return tuple(
+        Observations(analysis.recording).assumptions(replace(call, function=function), graph.lineage.behind(call.id))
+    )
+
+
 def _obstacles(calls: Iterable[Call], lineage: Lineage, observed: Observations) -> Iterator[Obstacle]:
     """The first of each kind for each of the calls."""
     for outer in calls:
         kinds = set()
+        repeated: set[str | None] = set()
+        """Generators that yielded the same elements again, with the calls that implement them."""
         for inner in (outer, *lineage.inside(outer)):
+            if observed.passes_of(inner) is not None or (inner.made_by is not None and inner.made_by in repeated):
+                repeated.add(inner.id)
+                continue
             obstacle = _obstacle(inner, outer, lineage, observed)
             if obstacle is not None and obstacle.kind not in kinds:
                 kinds.add(obstacle.kind)

@@ -10,8 +10,9 @@ from pathlib import PurePath
 
 from advisor.model import state
 from advisor.model.op_effects import FILE_READING_OPS
-from advisor.model.recording import Call, FunctionFacts, Recording
+from advisor.model.recording import Call, FunctionFacts, GeneratorPasses, Recording
 from advisor.model.state import CapturedResource, ObservedState
+from advisor.model.units import format_count
 
 _FILE_METHODS = frozenset({"CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset", "load"})
 _WHILE = "while training runs"
@@ -26,6 +27,7 @@ class Observations:
         observed = recording.state if recording is not None else None
         self._by_id: dict[str, ObservedState] = {item.id: item for item in observed or ()}
         self._by_call: dict[str, list[ObservedState]] = {}
+        self._generators = {item.call_id: item for item in recording.generators} if recording is not None else {}
         for item in observed or ():
             for call_id in item.call_ids:
                 self._by_call.setdefault(call_id, []).append(item)
@@ -33,6 +35,13 @@ class Observations:
     def change_of(self, call: Call) -> str | None:
         """Describe the first change of state that the call reads, with the call as the subject; None if none was observed."""
         return next((_sentence(item) for item in self._states(call) if item.change is not None), None)
+
+    def passes_of(self, call: Call) -> GeneratorPasses | None:
+        """Return the passes over a Python generator whose elements were the same in at least two; None for all others."""
+        seen = self._generators.get(call.id)
+        if seen is None or seen.passes < 2 or not seen.is_same or not seen.elements or self.change_of(call) is not None:
+            return None
+        return seen
 
     def reason_against_reading_ahead(self, call: Call) -> str | None:
         """Why the elements of the call may depend on when it runs, with the call as the subject; None: no change was seen."""
@@ -58,6 +67,9 @@ class Observations:
         for resource in call.function.resources if call.function is not None else ():
             if resource.kind in state.OBSERVABLE_KINDS:
                 yield self._of_resource(resource)
+        passes = self.passes_of(call)
+        if passes is not None:
+            yield _of_generator(call, passes)
         for item in self._by_call.get(call.id, ()):
             if item.kind == state.FILE and item.is_written_before and item.change is None:
                 yield f"{_file_name(item.name)}, which the script writes before the first epoch, is not written again {_WHILE}"
@@ -100,6 +112,15 @@ class Observations:
             yield f"the files that `{name}` reads are not rewritten {_WHILE} (they were not observed)"
         elif not watched:
             yield f"the files that `{name}` reads are not rewritten {_WHILE} (their names are unknown)"
+
+
+def _of_generator(call: Call, seen: GeneratorPasses) -> str:
+    name = f" `{call.function.name}`" if call.function is not None and call.function.name else ""
+    compared = "all" if seen.compared == seen.elements else f"{format_count(seen.compared)} compared ones of its"
+    return (
+        f"the Python generator{name} yields the same elements in every epoch and is run for them alone ({compared} "
+        f"{format_count(seen.elements)} elements were bit-identical in {seen.passes} epochs)"
+    )
 
 
 def _sentence(seen: ObservedState) -> str:

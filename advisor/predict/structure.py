@@ -6,6 +6,7 @@ In: an `Analysis`.  Out: calls and iterators, nearest first.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call
@@ -72,17 +73,30 @@ def file_count(analysis: Analysis, call: Call) -> int | None:
     return None if files.startswith("<") else 1
 
 
-def batch_behind(pipeline: Pipeline, iterator: Iterator) -> Call | None:
-    """Return the `batch` that follows a map, if no call in between inspects single elements; otherwise None."""
+def batch_behind(pipeline: Pipeline, iterator: Iterator, methods: Collection[str] = ("batch",)) -> Call | None:
+    """Return the `batch` that follows a map, if no call in between inspects single elements; otherwise None.
+
+    A map that comes last inside the function of an `interleave` or `flat_map` is followed by what follows that call.
+
+    Args:
+        pipeline: The pipeline.
+        iterator: The map's iterator.
+        methods: The methods that count as a batch.
+    """
     node: Iterator | None = iterator
     own = next((i for i, call in enumerate(iterator.calls) if call.method == "map"), 0)
     calls = list(iterator.calls[own + 1 :])
+    outer = iterator.calls[own].nested_in if iterator.calls else None
+    is_last = True
     while node is not None:
         for call in calls:
-            if call.method == "batch":
-                return call
+            if call.method in methods:
+                return call if call.nested_in in (None, outer) else None
+            if call.id == outer and is_last:
+                continue
             if call.method not in _BLIND:
                 return None
+            is_last = is_last and (outer is None or call.nested_in != outer)
         node = pipeline.parent(node)
         calls = list(node.calls) if node is not None else []
     return None

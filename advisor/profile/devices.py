@@ -137,15 +137,15 @@ class _DeviceDecoder:
     def spans(self, line: Any, zero_ns: int) -> list[tuple[int, str, int, int]]:  # noqa: ANN401
         """Return the events of a derived line: (group, name, start, end) in ps; without a group, their position is used."""
         zero_ps = (line.timestamp_ns - zero_ns) * 1000
-        found = []
+        spans = []
         for order, event in enumerate(parse_events(list(line.events))):
             group = _group(self._read(event.stats))
             start = min(max(zero_ps + event.offset_ps, 0), MAX_PS)
             name = self._event_names.get(event.metadata_id, "")
-            found.append(
+            spans.append(
                 (order if group == NO_GROUP else group, name, start, start + min(max(event.duration_ps, 0), MAX_PS))
             )
-        return found
+        return spans
 
     def activity(
         self, name: str, steps: list[tuple[int, int, int]], programs: list[tuple[str, int, int]]
@@ -177,18 +177,18 @@ class _DeviceDecoder:
 
     def _read(self, stats: Any) -> dict[str, Any]:  # noqa: ANN401
         """Return the requested stats of an event; texts as str, numbers as numbers."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         wanted = self._wanted
         for stat in stats:
             name = wanted.get(stat.metadata_id)
             if name is None:
                 continue
             if name in _NUMBERS:
-                found[name] = stat.int64_value or stat.uint64_value
+                values[name] = stat.int64_value or stat.uint64_value
             else:
                 reference = stat.ref_value
-                found[name] = self._stat_names.get(reference, "") if reference else text(stat.str_value)
-        return found
+                values[name] = self._stat_names.get(reference, "") if reference else text(stat.str_value)
+        return values
 
     def _op(self, stats: Mapping[str, Any], name: str, is_xla_line: bool) -> int:
         """Return the number of the event's op; -1 if it is unknown."""

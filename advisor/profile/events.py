@@ -38,8 +38,15 @@ LAST_CALLS = 8
 class PlaneDecoder:
     """Decodes the lines of one host plane."""
 
-    def __init__(self, plane: Any, labels: Labels, iterators: IteratorTable, zero_ns: int) -> None:  # noqa: ANN401
-        """Prepare decoding. `zero_ns` is subtracted from the timestamps of the lines."""
+    def __init__(
+        self,
+        plane: Any,  # noqa: ANN401
+        labels: Labels,
+        iterators: IteratorTable,
+        zero_ns: int,
+        op_names: Labels | None = None,
+    ) -> None:
+        """Prepare decoding. `zero_ns` is subtracted from the timestamps of the lines; `op_names` receives the names of ops."""
         self._iterators = iterators
         self._zero_ns = zero_ns
         self._stat_names = {number: text(stat.name) for number, stat in plane.stat_metadata.items()}
@@ -49,6 +56,7 @@ class PlaneDecoder:
             number: (text(metadata.name), text(metadata.display_name))
             for number, metadata in plane.event_metadata.items()
         }
+        self._op_names = op_names
         self._classes = NameClasses(self._metadata, labels, self._stat_names)
         self.num_dropped = 0
         """Number of events with impossible times."""
@@ -80,6 +88,7 @@ class PlaneDecoder:
             number[rows] = wanted
             stats = np.flatnonzero((events.stat_id == number[events.stat_event]) & (events.stat_id != NO_STAT))
             column[events.stat_event[stats]] = events.numbers(stats)
+        self._number_ops(events, rows[kind == EventKind.OP], key)
         piece = np.repeat(np.arange(len(batch.count)), batch.count)
         iterators = rows[(kind == EventKind.ITERATOR) & (key[rows] != 0)]
         if len(iterators):
@@ -89,6 +98,15 @@ class PlaneDecoder:
         bounds = np.searchsorted(piece[rows], np.arange(len(batch.count) + 1)).tolist()
         for line, begin, end in zip(batch.line, bounds, bounds[1:], strict=False):
             parts[line].append(tuple(column[begin:end] for column in columns))
+
+    def _number_ops(self, events: EventColumns, rows: Ints, key: Keys) -> None:
+        """Set the keys of op events to 1 + the number of the op's name, which is the name of the event up to the colon."""
+        if self._op_names is None or not len(rows):
+            return
+        metadata, place = np.unique(events.metadata_id[rows], return_inverse=True)
+        names = [self._metadata.get(number, ("", ""))[0].rpartition(":")[0] for number in metadata.tolist()]
+        numbers = np.array([self._op_names.number(name) + 1 if name else 0 for name in names], np.uint64)
+        key[rows] = numbers[place.reshape(-1)]
 
     def _add_fills(self, events: EventColumns, iterators: Ints, key: Keys) -> None:
         """Count the fill of the iterators' buffers at these calls."""

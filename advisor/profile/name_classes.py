@@ -74,8 +74,8 @@ class NameClasses:
         return place
 
     def _find(self, number: Ints) -> Ints:
-        found: Ints = np.minimum(np.searchsorted(self._ids, number), max(0, len(self._ids) - 1))
-        return found
+        places: Ints = np.minimum(np.searchsorted(self._ids, number), max(0, len(self._ids) - 1))
+        return places
 
     def _add(self, ids: Ints) -> None:
         at = np.searchsorted(self._ids, ids)
@@ -99,11 +99,11 @@ class NameClasses:
         while queue:
             row, turn, same_name_rows = heapq.heappop(queue)
             where = int(place[row])
-            found, is_of_name = self._classify(int(self._ids[where]), encoded[int(rows[row])])
+            name_class, is_of_name = self._classify(int(self._ids[where]), encoded[int(rows[row])])
             if is_of_name:
-                self._kind[where], self._label[where], self._key_stat[where], self._link_stat[where] = found
+                self._kind[where], self._label[where], self._key_stat[where], self._link_stat[where] = name_class
             else:
-                own[row] = found
+                own[row] = name_class
                 if turn + 1 < len(same_name_rows):
                     heapq.heappush(queue, (same_name_rows[turn + 1], turn + 1, same_name_rows))
         return own

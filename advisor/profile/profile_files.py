@@ -114,7 +114,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _runs_in(path: Path) -> list[Path]:
-    return list({found.parent: None for pattern in _patterns() for found in path.glob(pattern) if _is_file(found)})
+    return list({file.parent: None for pattern in _patterns() for file in path.glob(pattern) if _is_file(file)})
 
 
 def _run_name(folder: Path, logdir: Path) -> str:
@@ -153,7 +153,7 @@ def _choose(wanted: str, names: Sequence[str], what: str) -> str:
 
 def _nothing_in(path: Path) -> str:
     if not is_remote(path):
-        folders = [path, *(found for folder in _FOLDERS if folder for found in path.glob(folder.removesuffix("/")))]
+        folders = [path, *(match for folder in _FOLDERS if folder for match in path.glob(folder.removesuffix("/")))]
         for folder in folders:
             if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK, effective_ids=_CAN_ASK_FOR_EFFECTIVE_IDS):
                 return f"{folder} cannot be read (Permission denied)."

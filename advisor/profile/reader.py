@@ -44,16 +44,16 @@ def read_trace(path: Path, run: str | None = None, hosts: Sequence[str] = ()) ->
     Raises:
         AdvisorError: No host can be read; the message names the path.
     """
-    found = find_profiles(path, run, hosts)
+    files = find_profiles(path, run, hosts)
     read, failures = [], []
-    for file in found.paths:
+    for file in files.paths:
         try:
             read.append(read_host(file))
         except AdvisorError as error:
             failures.append(error)
     if not read:
         raise failures[0]
-    return Trace(tuple(read), (*choice_notes(found, path, run), *map(str, failures)))
+    return Trace(tuple(read), (*choice_notes(files, path, run), *map(str, failures)))
 
 
 def choice_notes(files: ProfileFiles, path: Path, run: str | None = None) -> tuple[str, ...]:
@@ -104,14 +104,14 @@ def read_host(path: Path) -> HostTrace:
 
 def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
     zero_ns, start_unix_ns = clock_of(space)
-    labels, iterators = Labels(), IteratorTable()
+    labels, op_names, iterators = Labels(), Labels(), IteratorTable()
     threads: list[Thread] = []
     planes: list[PlaneFacts] = []
     dropped = unread = 0
     is_jax = False
     for plane in space.planes:
         if plane.name == HOST_PLANE:
-            decoder = PlaneDecoder(plane, labels, iterators, zero_ns)
+            decoder = PlaneDecoder(plane, labels, iterators, zero_ns, op_names)
             is_jax |= any(metadata.name.startswith(JAX_CALL) for metadata in plane.event_metadata.values())
             lines = _busiest(plane.lines)
             unread += len(plane.lines) - len(lines)
@@ -124,6 +124,7 @@ def _decode_host(space: Any, path: Path) -> HostTrace:  # noqa: ANN401
         path=str(path),
         threads=tuple(threads),
         labels=labels.texts(),
+        op_names=op_names.texts(),
         iterators=iterators.facts(threads),
         planes=tuple(planes),
         start_unix_ns=start_unix_ns,

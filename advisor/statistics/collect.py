@@ -90,9 +90,9 @@ class Collected:
         """Replace file names by host names, unless two hosts have the same name (processes of one machine)."""
         if len(set(self.names.values())) < len(self.names):
             self.names = {file: file for file in self.names}
-        self.hosts = [replace(one, host=self.names[one.host]) for one in self.hosts]
-        self.memory = [replace(one, host=self.names[one.host]) for one in self.memory]
-        self.outliers = [replace(one, host=self.names[one.host]) for one in self.outliers]
+        self.hosts = [replace(host, host=self.names[host.host]) for host in self.hosts]
+        self.memory = [replace(memory, host=self.names[memory.host]) for memory in self.memory]
+        self.outliers = [replace(outlier, host=self.names[outlier.host]) for outlier in self.outliers]
 
     @property
     def all_step_ps(self) -> Ints:

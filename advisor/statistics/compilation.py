@@ -69,7 +69,7 @@ def _programs(activity: HostActivity, rows: Ints) -> Ints:
     """
     end = activity.start_ps + activity.duration_ps
     calls = outermost_rows(activity, np.flatnonzero(np.isin(activity.kind, np.array(_CALLS, np.uint8))))
-    found: dict[int, None] = {}
+    programs: dict[int, None] = {}
     phases = outermost_rows(activity, rows)
     for row in phases[np.argsort(-activity.duration_ps[phases], kind="stable")].tolist():
         # the last call that begins before the phase, on its thread
@@ -77,6 +77,6 @@ def _programs(activity: HostActivity, rows: Ints) -> Ints:
         call = int(calls[before]) if before >= 0 else -1
         is_inside = call >= 0 and activity.thread[call] == activity.thread[row] and activity.start_ps[row] < end[call]
         program = call if is_inside else row
-        if is_inside or not any(activity.start_ps[o] <= activity.start_ps[row] < end[o] for o in found):
-            found[program] = None
-    return np.array(sorted(found), np.int64)
+        if is_inside or not any(activity.start_ps[o] <= activity.start_ps[row] < end[o] for o in programs):
+            programs[program] = None
+    return np.array(sorted(programs), np.int64)

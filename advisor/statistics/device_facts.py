@@ -17,64 +17,66 @@ _DEVICE_TYPE = re.compile(r"/device:([A-Z]+)")
 GPU, TPU, CPU = "GPU", "TPU", "CPU"
 
 
-def device_facts(found: Collected) -> DeviceFacts:
+def device_facts(collected: Collected) -> DeviceFacts:
     """Derive the facts of all hosts and devices together."""
-    active = [device for device in found.devices if device.is_computing]
-    kind = device_type(found.devices)
-    step_ps, causes = found.all_step_ps, found.all_cause_ps
+    active = [device for device in collected.devices if device.is_computing]
+    kind = device_type(collected.devices)
+    step_ps, causes = collected.all_step_ps, collected.all_cause_ps
     compute_16 = int(causes[:, Cause.COMPUTE_16].sum())
     compute = compute_16 + int(causes[:, Cause.COMPUTE_32].sum())
-    eligible, used, missed = found.kernels.tensor_core_ns()
-    whole = sum(time.step for time in found.step_sums)
-    per_step = sum(time.num_steps * time.num_devices for time in found.step_sums)
+    eligible, used, missed = collected.kernels.tensor_core_ns()
+    whole = sum(time.step for time in collected.step_sums)
+    per_step = sum(time.num_steps * time.num_devices for time in collected.step_sums)
     has_time = bool(active) and whole > 0
-    durations = found.kernels.durations_ns
-    host, device = found.ops.host, found.ops.device
+    durations = collected.kernels.durations_ns
+    host, device = collected.ops.host, collected.ops.device
     busy = host.busy + device.busy
     eager = (host.eager_share or 0.0) * host.busy + (device.eager_share or 0.0) * device.busy
     return DeviceFacts(
         device_type=kind,
         num_devices=len(active),
-        compute_capability=compute_capability(active or found.devices),
-        vendor=_vendor(active or found.devices),
+        compute_capability=compute_capability(active or collected.devices),
+        vendor=_vendor(active or collected.devices),
         compute_16bit_share=compute_16 / compute if compute else None,
         tensor_core_eligible_ns=eligible,
         tensor_core_used_ns=used,
         eligible_off_tensor_core_ns=missed,
-        kernel_ns=found.kernels.total_ns,
+        kernel_ns=collected.kernels.total_ns,
         num_steps=len(step_ps),
         step_ns=round(float(step_ps.mean()) / 1000) if len(step_ps) else 0,
-        kernels_per_step=sum(time.num_kernels for time in found.step_sums) / per_step if per_step else None,
+        kernels_per_step=sum(time.num_kernels for time in collected.step_sums) / per_step if per_step else None,
         median_kernel_ns=int(np.median(np.concatenate(durations))) if durations else None,
         launch_gap_share=float(causes[:, Cause.LAUNCH].sum() / step_ps.sum()) if has_time else None,
-        idle_share=sum(time.idle for time in found.step_sums) / whole if has_time else None,
+        idle_share=sum(time.idle for time in collected.step_sums) / whole if has_time else None,
         other_share=float(causes[:, Cause.UNKNOWN].sum() / step_ps.sum()) if len(step_ps) else None,
-        memory_peak_share=_memory_peak_share(found),
-        to_device_ns_per_step=round(sum(time.to_device_sum for time in found.step_sums) / per_step / 1000)
+        memory_peak_share=_memory_peak_share(collected),
+        to_device_ns_per_step=round(sum(time.to_device_sum for time in collected.step_sums) / per_step / 1000)
         if per_step
         else None,
-        to_device_share=sum(time.to_device for time in found.step_sums) / whole if has_time else None,
-        exposed_to_device_share=sum(time.exposed_to_device for time in found.step_sums) / whole if has_time else None,
+        to_device_share=sum(time.to_device for time in collected.step_sums) / whole if has_time else None,
+        exposed_to_device_share=sum(time.exposed_to_device for time in collected.step_sums) / whole
+        if has_time
+        else None,
         eager_share=eager / busy if busy else None,
         host_eager_share=host.eager_share,
-        eager_ops_per_step=sum(time.num_eager_ops for time in found.step_sums) / len(step_ps) if whole else None,
-        eager_step_share=sum(time.eager for time in found.step_sums) / whole if whole else None,
-        num_tracings=found.compilation.num_tracings,
-        num_compilations=found.compilation.num_compilations,
-        compile_ns=found.compilation.compile_ns,
-        compiled_names=found.compilation.most_common,
+        eager_ops_per_step=sum(time.num_eager_ops for time in collected.step_sums) / len(step_ps) if whole else None,
+        eager_step_share=sum(time.eager for time in collected.step_sums) / whole if whole else None,
+        num_tracings=collected.compilation.num_tracings,
+        num_compilations=collected.compilation.num_compilations,
+        compile_ns=collected.compilation.compile_ns,
+        compiled_names=collected.compilation.most_common,
         num_collectives=sum(device.num_collectives for device in active),
-        outliers=tuple(sorted(found.outliers, key=lambda step: -step.duration_ns)),
-        has_xla_ops=found.has_xla_ops or any(device.has_xla_ops for device in active),
+        outliers=tuple(sorted(collected.outliers, key=lambda step: -step.duration_ns)),
+        has_xla_ops=collected.has_xla_ops or any(device.has_xla_ops for device in active),
     )
 
 
-def _memory_peak_share(found: Collected) -> float | None:
+def _memory_peak_share(collected: Collected) -> float | None:
     """Maximum share of memory in use among device allocators, which are recognised by name (`GPU_0_bfc`)."""
     shares = [
-        one.peak_bytes / one.capacity_bytes
-        for one in found.memory
-        if one.capacity_bytes and one.allocator.upper().startswith((GPU, TPU))
+        allocator.peak_bytes / allocator.capacity_bytes
+        for allocator in collected.memory
+        if allocator.capacity_bytes and allocator.allocator.upper().startswith((GPU, TPU))
     ]
     return max(shares, default=None)
 

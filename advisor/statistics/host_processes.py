@@ -31,14 +31,14 @@ def collect_in_processes(paths: Sequence[Path], recording: Recording | None) -> 
     sizes = [unpacked_size(path) for path in paths]
     shares = _shares(sizes, min(_at_once(sizes), max(1, int(usable_cores()))))
     if len(shares) < 2 or sum(sizes) < MIN_BYTES or any(is_remote(path) for path in paths):
-        found = collect(paths, recording)
+        collected = collect(paths, recording)
     else:
-        found = Collected()
+        collected = Collected()
         with ThreadPoolExecutor(len(shares)) as threads:
             for part in threads.map(_collect_there, [paths[share] for share in shares], repeat(recording)):
-                found.merge(part)
-    found.call_hosts_by_name()
-    return found
+                collected.merge(part)
+    collected.call_hosts_by_name()
+    return collected
 
 
 def _at_once(sizes: Sequence[int]) -> int:

@@ -81,10 +81,10 @@ def _marked_steps(activity: HostActivity) -> Steps:
     rows = outermost_rows(activity, np.flatnonzero(activity.kind == HostKind.STEP))
     start = activity.start_ps[rows]
     columns = (activity.group[rows], start, start + activity.duration_ps[rows])
-    found = list(zip(*(column.tolist() for column in columns), strict=True))
-    if len({number for number, _, _ in found}) < len(found):
-        found = [(order, start, end) for order, (_, start, end) in enumerate(sorted(found, key=lambda row: row[1]))]
-    return _steps(found, "markers")
+    marks = list(zip(*(column.tolist() for column in columns), strict=True))
+    if len({number for number, _, _ in marks}) < len(marks):
+        marks = [(order, start, end) for order, (_, start, end) in enumerate(sorted(marks, key=lambda row: row[1]))]
+    return _steps(marks, "markers")
 
 
 def _recorded_steps(activity: HostActivity, recording: Recording | None) -> Steps:
@@ -168,8 +168,8 @@ def waits_for_input(activity: HostActivity) -> Flags:
         of_loops = [name.startswith(_REDUCE) for name in activity.names]
         roots = [root and not of_loop for root, of_loop in zip(roots, of_loops, strict=True)]
     calls = is_call & np.array(roots or [False], np.bool_)[activity.name] & ~on_workers(activity)
-    found: Flags = calls | (is_call & np.array(inputs or [False], np.bool_)[activity.name])
-    return found
+    waits: Flags = calls | (is_call & np.array(inputs or [False], np.bool_)[activity.name])
+    return waits
 
 
 def _is_root(name: LongName | None) -> bool:

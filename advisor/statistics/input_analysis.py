@@ -75,8 +75,8 @@ def analyze_input(
 
 
 def _rows(ops: Mapping[tuple[str, str], OpSum]) -> list[InputOpRow]:
-    found = [(name, kind, op) for (name, kind), op in ops.items() if kind == DATASET or kind in _ENQUEUE_OPS]
-    whole = sum(op.own for _, _, op in found)
+    input_ops = [(name, kind, op) for (name, kind), op in ops.items() if kind == DATASET or kind in _ENQUEUE_OPS]
+    whole = sum(op.own for _, _, op in input_ops)
     rows = [
         InputOpRow(
             name=name,
@@ -87,7 +87,7 @@ def _rows(ops: Mapping[tuple[str, str], OpSum]) -> list[InputOpRow]:
             self_share=op.own / whole if whole else 0.0,
             category=ENQUEUING if kind in _ENQUEUE_OPS else categorize(name),
         )
-        for name, kind, op in found
+        for name, kind, op in input_ops
     ]
     rows.sort(key=lambda row: (-row.self_ns, row.name))
     return rows

@@ -68,21 +68,21 @@ class KernelSums:
                 device.kernel_details[details] if details >= 0 else "",
                 device.ops[op][0] if op >= 0 else "",
             )
-            found = self.rows.setdefault(key, [0, 0, int(shortest[column]), 0])
-            found[0] += int(counts[column])
-            found[1] += int(total[column])
-            found[2] = min(found[2], int(shortest[column]))
-            found[3] = max(found[3], int(longest[column]))
+            row = self.rows.setdefault(key, [0, 0, int(shortest[column]), 0])
+            row[0] += int(counts[column])
+            row[1] += int(total[column])
+            row[2] = min(row[2], int(shortest[column]))
+            row[3] = max(row[3], int(longest[column]))
 
     def merge(self, other: KernelSums) -> None:
         """Add the kernels of another host."""
         for key, (occurrences, total, shortest, longest) in other.rows.items():
-            found = self.rows.setdefault(key, [0, 0, shortest, 0])
+            row = self.rows.setdefault(key, [0, 0, shortest, 0])
             self.rows[key] = [
-                found[0] + occurrences,
-                found[1] + total,
-                min(found[2], shortest),
-                max(found[3], longest),
+                row[0] + occurrences,
+                row[1] + total,
+                min(row[2], shortest),
+                max(row[3], longest),
             ]
         self.durations_ns += other.durations_ns
 
@@ -120,18 +120,20 @@ def kernel_rows(sums: KernelSums) -> tuple[KernelRow, ...]:
 
 def _row(key: Key, values: list[int]) -> KernelRow:
     name, details, op = key
-    said = {field: value for field, colon, value in (word.partition(":") for word in details.split()) if colon}
+    properties = {field: value for field, colon, value in (word.partition(":") for word in details.split()) if colon}
     shared = [
-        _number(said[field]) for field in ("shm", "static_shared", "dynamic_shared", "group_mem") if field in said
+        _number(properties[field])
+        for field in ("shm", "static_shared", "dynamic_shared", "group_mem")
+        if field in properties
     ]
     is_using = uses_tensor_core(name)
-    occupancy = said.get("occ_pct")
+    occupancy = properties.get("occ_pct")
     return KernelRow(
         name=name,
-        registers_per_thread=_number(said["regs"]) if "regs" in said else None,
+        registers_per_thread=_number(properties["regs"]) if "regs" in properties else None,
         shared_memory_bytes=sum(size or 0 for size in shared) if shared else None,
-        block=_dimensions(said.get("block", "")),
-        grid=_dimensions(said.get("grid", "")),
+        block=_dimensions(properties.get("block", "")),
+        grid=_dimensions(properties.get("grid", "")),
         is_using_tensor_core=is_using,
         is_op_tensor_core_eligible=bool(op) and (is_using or is_tensor_core_eligible(op)),
         op=op,

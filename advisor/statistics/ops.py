@@ -167,14 +167,14 @@ def _eager(activity: HostActivity, rows: Ints) -> Flags:
     is_other = np.array([name.startswith(NO_EAGER_OPS) for name in activity.names] or [False], np.bool_)
     dispatched = np.flatnonzero(is_dispatch[activity.name])
     executed = np.flatnonzero(activity.kind == HostKind.EXECUTOR)
-    found = activity.is_eager[rows] | (activity.kind[rows] == HostKind.EAGER_OP)
+    is_eager = activity.is_eager[rows] | (activity.kind[rows] == HostKind.EAGER_OP)
     is_graph_op = activity.kind[rows] == HostKind.OP
     for thread in np.unique(activity.thread[dispatched]).tolist():
         here = np.flatnonzero((activity.thread[rows] == thread) & is_graph_op)
         inside = _is_inside(activity, rows[here], dispatched[activity.thread[dispatched] == thread])
         in_graph = _is_inside(activity, rows[here], executed[activity.thread[executed] == thread])
-        found[here] |= inside & ~in_graph
-    eager: Flags = found & ~is_other[activity.name[rows]]
+        is_eager[here] |= inside & ~in_graph
+    eager: Flags = is_eager & ~is_other[activity.name[rows]]
     return eager
 
 

@@ -49,14 +49,14 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     ordinary = np.flatnonzero(length <= limit)
     usual, runs = (sums / len(ordinary) for sums in _sums_by_name(activity, steps, ordinary))
     usual_length = float(length[ordinary].mean())
-    found = []
+    outliers = []
     for row in rows.tolist():
         here, _ = _sums_by_name(activity, steps, np.array([row]))
         more = here - usual
         extra = float(length[row]) - usual_length
         grown = [number for number in np.argsort(-more).tolist()[: 2 * MAX_NAMES] if more[number] >= MIN_PART * extra]
         rare = [number for number in grown if runs[number] < RARE]
-        found.append(
+        outliers.append(
             OutlierStep(
                 host=host,
                 number=int(steps.number[row]),
@@ -65,7 +65,7 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
                 slower_then=tuple(activity.names[number] for number in grown if number not in rare)[:MAX_NAMES],
             )
         )
-    return found
+    return outliers
 
 
 def _sums_by_name(

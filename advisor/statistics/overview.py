@@ -22,12 +22,12 @@ NUM_TOP_OPS = 10
 
 
 def describe_overview(
-    found: Collected, analysis: Analysis, ops: Sequence[OpRow], facts: DeviceFacts, inputs: InputStatistics | None
+    collected: Collected, analysis: Analysis, ops: Sequence[OpRow], facts: DeviceFacts, inputs: InputStatistics | None
 ) -> Overview | None:
     """Build the overview.
 
     Args:
-        found: The data of all hosts.
+        collected: The data of all hosts.
         analysis: The analysis, for the environment of the run.
         ops: Rows of the op table, see `op_rows`.
         facts: The device facts, for the recommendations.
@@ -36,11 +36,11 @@ def describe_overview(
     Returns:
         The overview; None if the profile contains neither steps nor ops.
     """
-    step_ps, causes = found.all_step_ps, found.all_cause_ps
+    step_ps, causes = collected.all_step_ps, collected.all_cause_ps
     if not len(step_ps) and not ops:
         return None
-    runs = found.ops.host.occurrences + found.ops.device.occurrences
-    has_device = any(device.num_events for device in found.devices)
+    runs = collected.ops.host.occurrences + collected.ops.device.occurrences
+    has_device = any(device.num_events for device in collected.devices)
     breakdown = mean_breakdown(causes)
     has_compute = bool(causes[:, (Cause.COMPUTE_16, Cause.COMPUTE_32)].any())
     return Overview(
@@ -53,19 +53,19 @@ def describe_overview(
         compute_32bit_share=1 - facts.compute_16bit_share
         if has_compute and facts.compute_16bit_share is not None
         else None,
-        host_op_share=found.ops.host.occurrences / runs if runs else None,
-        device_op_share=found.ops.device.occurrences / runs if runs else None,
-        host_eager_share=found.ops.host.eager_share,
-        device_eager_share=found.ops.device.eager_share if has_device else None,
-        top_ops=_top_ops(ops, found),
-        environment=_environment(found, analysis),
+        host_op_share=collected.ops.host.occurrences / runs if runs else None,
+        device_op_share=collected.ops.device.occurrences / runs if runs else None,
+        host_eager_share=collected.ops.host.eager_share,
+        device_eager_share=collected.ops.device.eager_share if has_device else None,
+        top_ops=_top_ops(ops, collected),
+        environment=_environment(collected, analysis),
         next_steps=next_steps(breakdown, facts, inputs),
     )
 
 
-def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
+def _top_ops(ops: Sequence[OpRow], collected: Collected) -> tuple[TopOp, ...]:
     """Return the top ops of the devices; without any, those of the host except iterators, whose self time includes waiting."""
-    side = DEVICE if found.ops.device.ops else HOST
+    side = DEVICE if collected.ops.device.ops else HOST
     rows = [row for row in ops if row.side == side and row.type not in (IDLE, DATASET)]
     whole = sum(row.self_ns for row in rows)
     top: list[TopOp] = []
@@ -87,18 +87,18 @@ def _top_ops(ops: Sequence[OpRow], found: Collected) -> tuple[TopOp, ...]:
     return tuple(top)
 
 
-def _environment(found: Collected, analysis: Analysis) -> RunEnvironment:
-    kind = device_type(found.devices)
-    active = [device for device in found.devices if device.is_computing]
-    facts = next((device.facts for device in (*active, *found.devices)), {})
+def _environment(collected: Collected, analysis: Analysis) -> RunEnvironment:
+    kind = device_type(collected.devices)
+    active = [device for device in collected.devices if device.is_computing]
+    facts = next((device.facts for device in (*active, *collected.devices)), {})
     major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
     return RunEnvironment(
-        num_hosts=len(found.names),
-        hosts=tuple(found.names.values()),
+        num_hosts=len(collected.names),
+        hosts=tuple(collected.names.values()),
         device_type=kind,
         device_name=_device_name(facts, analysis, kind),
-        num_devices=len(active) if kind != CPU else len(found.names),
-        num_devices_seen=len(found.devices),
+        num_devices=len(active) if kind != CPU else len(collected.names),
+        num_devices_seen=len(collected.devices),
         cores=analysis.host.cores if analysis.host and np.isfinite(analysis.host.cores) else None,
         compute_capability=f"{major}.{minor}" if major else None,
         device_memory_bytes=_positive(facts.get("memory_size")),

@@ -1,33 +1,27 @@
 """Simulated pipelines for the examples in rule files: the names that a rule file imports."""
 
-from advisor.testing.pipelines import (
-    AUTOTUNE,
-    Example,
-    SimulatedPipeline,
+from advisor.model.recording import AUTOTUNE
+from advisor.testing.expectations import Example, fires, silent
+from advisor.testing.pipelines import cpu, gpu, op, pipeline, waiting_hosts
+from advisor.testing.simulated_run import SimulatedPipeline
+from advisor.testing.stages import (
     autoshard,
     batch,
     cache,
-    cpu,
     filter_,
-    fires,
     flat_map,
-    gpu,
     interleave,
     map_,
-    op,
     options,
     padded_batch,
-    pipeline,
     prefetch,
     repeat,
     shard,
     shuffle,
-    silent,
     source,
     take,
     unbatch,
     unknown_size,
-    waiting_hosts,
 )
 
 __all__ = [

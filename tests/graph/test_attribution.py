@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from advisor.graph import analyse
 from advisor.model.pipeline import Pipeline
 from advisor.model.trace import Trace
+from tests.effort import examples
 from tests.graph.simulated import Profile, map_behind_prefetch
 
 
@@ -39,7 +40,7 @@ def test_bottleneck_is_the_map_though_the_classic_path_ends_at_the_prefetch() ->
     assert [it.name for it in pipeline.iterators if it.is_on_classic_path] == ["Prefetch"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     map_us=st.integers(1, 2000), range_us=st.integers(1, 2000), train_us=st.integers(0, 3000), steps=st.integers(4, 40)
 )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.graph import analyse
+from advisor.graph.verdict import judge
 from advisor.model.recording import Call, Consumer, Host, Recording, ScriptExit, StepSeries, Window
+from advisor.model.units import format_rate
+from advisor.testing import batch, map_, pipeline, prefetch, source
 
 MS = 1_000_000
 STARTS = tuple(range(0, 40 * MS, 4 * MS))
@@ -68,3 +71,25 @@ def test_the_verdict_and_the_overview_say_which_steps_their_shares_are_of():
         for sentence in overview.next_steps if overview else ():
             assert "waiting for input" not in sentence or "of the profiled steps' time" in sentence
     assert seen == {"profiled", "estimated"}
+
+
+def test_a_pipeline_alone_is_judged_by_its_rate_not_by_a_wait():
+    """There is no training, so that neither a share of its step nor a maximum speedup of it says anything."""
+    made = pipeline(
+        source(), map_("decode", ms=2, random=True), batch(32), prefetch(), consumer_ms=0.001, cores=4
+    ).analysis
+    recording = replace(RECORDED, is_pipeline_alone=True)
+    verdict = judge(made.pipelines, recording)
+    assert verdict.is_input_bound and verdict.max_speedup is None
+    rate = made.main.elements_per_s
+    assert format_rate(rate, "batches", "batch") in verdict.sentence
+    assert f"({format_rate(32 * rate)})" in verdict.sentence
+    assert "map(decode) at train.py:4 takes" in verdict.sentence
+    assert "No training was measured" in verdict.sentence
+    for wrong in ("waiting for the input", "faster", "step"):
+        assert wrong not in verdict.sentence
+    assert "waiting for the input" in judge(made.pipelines, RECORDED).sentence
+
+    rows = pipeline(source(), map_("decode", ms=2, random=True), prefetch(), consumer_ms=0.001, cores=4).analysis
+    sentence = judge(rows.pipelines, recording).sentence
+    assert format_rate(rows.main.elements_per_s) in sentence and "batches" not in sentence

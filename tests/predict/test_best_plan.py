@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from advisor.host.calibration.prediction import MEMORY_SHARE, WORTH_MORE
 from advisor.model.finding import Effect, Finding, Fix, Prediction, Safety
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Recording, ScriptExit
+from advisor.model.recording import Call, Consumer, Recording, ScriptExit
 from advisor.predict import predict_speedup
 from advisor.predict.best_plan import outlook, service_workers
 from advisor.predict.demand import demands
@@ -183,3 +183,39 @@ def test_a_plan_is_no_surer_than_the_rules_it_is_made_of(made):
     both = plan_of(made, guess, sure)
     assert both.findings == (0, 1)
     assert sure.prediction.low <= both.prediction.low <= both.prediction.value
+
+
+def over(made: Analysis, epochs: int | None) -> Analysis:
+    """The same of a script with this number of epochs."""
+    call = Call("c0", "map", None, cardinality=10)
+    consumer = Consumer("reader", "c0", "for", None, iterators=epochs or 1)
+    end = ScriptExit("stopped" if epochs is None else "finished")
+    recording = Recording("train.py", made.host, end, calls=(call,), consumers=(consumer,))
+    main = dataclasses.replace(made.main, consumer=consumer)
+    return dataclasses.replace(made, recording=recording, calls=(call,), pipelines=(main,))
+
+
+def delayed(found: Finding) -> Finding:
+    return dataclasses.replace(found, prediction=dataclasses.replace(found.prediction, first_pass=1.0))
+
+
+@pytest.mark.parametrize(("epochs", "chosen"), [(2, (0, 1)), (1000, (1,)), (None, (1,))])
+def test_a_short_run_also_takes_what_helps_its_first_epoch(made, epochs, chosen):
+    made = over(made, epochs)
+    parallel = finding(made, "parallel", {"p0.2": 0.5})
+    cache = delayed(finding(made, "cache", {"p0.2": 0.0, "p0.3": 0.0}, {"p0.2": 0.0, "p0.3": 0.0}, memory=GIB))
+    plan = plan_of(made, parallel, cache)
+    assert plan.findings == chosen
+    assert plan.prediction.value == pytest.approx(cache.prediction.value)  # that of a step in later epochs, as measured
+
+
+def test_the_gain_of_a_plan_over_the_run(made):
+    made = over(made, 2)
+    parallel = finding(made, "parallel", {"p0.2": 0.5})
+    cache = delayed(finding(made, "cache", {"p0.2": 0.0, "p0.3": 0.0}, {"p0.2": 0.0, "p0.3": 0.0}, memory=GIB))
+    plan = plan_of(made, parallel, cache)
+    expected = 2 / (1 / parallel.prediction.value + 1 / cache.prediction.value)
+    assert plan.over_run.prediction.value == pytest.approx(expected)
+    assert "over the 2 epochs of this run" in plan.sentence
+    assert "from the second epoch on" in plan_of(over(made, None), cache).sentence
+    assert "epoch" not in plan_of(made, parallel).sentence

@@ -15,6 +15,7 @@ from advisor.engine.run import run_rules
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.model.settings import Settings
 from advisor.testing import batch, map_, pipeline, shuffle, source
+from tests.effort import examples
 
 KIB, MIB = 1 << 10, 1 << 20
 ALL = Settings(allow=("rerandomized", "reordered", "numerics"))
@@ -51,7 +52,7 @@ def report_with(name: str, free_bytes: int):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(20))
 @given(free=st.integers(0, 4 << 30) | st.integers(0, 8 * MIB))
 def test_nothing_is_proposed_that_does_not_fit(name, free):
     report = report_with(name, free)

@@ -363,7 +363,9 @@ def test_real_profiles_use_no_more_cores_than_there_are(run):
     try:
         found = analyse(read_trace(PROFILES / run), None, run)
     except AdvisorError:
-        return
-    for pipeline in found.pipelines:
-        use = core_use(found, pipeline)
-        assert use is None or (use.own <= use.usable and not use.is_measured)
+        pytest.skip("it cannot be analysed")
+    uses = [use for pipeline in found.pipelines if (use := core_use(found, pipeline)) is not None]
+    if not uses:
+        pytest.skip("nothing in it says what the cores did")
+    for use in uses:
+        assert use.own <= use.usable and not use.is_measured

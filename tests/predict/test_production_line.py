@@ -14,6 +14,7 @@ from advisor.engine import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.settings import Settings
 from advisor.testing import AUTOTUNE, batch, map_, options, pipeline, prefetch, shuffle, source
+from tests.effort import examples
 
 ALL = Settings(allow=("rerandomized", "reordered", "numerics"))
 RULES = load_rules([], ALL)
@@ -48,7 +49,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(ms=st.floats(0.1, 10), consumer_ms=st.floats(1, 100), cores=st.sampled_from([1, 2, 4, 16]))
 def test_the_predicted_step_is_the_one_that_follows(change, ms, consumer_ms, cores):
     before, after = (pipeline(*s, consumer_ms=consumer_ms, cores=cores, epochs=3).analysis for s in CHANGES[change](ms))

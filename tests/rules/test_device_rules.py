@@ -15,6 +15,7 @@ from advisor.engine import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.outcome import Report
 from advisor.model.settings import Settings
+from advisor.testing import batch, cpu, map_, op, pipeline, prefetch, source
 from advisor.workflows.analyze import analyze_run
 from tests.hosts.made_hosts import RUN, write_hosts
 from tests.profile.made_profile import ProfileBuilder
@@ -80,7 +81,7 @@ def test_one_rule_less_without_its_cause():
     waiting = replace(
         analysis, verdict=replace(analysis.verdict, input_wait_share=0.3, is_input_bound=True, level="high")
     )
-    assert not run_rules(waiting, RULES, Settings()).findings
+    assert {finding.rule for finding in run_rules(waiting, RULES, Settings()).findings} == {"next-step"}
 
 
 @pytest.mark.parametrize(
@@ -137,3 +138,16 @@ def test_nothing_on_the_step_is_said_of_our_other_captures(name):
     report = analyze_run(OWN / name, RULES, Settings())
     found = {finding.rule for finding in report.findings if finding.call_id is None and finding.iterator_id is None}
     assert found == ({"short-steps"} if name == "short_steps" else set())
+
+
+def test_what_products_take_of_a_step_and_each_of_them_are_not_mixed_up():
+    stages = (source(), map_("decode", ms=0.1), batch(32), prefetch())
+    keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 12, us=6_000))
+    made = pipeline(*stages, consumer_ms=100, has_bfloat16=True, keras=keras, device=products)
+    (finding,) = [
+        each for each in run_rules(made.analysis, RULES, Settings()).findings if each.rule == "full-precision"
+    ]
+    facts = {fact.name: fact.value for fact in finding.evidence}
+    assert facts["products_per_step"] == pytest.approx(12)
+    assert facts["mean_time_of_a_product"] == pytest.approx(6e6)
+    assert "(72 ms of 100 ms, in 25 steps of the profile)" in finding.because

@@ -50,3 +50,10 @@ MIN_VERDICT_STEPS = Constant(3, "steps")
 """Minimum number of steps for a verdict."""
 MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
 """Minimum number of gaps between marked steps that contain a call."""
+
+MIN_LINE_SAMPLES = Constant(3, "samples", "With fewer, the 95 % interval of the time includes zero.")
+"""Lines of Python functions with fewer samples are not shown."""
+ADVISED_BLAME = Constant(0.1, "share", "Removing a tenth of the wait is barely measurable.")
+"""Lines of iterators that cause a smaller share of the wait are shown without advice, or not at all."""
+ADVISED_LINE_SHARE = Constant(0.2, "share", "Other lines matter more.")
+"""Lines with a smaller share of their function's time get no advice."""

@@ -115,6 +115,22 @@ PROBE_SLACK_NS = Constant(
 """Delay of a sleeping thread that is not a wait for the GIL."""
 MIN_PROBES = Constant(3, "probes")
 
+# -- Samples of Python functions
+
+SAMPLE_PAUSE_S = Constant(
+    0.01, "s", "A second gives 100 samples: a line with half of them has 50 % plus or minus 10 %."
+)
+"""Mean time between two looks at the threads."""
+SAMPLE_MAX_PAUSE_S = Constant(0.05, "s", "20 samples per second still name a line that takes most of the time.")
+SAMPLE_CPU_SHARE = Constant(0.01, "share", "The pause grows until the looks take less of one core.")
+SAMPLE_SWITCH_S = Constant(
+    0.0005,
+    "s",
+    "Ten times shorter than usual: three threads that compute in Python were not measurably slower.",
+    TWO_CORES,
+)
+"""Switch interval of Python while the sampler runs."""
+
 # -- The calibration of a machine
 
 FACTS_TIMEOUT_S = Constant(300.0, "s", "TensorFlow's first import from a slow disk may take minutes.")
