@@ -41,8 +41,8 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 fast: $(STAMP)
-	$(PARALLEL) --maxprocesses 8 --timeout 300 --hypothesis-profile quick -m "not tensorflow and not slow and not timed"
-	$(ALONE) -m "timed and not tensorflow and not slow"
+	$(PARALLEL) --maxprocesses 8 --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
+	$(ALONE) -m "timed and not tensorflow and not long and not slow"
 
 tensorflow: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25

@@ -260,7 +260,7 @@ class NextStep(Rule):
         worst = max(iterator.ops, key=lambda op: op.total_ns, default=None)
         total = sum(op.total_ns for op in iterator.ops)
         facts = (
-            f" {op_name(worst.op)} takes {format_share(worst.total_ns / total)} of the time of its ops."
+            f" {catalog.written_op(worst.op)} takes {format_share(worst.total_ns / total)} of the time of its ops."
             if worst is not None and total
             else ""
         )
@@ -271,7 +271,7 @@ class NextStep(Rule):
         title = f"Give {name} less work"
         if worst is not None:
             title = (
-                f"Make {'the Python code' if worst.op in catalog.PYTHON_OPS else op_name(worst.op)} in {name} cheaper"
+                f"Make {'the Python code' if worst.op in catalog.PYTHON_OPS else catalog.written_op(worst.op)} in {name} cheaper"
             )
         return self.finding(
             title,
@@ -349,11 +349,6 @@ def op_share(iterator: Iterator) -> float | None:
     if not iterator.busy_ns or not iterator.ops:
         return None
     return min(1.0, sum(op.total_ns for op in iterator.ops) / iterator.busy_ns)
-
-
-def op_name(op: str) -> str:
-    """Return the op as the user knows it: oneDNN and Grappler put their own ops (`_MklMatMul`, `_FusedConv2D`) in its place."""
-    return op.removeprefix("_Mkl").removeprefix("_Fused")
 
 
 def costliest_line(iterator: Iterator) -> str:

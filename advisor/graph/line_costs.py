@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from advisor.host.calibration.analysis import MIN_LINE_SAMPLES
-from advisor.model.catalog import PYTHON_OPS
+from advisor.model.catalog import PYTHON_OPS, written_op
 from advisor.model.pipeline import LineCost
 from advisor.model.recording import Call, CodeLine, PythonSamples, Recording, SampledLine
 
@@ -21,8 +21,6 @@ MOST_LINES = 20
 """Lines kept per iterator, most expensive first."""
 _INLINED = re.compile(r"/_\d+(?=/)")
 """TensorFlow numbers the inlined branches of control flow: `cond/then/_2/cond/Cos`, `while/body/_9/while/sort/TopKV2`."""
-_VENDOR = re.compile(r"_(Mkl|Native|Fused)+")
-"""Prefixes of op types that stand for another implementation of the same op."""
 _MOST_ENDS = 8
 """Number of shortened names that are tried for an op that Grappler renamed."""
 
@@ -50,7 +48,7 @@ def lines_of(
         at = line_of.find(op_names[key - 1]) if 0 < key <= len(op_names) else None
         if at is not None:
             ops = times.setdefault(at, {})
-            op = _VENDOR.sub("", op)
+            op = written_op(op)
             ops[op] = ops.get(op, 0) + time_ns
     samples = recording.python_samples if recording is not None else None
     sampled = _samples_of(calls, recording.calls, samples) if recording is not None and samples is not None else []

@@ -170,6 +170,8 @@ BATCH_FORM_OPS = frozenset({
 """Ops that compute the same values for a batch if they are used in certain ways: see `capture/instrument/batch_forms.py`."""
 
 _VERSION = re.compile(r"V\d+$")
+_REPLACING = re.compile(r"_(Mkl|Native|Fused)+")
+"""Prefixes of op types that oneDNN and Grappler put in place of another one."""
 
 
 def base_type(name: str) -> str:
@@ -179,6 +181,11 @@ def base_type(name: str) -> str:
         if base in (prefix + "Repeat", prefix + "Take", prefix + "Skip"):
             return base.removeprefix(prefix)
     return base
+
+
+def written_op(op: str) -> str:
+    """Return the op as the user knows it: `_MklNativeFusedMatMul` -> `MatMul`."""
+    return _REPLACING.sub("", op)
 
 
 def is_async(name: str) -> bool:

@@ -31,12 +31,12 @@ def go(page, name):
 
 
 @pytest.mark.parametrize("report", [
-    pytest.param(lambda: real_report("zip_filter"), id="zip_filter"),
-    pytest.param(lambda: real_report("mirrored"), id="mirrored"),
+    pytest.param(lambda: real_report("zip_filter"), id="zip_filter", marks=pytest.mark.long),
+    pytest.param(lambda: real_report("mirrored"), id="mirrored", marks=pytest.mark.long),
     pytest.param(proved, id="proved"),
-    pytest.param(hostile, id="hostile"),
+    pytest.param(hostile, id="hostile", marks=pytest.mark.long),
     pytest.param(lambda: hostile(real_report("keras_fit")), id="hostile-real"),
-    pytest.param(gpu_report, id="gpu", marks=needs_gpu_profile),
+    pytest.param(gpu_report, id="gpu", marks=[needs_gpu_profile, pytest.mark.long]),
 ])  # fmt: skip
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_shows_and_is_quiet(show, report, width):
