@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.host.calibration.prediction import CALLED_NS, WHOLE_EPOCH_SHARE
+from advisor.host.calibration.prediction import CALLED_NS
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.shared_text import siblings_of, span_of
+from advisor.predict.cache_completion import is_cut, leaves_early
 from advisor.predict.cache_moves import is_held_twice, movable_cache
-from advisor.predict.cache_size import cache_bytes, element_bytes, steps_per_epoch
+from advisor.predict.cache_size import cache_bytes, element_bytes
 from advisor.predict.call_index import graph_of
 from advisor.predict.determinism import (
     CONTENT,
@@ -77,7 +78,7 @@ class CachePlace:
 def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
     """Return every place between the sources and the consumer where a cache would save work."""
     consumed = consumed_call(analysis, pipeline)
-    if consumed is None or _leaves_early(analysis, pipeline, consumed):
+    if consumed is None or leaves_early(analysis, pipeline, consumed):
         return []
     graph, chain = graph_of(analysis), upstream_calls(analysis, consumed)
     costs = machine_costs(analysis)
@@ -96,7 +97,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_endless = (repeats and not movable) or any(
             other.cardinality == INFINITE_CARDINALITY for other in feeding if not other.inputs
         )
-        if call.method in _POINTLESS or is_stored or is_endless or _is_cut(call, below):
+        if call.method in _POINTLESS or is_stored or is_endless or is_cut(call, below):
             continue
         replaced = movable_cache(analysis, chain, call)
         if replaced is None and is_held_twice(analysis, call):
@@ -217,27 +218,6 @@ def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return the shuffles upstream of `call` if they are the only reason why epochs differ and can be moved after it."""
     feeding = upstream_calls(analysis, call)
     return _movable_everywhere(analysis, feeding, call, {each.call.id for each in cache_obstacles(analysis, call)})
-
-
-def _leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
-    """Whether the consumer leaves epochs before their end; an incomplete cache is discarded each time."""
-    steps, whole = steps_per_epoch(analysis, pipeline), consumed.cardinality or 0
-    return steps is not None and whole > 0 and steps < WHOLE_EPOCH_SHARE.value * whole
-
-
-def _is_cut(call: Call, below: Sequence[Call]) -> bool:
-    """Whether a downstream call takes only a part of the elements of `call`, so that a cache is never completed."""
-    fed = {call.id, *(other.id for other in below)}
-    for other in below:
-        if other.method in ("take", "take_while") and other.arguments.get("count") != -1:
-            return True
-        if len(other.inputs) > 1 and other.method != "concatenate":
-            is_whole = other.method == "zip" and other.cardinality is not None and other.cardinality == call.cardinality
-            if not (
-                is_whole and (other.cardinality or 0) > 0 and sum(input_id in fed for input_id in other.inputs) == 1
-            ):
-                return True
-    return False
 
 
 def _movable(feeding: Sequence[Call], call: Call, in_the_way: Collection[str]) -> tuple[Call, ...]:

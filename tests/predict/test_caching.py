@@ -8,7 +8,7 @@ import pytest
 
 from advisor.model.recording import Call
 from advisor.predict import cache_places, is_cached_behind
-from advisor.testing import batch, cache, map_, pipeline, source, take
+from advisor.testing import batch, cache, map_, pipeline, prefetch, repeat, source, take
 
 STRINGS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 FLOATS = "TensorSpec(shape=(27500,), dtype=tf.float32, name=None)"
@@ -83,3 +83,19 @@ def test_a_cache_on_one_branch_of_a_zip_is_not_one_of_the_other():
 def test_a_cache_that_is_cut_short_holds_nothing():
     made = pipeline(source(), map_("decode", ms=1), cache(), take(10), batch(8), consumer_ms=1).analysis
     assert not is_cached_behind(made, made.main, made.calls[1])
+
+
+@pytest.mark.parametrize(
+    ("stages", "is_cached"),
+    [
+        ((map_("decode", ms=5), batch(8), repeat(), take(13)), True),  # 12 batches are a pass: its end is reached
+        ((map_("decode", ms=5), batch(8), repeat(), prefetch(), take(13)), True),
+        ((map_("decode", ms=5), batch(8), repeat(), take(12)), False),  # `take` does not ask for more than it returns
+        ((map_("decode", ms=5), batch(8), take(13)), True),
+        ((map_("decode", ms=5), batch(8), take(11), repeat()), False),
+        ((map_("decode", ms=5), take(50), batch(8), repeat(), take(10**9)), False),
+    ],
+)
+def test_a_take_of_more_than_one_pass_leaves_a_cache_whole(stages, is_cached):
+    made = pipeline(source(elements=96), *stages, consumer_ms=1, epochs=3).analysis
+    assert ("map" in places(made)) is is_cached
