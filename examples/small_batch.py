@@ -13,7 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=5000)
 args = parser.parse_args()
 
-series = tf.random.normal((2048, 20, 16))
+series = tf.random.normal((2048, 50, 16))
 dataset = tf.data.Dataset.from_tensor_slices(series)
 dataset = dataset.batch(8, drop_remainder=True)  # <- small-batch
 dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
@@ -27,7 +27,7 @@ out = tf.Variable(tf.random.normal((64, 16), stddev=0.1))
 def train_step(batch):
     with tf.GradientTape() as tape:
         state, loss = tf.zeros((tf.shape(batch)[0], 64)), 0.0
-        for step in range(19):  # a recurrent network, written out
+        for step in range(49):  # a recurrent network, written out
             state = tf.tanh(batch[:, step] @ into + state @ again)
             loss += tf.reduce_mean(tf.square(state @ out - batch[:, step + 1]))
     variables = (into, again, out)

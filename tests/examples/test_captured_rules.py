@@ -25,9 +25,8 @@ ON_ANOTHER_LINE = {
     "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "retracing", "short_steps", "small_batch", "step_outliers",
 }  # fmt: skip
 """What these find stands where the training takes its elements, or behind the marked line, which is the one to change."""
-TIMED = {"autoshard_data", "small_batch"}
-"""Other processes make these steps longer: the ops are no longer those of small batches, and two workers on two cores, which wait
-for each other in every step, have no time left to wait for their input."""
+TIMED = {"small_batch"}
+"""Other processes make its ops longer than those of small batches."""
 IN_A_NOTE = {"not_input_bound": "% of it for input. A pipeline without any cost"}
 """Rules that have no finding but say what is so."""
 OTHERWISE = {"straggler"}
