@@ -1,6 +1,6 @@
 """small-batch: a batch has so few rows that a step takes as long as with many times as many.
 
-A step of 8 rows runs hundreds of small ops, each with a fixed scheduling cost. The marked call sets
+A step of 8 rows runs about a thousand small ops, each with a fixed scheduling cost. The marked call sets
 the batch size. A larger one changes the training (fewer updates, and the learning rate must be adapted), so it
 is only advice.
 """

@@ -270,9 +270,8 @@ class NextStep(Rule):
                     "cropped or filtered earlier) cost less to read and to copy."  # fmt: skip
         title = f"Give {name} less work"
         if worst is not None:
-            title = (
-                f"Make {'the Python code' if worst.op in catalog.PYTHON_OPS else catalog.written_op(worst.op)} in {name} cheaper"
-            )
+            work = "the Python code" if worst.op in catalog.PYTHON_OPS else catalog.written_op(worst.op)
+            title = f"Make {work} in {name} cheaper"
         return self.finding(
             title,
             f"{name}{where} causes {format_share(iterator.blame_share)} of the wait for input: it works{per_element}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from advisor.engine.page import Page, read_page
+from advisor.engine.explanation import Page, read_page
 from advisor.model.errors import AdvisorError
 from advisor.rule import Rule
 from advisor.testing import Example

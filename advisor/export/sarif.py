@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.export.source_tree import SourceTree
 
 if TYPE_CHECKING:
-    from advisor.engine.page import Page
+    from advisor.engine.explanation import Page
 
 Json = dict[str, Any]
 

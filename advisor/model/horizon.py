@@ -1,6 +1,6 @@
 """How often a run of the script passes over its data.
 
-`Horizon` is made by `advisor.predict.horizon` from a recording.
+`Horizon` is made by `advisor.predict.passes_over_data` from a recording.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import format_bytes, format_epochs, format_many, format_range, format_ratio
 from advisor.predict.call_index import graph_of
 from advisor.predict.demand import Demands, demands
-from advisor.predict.horizon import horizon
 from advisor.predict.operational import combined_factors, predict_from
+from advisor.predict.passes_over_data import horizon
 from advisor.predict.run_gain import run_gain
 from advisor.predict.unprofiled_costs import unprofiled
 

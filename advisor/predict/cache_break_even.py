@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.caching import CachePlace
-from advisor.predict.horizon import root_steps_per_epoch
+from advisor.predict.passes_over_data import root_steps_per_epoch
 from advisor.predict.run_gain import break_even_pass
 
 

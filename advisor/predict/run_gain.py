@@ -21,7 +21,7 @@ from advisor.model.horizon import Horizon
 from advisor.model.pipeline import Analysis
 from advisor.model.units import format_count, format_epochs, format_range, format_ratio
 from advisor.predict.call_index import graph_of
-from advisor.predict.horizon import horizon
+from advisor.predict.passes_over_data import horizon
 
 _EXAMPLES = (2, 10)
 """Numbers of passes for which the gain is given if their number is unknown."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.function_text import FunctionText, is_constant
-from advisor.splitting.names import names_bound, names_needed, surely_bound
+from advisor.splitting.names_used import names_bound, names_needed, surely_bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from advisor.model.activity import MemoryEvents
 from advisor.model.profile_statistics import AllocatorMemory, MemoryPoint, MemoryStatistics, MemoryUser
-from advisor.statistics.intervals import Ints
+from advisor.statistics.time_spans import Ints
 
 MAX_POINTS = 200
 """Maximum number of points of a timeline. Of each section, the point with the most memory in use is kept, so no peak is lost."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
 from advisor.model.profile_statistics import Breakdown
 from advisor.statistics.host_steps import Steps, on_workers, waits_for_input
-from advisor.statistics.intervals import Ints, Union, join, unite
+from advisor.statistics.time_spans import Ints, Union, join, unite
 
 
 class Cause(IntEnum):

@@ -23,11 +23,11 @@ from advisor.statistics.breakdown import Cause, break_down, to_breakdown
 from advisor.statistics.compilation import CompileSums
 from advisor.statistics.host_steps import Steps, find_steps
 from advisor.statistics.input_analysis import enqueue_ps
-from advisor.statistics.intervals import Ints
 from advisor.statistics.kernels import KernelSums
 from advisor.statistics.ops import OpSums
 from advisor.statistics.outliers import find_outliers
 from advisor.statistics.step_sums import StepSums, is_computing, sum_steps
+from advisor.statistics.time_spans import Ints
 
 MAX_STEPS = 1_000
 """Maximum number of steps kept per host, evenly spaced; sums include all steps."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from advisor.model.activity import Flags, HostActivity, HostKind
-from advisor.statistics.intervals import Ints, outermost_rows, unite
+from advisor.statistics.time_spans import Ints, outermost_rows, unite
 
 GRAPH_BUILDING = "tf.function-graph_building"
 _NO_PROGRAMS = (GRAPH_BUILDING, "Grappler", "MetaOptimizer")

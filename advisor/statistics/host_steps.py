@@ -17,7 +17,7 @@ import numpy.typing as npt
 from advisor.model.activity import Flags, HostActivity, HostKind
 from advisor.model.recording import Recording
 from advisor.profile.long_names import LongName, parse_long_name
-from advisor.statistics.intervals import Ints, outermost_rows
+from advisor.statistics.time_spans import Ints, outermost_rows
 
 WORKER_THREADS = "tf_data_"
 """Name prefixes of threads that prepare elements; their work does not belong to the step, which only waits for it."""

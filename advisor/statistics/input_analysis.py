@@ -17,8 +17,8 @@ from advisor.model.pipeline import Pipeline
 from advisor.model.profile_statistics import InputOpRow, InputStatistics, PipelineRow
 from advisor.profile.long_names import parse_long_name
 from advisor.statistics.breakdown import Cause
-from advisor.statistics.intervals import Ints
 from advisor.statistics.ops import DATASET, OpSum, SideSums
+from advisor.statistics.time_spans import Ints
 
 ON_DEMAND, IN_ADVANCE = "reading on demand", "reading in advance"
 PREPROCESSING, ENQUEUING, OTHER = "preprocessing", "enqueuing", "other"

@@ -20,7 +20,7 @@ from advisor.model.activity import DeviceActivity, DeviceKind, Flags, HostActivi
 from advisor.model.profile_statistics import OpRow
 from advisor.profile.long_names import is_iterator_name
 from advisor.profile.op_names import parse_op_name, xla_type
-from advisor.statistics.intervals import Ints, self_times
+from advisor.statistics.time_spans import Ints, self_times
 
 IDLE = "IDLE"
 HOST, DEVICE = "host", "device"

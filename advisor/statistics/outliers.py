@@ -11,7 +11,7 @@ import numpy.typing as npt
 from advisor.model.activity import HostActivity, HostKind
 from advisor.model.profile_statistics import OutlierStep
 from advisor.statistics.host_steps import Steps
-from advisor.statistics.intervals import Ints
+from advisor.statistics.time_spans import Ints
 
 SIGMAS = 3
 """Threshold in standard deviations: fewer than 3 in 1000 steps of a normal distribution exceed it."""

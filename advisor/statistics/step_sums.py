@@ -12,7 +12,7 @@ import numpy as np
 from advisor.model.activity import DeviceActivity, DeviceKind, HostActivity, HostKind
 from advisor.statistics.breakdown import Cause, device_causes
 from advisor.statistics.host_steps import Steps
-from advisor.statistics.intervals import Ints, Union, join, unite
+from advisor.statistics.time_spans import Ints, Union, join, unite
 
 _NO_EAGER_STEP = ("EagerLocalExecute: IteratorGetNext", "EagerLocalExecute: _EagerConst")
 _COMPUTING = (DeviceKind.KERNEL, DeviceKind.COLLECTIVE, DeviceKind.XLA_OP)

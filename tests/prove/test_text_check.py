@@ -16,7 +16,7 @@ from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument, Vec
 from advisor.prove.graph_difference import difference
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.text_check import TextCheck
-from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.prove.trial.script_calls import recorded_graph
 from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for

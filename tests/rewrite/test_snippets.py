@@ -24,7 +24,7 @@ from advisor.model.call_graph import CallGraph
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetArgument, SplitMap
 from advisor.model.recording import Call
 from advisor.prove.graph_difference import difference, unstable_fields
-from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.prove.trial.script_calls import recorded_graph
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
-from advisor.engine.page import SECTIONS
+from advisor.engine.explanation import SECTIONS
 from advisor.model.settings import Settings
 
 RULES = load_rules([], Settings())

@@ -46,7 +46,7 @@ from advisor.prove.trial.messages import (
     TryFix,
     edits_from_json,
 )
-from advisor.prove.trial.recorded_graph import recorded_graph
+from advisor.prove.trial.script_calls import recorded_graph
 from advisor.prove.trial.trial_result import as_sentence
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.prove.trial.written_files import WrittenFiles

@@ -14,8 +14,8 @@ from advisor.model.finding import Edit, MoveAfter, Safety, Vectorize
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.judgement import Judgement
-from advisor.prove.trial.recorded_graph import recorded_graph
 from advisor.prove.trial.rounding import largest_deviation
+from advisor.prove.trial.script_calls import recorded_graph
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay import replay as replay_module

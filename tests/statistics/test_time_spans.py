@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.statistics.intervals import join, outermost, self_times, unite
+from advisor.statistics.time_spans import join, outermost, self_times, unite
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: (pair[0], sum(pair))), max_size=25)
 

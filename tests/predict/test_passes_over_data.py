@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.model.recording import Loop
-from advisor.predict.horizon import horizon
+from advisor.predict.passes_over_data import horizon
 from advisor.testing import repeat, take
 from tests.predict.simulated_passes import LOOP, STAGES, script
 
