@@ -67,7 +67,7 @@ class CacheAfterShuffle(Rule):
             obstacles = cache_obstacles(analysis, call)
             shuffles = [obstacle.call for obstacle in obstacles if obstacle.call.method in ("shuffle", "list_files")]
             downstream = calls_behind(analysis, pipeline, call)
-            is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
+            is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
             is_mixed = any(later.method in ("shuffle", "sample_from_datasets") for later in downstream)
             if not shuffles or len(shuffles) < len(obstacles) or not is_again or is_mixed:
                 continue

@@ -62,7 +62,7 @@ class CacheCutShort(Rule):
             return
         for call in upstream_calls(analysis, consumed):
             cut = cutting_take(analysis, pipeline, call) if call.method == "cache" else None
-            is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, cut or call)
+            is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, cut or call)
             if cut is None or not is_again:
                 continue
             obstacles = cache_obstacles(analysis, cut)

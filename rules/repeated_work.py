@@ -113,7 +113,7 @@ class RepeatedWork(Rule):
         yield from self._unproved(analysis, fitting, chosen)
         if chosen is None:
             yield from self._too_large(analysis, places)
-        elif chosen.is_repeated_below or is_read_again(analysis, pipeline):
+        elif chosen.is_repeated_below or is_read_again(analysis, pipeline, chosen.call):
             yield self._advice(analysis, chosen)
         else:
             yield Note(

@@ -77,7 +77,7 @@ class RepeatedWorkOnDisk(Rule):
             replace(p, prediction=read_from_disk(pipeline, p, self._rate(analysis)))
             for p in places
             if limit < (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes
-            and (p.is_repeated_below or is_read_again(analysis, pipeline))
+            and (p.is_repeated_below or is_read_again(analysis, pipeline, p.call))
         ]
         chosen = smallest_of_best(large)
         if chosen is None or chosen.prediction.value <= in_memory / 0.9:

@@ -143,7 +143,7 @@ def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     after = calls_behind(analysis, pipeline, call)
     if len(chain) < 2 or any(other.method in ("cache", "snapshot", "take") for other in (*chain, *after)):
         return False
-    is_again = is_read_again(analysis, pipeline) or is_repeated_behind(analysis, pipeline, call)
+    is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
     return is_again and all(obstacle.kind == "order" for obstacle in cache_obstacles(analysis, chain[1]))
 
 

@@ -190,6 +190,11 @@ class Call:
     """Classes of datasets between this call and its recorded inputs (or in place of an input) without a recorded call."""
     text: str = ""
     """The call as written (`.map(augment)`), at most 200 characters."""
+    made_ns: int | None = None
+    """Duration of the call: mostly the tracing of its function. None in recordings of earlier versions."""
+    identity: str = ""
+    """Digest of its arguments, functions and their outside values included; equal for two calls if nothing that was compared
+    differs. Of large arrays the beginning is compared. Empty if it was not computed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel
+from advisor.predict.remade import Remade, remade
 from advisor.predict.rewrites import (
     forbidding_options,
     is_rewrite_forbidden,
@@ -67,6 +68,7 @@ __all__ = [
     "Obstacle",
     "OpWork",
     "Payoff",
+    "Remade",
     "Split",
     "asynchronous",
     "batch_behind",
@@ -106,6 +108,7 @@ __all__ = [
     "predict_without_start",
     "python_share",
     "read_from_disk",
+    "remade",
     "rows_per_step",
     "saved_work",
     "serial_maps",

@@ -27,6 +27,7 @@ from advisor.predict.determinism import (
 )
 from advisor.predict.machine_costs import machine_costs
 from advisor.predict.operational import predict_speedup
+from advisor.predict.remade import remade_calls
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
 _STORES = ("cache", "snapshot")
@@ -82,6 +83,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         return []
     graph, chain = graph_of(analysis), upstream_calls(analysis, consumed)
     costs = machine_costs(analysis)
+    remade = remade_calls(analysis, pipeline)
     places = []
     for call in chain:
         downstream = graph.downstream(call)
@@ -97,7 +99,11 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_endless = (repeats and not movable) or any(
             other.cardinality == INFINITE_CARDINALITY for other in feeding if not other.inputs
         )
-        if call.method in _POINTLESS or is_stored or is_endless or is_cut(call, below):
+        is_repeated = any(
+            other.method == "repeat" and other.arguments.get("count") != 1 for other in (*below, *repeats)
+        )
+        is_lost = call.id in remade and not is_repeated
+        if call.method in _POINTLESS or is_stored or is_endless or is_lost or is_cut(call, below):
             continue
         replaced = movable_cache(analysis, chain, call)
         if replaced is None and is_held_twice(analysis, call):
@@ -119,7 +125,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
                 cache_bytes(analysis, pipeline, call, _one_pass(chain, call, repeats)),
                 share,
                 prediction,
-                any(other.method == "repeat" and other.arguments.get("count") != 1 for other in (*below, *repeats)),
+                is_repeated,
                 movable,
                 element_bytes(pipeline, call),
                 cache_assumptions(analysis, call),
@@ -150,15 +156,22 @@ def _copied_ns(pipeline: Pipeline, call: Call, below: Sequence[Call], bytes_per_
     return 0.0
 
 
-def is_read_again(analysis: Analysis, pipeline: Pipeline) -> bool:
-    """Return whether the consumer reads the data more than once, as recorded or according to Keras."""
+def is_read_again(analysis: Analysis, pipeline: Pipeline, call: Call | None = None) -> bool:
+    """Return whether the consumer reads the data more than once, as recorded or according to Keras.
+
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        call: One of its calls, whose dataset has to be the same each time; None: it may have been made again.
+    """
     consumer = pipeline.consumer
     if consumer is None:
         return False
     if consumer.kind.startswith("keras"):  # Keras also creates iterators that are no epochs
         epochs = analysis.keras.get("epochs")
         return isinstance(epochs, int) and epochs > 1
-    return consumer.iterators > 1
+    is_same = call is None or call.id not in remade_calls(analysis, pipeline)
+    return consumer.iterators > 1 and is_same
 
 
 def is_repeated_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:

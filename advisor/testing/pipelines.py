@@ -36,6 +36,8 @@ def pipeline(
     is_finished: bool = False,
     pauses_ms: Sequence[float] = (),
     epoch_ms: float = 1000.0,
+    making_ms: float | None = None,
+    makes_equal: bool = True,
     device: SimulatedDevice | None = None,
     keras: Mapping[str, Scalar] | None = None,
     hosts: HostComparison | None = None,
@@ -55,6 +57,8 @@ def pipeline(
         is_finished: Whether the script was observed to the end.
         pauses_ms: Time until TensorFlow destroyed the iterator, at the end of each epoch.
         epoch_ms: Duration of an epoch without the pause.
+        making_ms: Time to make the dataset, which the script then does again for every epoch; None: it makes it once.
+        makes_equal: Whether these datasets have equal arguments.
         device: The device side (`gpu(...)`, `cpu(...)`).
         keras: The recorded properties of the Keras model.
         hosts: The comparison with the other hosts of the run.
@@ -71,6 +75,8 @@ def pipeline(
         root=tuple(root.items()),
         is_finished=is_finished,
         releases=_releases(pauses_ms, epoch_ms),
+        making_ms=making_ms,
+        makes_equal=makes_equal,
     )
     made = measure(stages, machine)
     analysis = replace(made.analysis, keras=dict(keras or {}), hosts=hosts)

@@ -297,7 +297,7 @@ def _analysis(
         disk_free_bytes=machine.disk_bytes,
     )
     usage = Usage(wall, round(wall * busy_cores))
-    calls = tuple(script.calls)
+    calls = script.all_calls(machine)
     end = ScriptExit("finished")
     recording = Recording(FILE, host, end, calls=calls, consumers=(consumer,)) if machine.is_finished else None
     return Analysis(FILE, verdict, (simulated,), calls, host, usage, recording=recording)

@@ -6,7 +6,7 @@ In: stages and a machine. Out: `Script`. Used by `advisor.testing.simulated_run`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.model.recording import (
     AUTOTUNE,
@@ -86,6 +86,10 @@ class Machine:
     """Whether the script was observed to the end, including all epochs."""
     releases: tuple[tuple[int, int], ...] = ()
     """As in `Consumer`."""
+    making_ms: float | None = None
+    """Time in which all calls of the dataset are made, once per epoch; None: they are made once."""
+    makes_equal: bool = True
+    """Whether these datasets have equal arguments."""
 
 
 _FIRST_PARAMETER = {
@@ -131,6 +135,24 @@ class Script:
             loop = "    " + loop
         self.lines += [loop, loop[: len(loop) - len(loop.lstrip())] + "    train_step(batch)"]
         self.text = "\n".join(self.lines) + "\n"
+
+    def all_calls(self, machine: Machine) -> tuple[Call, ...]:
+        """Return the calls of all datasets, of which the last one is consumed: one, or one per epoch."""
+        if machine.making_ms is None:
+            return tuple(self.calls)
+        each_ns = round(machine.making_ms * 1e6 / len(self.calls))
+        own = {call.id for call in self.calls}
+        epochs = []
+        for epoch in range(1, machine.epochs):
+            renamed = {call_id: f"{call_id}_{epoch}" for call_id in own}
+            epochs += [
+                replace(call, id=renamed[call.id], inputs=tuple(renamed[i] for i in call.inputs), made_ns=each_ns)
+                for call in self.calls
+            ]
+        made = [*epochs, *(replace(call, made_ns=each_ns) for call in self.calls)]
+        return tuple(
+            replace(call, identity="equal" if machine.makes_equal else str(number)) for number, call in enumerate(made)
+        )
 
     def _write(self, stage: Stage, elements: int, size: int) -> None:
         for name, value in stage.options:

@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -59,6 +59,16 @@ def argument_identities(
         if identities[name] != identity_of(None if default is inspect.Parameter.empty else default):
             non_default.append(name)
     return identities, tuple(non_default)
+
+
+def bound_identity(bound: Mapping[str, Any]) -> str:
+    """Return a digest of the bound arguments of a call, except its input dataset and its name.
+
+    Args:
+        bound: Parameter -> value, as in `inspect.BoundArguments.arguments` after `apply_defaults`.
+    """
+    own = ("self", "name", "input_dataset")
+    return _digest(*(f"{name}={identity_of(value)}" for name, value in sorted(bound.items()) if name not in own))
 
 
 def identity_of(value: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
@@ -110,7 +120,7 @@ def _array_identity(value: Any) -> str:  # noqa: ANN401
     ):
         return f"<{dtype} {value.shape}>"
     try:
-        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        array = _array_of(value)
     except Exception:  # resources and symbolic tensors have no value
         return f"<{dtype} {value.shape}>"
     if array.shape == () and array.dtype != object:
@@ -118,6 +128,18 @@ def _array_identity(value: Any) -> str:  # noqa: ANN401
     if array.dtype == object:
         return f"<{dtype} {array.shape} {_digest(repr(array.tolist()))}>"
     return f"<{dtype} {array.shape} {_digest(np.asarray(array.flat[: _LARGEST_BYTES // max(1, array.itemsize)]).tobytes())}>"
+
+
+def _array_of(value: Any) -> Any:  # noqa: ANN401
+    """Return a tensor as an array, without a copy if it lies in the memory of the host."""
+    import numpy as np
+
+    if not hasattr(value, "numpy"):
+        return np.asarray(value)
+    try:
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError, BufferError):  # strings, bfloat16, other devices
+        return np.asarray(value.numpy())
 
 
 # -- functions

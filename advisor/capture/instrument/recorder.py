@@ -14,12 +14,14 @@ import functools
 import inspect
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 from advisor.capture.instrument.call_sites import Place, SiteFinder
 from advisor.capture.instrument.captured_state import Captured, constant_texts
+from advisor.capture.instrument.code_identity import bound_identity
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, origin, origins
 from advisor.capture.instrument.functions import function_facts, function_site
 from advisor.capture.instrument.generator_watch import GeneratorWatch
@@ -34,6 +36,8 @@ from advisor.model.state import DATASET
 
 MAX_CALLS = 20_000
 """Maximum number of recorded calls (about 10 MB), for scripts that make datasets in a loop; further calls are only counted."""
+MAX_IDENTITIES = 2_000
+"""Number of calls whose arguments are compared with those of other calls of the same text."""
 _FUNCTION_PARAMETERS = (
     "map_func",
     "predicate",
@@ -67,6 +71,7 @@ class _Pending:
     made_by: str | None
     nested_in: str | None
     frame: FrameType | None
+    made_ns: int = 0
     seeds: Seeds = NO_SEEDS
     files: FileNames | None = None
 
@@ -169,9 +174,11 @@ class Recorder:
                 return original(*args, **kwargs)
             stack = self._local.stack
             stack.append(pending)
+            start_ns = time.perf_counter_ns()
             try:
                 result = original(*args, **pending.kwargs)
             finally:
+                pending.made_ns = time.perf_counter_ns() - start_ns
                 stack.pop()
                 pending.frame = None
             self._end(pending, args[0] if is_constructor else result)
@@ -312,6 +319,8 @@ class Recorder:
             options=describe_options(pending.bound.get("options")) if pending.method == "with_options" else {},
             unrecorded=pending.unrecorded,
             text=pending.place.text,
+            made_ns=pending.made_ns,
+            identity=self._identity(pending),
         )
         object.__setattr__(dataset, ID_ATTRIBUTE, pending.id)
         with self._lock:
@@ -320,6 +329,16 @@ class Recorder:
             self.state.note_call(call, function, _files_of(pending.bound, dataset, facts))
         except Exception as error:
             self._warn(f"The state that {pending.method} reads could not be tracked ({type(error).__name__}: {error}).")
+
+    def _identity(self, pending: _Pending) -> str:
+        """Return the digest of the arguments of a call that the script itself makes."""
+        is_own = pending.place.site is not None and pending.made_by is None and pending.nested_in is None
+        if not is_own or len(self._calls) >= MAX_IDENTITIES:
+            return ""
+        try:
+            return bound_identity(pending.bound)
+        except Exception:  # values of the script's own classes
+            return ""
 
     def _resource_id(self, captured: Captured) -> str:
         """Return the id of an object that a function captures.

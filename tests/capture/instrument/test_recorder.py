@@ -236,3 +236,32 @@ def test_loops_that_make_datasets_stay_bounded(watch):
         print(len(list(base)))
     """)
     assert run.out == "3\n" and len(run.recording.calls) == 301
+
+
+def test_equal_calls_are_told_from_others(watch):
+    run = watch("""\
+        import numpy as np
+        import tensorflow as tf
+        rows = np.arange(4000.0).reshape(1000, 4)
+        factor = 2.0
+        def make(kept):
+            return tf.data.Dataset.from_tensor_slices(kept).map(lambda row: row * factor).batch(8)
+        make(rows)
+        make(rows.copy())
+        rows[0, 0] = 7.0
+        make(rows)
+        factor = 3.0
+        make(rows)
+        make(tf.constant(rows))
+        make(tf.constant(rows))
+    """)
+    numbers = {}
+    for method in ("from_tensor_slices", "map", "batch"):
+        calls = run.calls(method)
+        assert all(call.identity and call.made_ns > 0 for call in calls)
+        of = [call.identity for call in calls]
+        numbers[method] = [of.index(each) for each in of]
+    assert numbers["from_tensor_slices"] == [0, 0, 2, 2, 2, 2]
+    assert numbers["map"] == [0, 0, 0, 3, 3, 3]
+    assert numbers["batch"] == [0, 0, 0, 0, 0, 0]
+    assert max(call.made_ns for call in run.calls("map")) > max(call.made_ns for call in run.calls("batch"))

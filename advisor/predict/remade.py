@@ -1,0 +1,128 @@
+"""Finds datasets that the script makes again each time before it reads them, for example a new one in every epoch.
+
+In: an `Analysis` and a pipeline.  Out: whether calls are repeated, and what that costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from statistics import median
+
+from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.recording import Call
+from advisor.model.shared_text import Span, span_of
+from advisor.predict.call_index import graph_of
+from advisor.predict.passes_over_data import root_steps_per_epoch
+from advisor.predict.structure import consumed_call, upstream_calls
+
+MAX_COMPARED = 20
+"""Number of datasets whose arguments are compared with those of the first one, the latest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """A dataset that is made again for every epoch."""
+
+    count: int
+    """Datasets that the script has made there."""
+    calls: tuple[Call, ...]
+    """The calls that are made again, nearest to the consumer first."""
+    made_ns: float
+    """Median time in which these calls make another dataset, in ns; the first time is not counted."""
+    epoch_ns: float | None
+    """Time of the steps of an epoch, in ns; None if their number is unknown."""
+    is_equal: bool
+    """Whether all datasets were made with equal arguments, as far as they were compared."""
+
+    @property
+    def caches(self) -> tuple[Call, ...]:
+        """Caches in memory that start empty in every epoch."""
+        return tuple(
+            call for call in self.calls if call.method == "cache" and call.arguments.get("filename") in ("", None)
+        )
+
+
+def remade_calls(analysis: Analysis, pipeline: Pipeline) -> frozenset[str]:
+    """Return the ids of the consumed dataset's calls that the script makes again each time before it reads the data.
+
+    Other datasets of the same text count unless another consumer reads them, as a helper makes one for training and one for
+    validation.
+    """
+    consumed = consumed_call(analysis, pipeline)
+    if consumed is None or not _reads(analysis, pipeline):
+        return frozenset()
+    texts = _Texts(analysis, pipeline)
+    chain = upstream_calls(analysis, consumed)
+    return frozenset(call.id for call in chain if _is_remade(analysis, pipeline, len(texts.same(call))))
+
+
+def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
+    """Return what making the consumed dataset again costs; None if it is made once, or if that was not measured."""
+    consumed = consumed_call(analysis, pipeline)
+    if consumed is None:
+        return None
+    texts = _Texts(analysis, pipeline)
+    ends = texts.same(consumed)
+    if not _is_remade(analysis, pipeline, len(ends)):
+        return None
+    chains = [
+        tuple(call for call in upstream_calls(analysis, end) if call is end or len(texts.same(call)) > 1)
+        for end in (ends[0], *ends[1:][-MAX_COMPARED:])
+    ]
+    first, *later = chains
+    times = [sum(call.made_ns or 0 for call in chain) for chain in later]
+    if not any(times):
+        return None
+    is_equal = all(
+        one is not None
+        and other is not None
+        and one.identity != ""
+        and one.identity == other.identity
+        and texts.span(one) == texts.span(other)
+        for chain in later
+        for one, other in zip_longest(first, chain)
+    )
+    steps = root_steps_per_epoch(analysis, pipeline)
+    epoch_ns = steps * pipeline.steps.mean_ns if steps and pipeline.steps is not None else None
+    own = tuple(call for call in upstream_calls(analysis, consumed) if call is consumed or len(texts.same(call)) > 1)
+    return Remade(len(ends), own, median(times), epoch_ns, is_equal)
+
+
+def _reads(analysis: Analysis, pipeline: Pipeline) -> int:
+    """How often the consumer began to read, if that is more than once; else 0."""
+    if pipeline.consumer is None:
+        return 0
+    is_keras = pipeline.consumer.kind.startswith("keras")  # it also makes iterators that are no epochs
+    reads = analysis.keras.get("fits") if is_keras else pipeline.consumer.iterators
+    return reads if isinstance(reads, int) and reads > 1 else 0
+
+
+def _is_remade(analysis: Analysis, pipeline: Pipeline, datasets: int) -> bool:
+    return 1 < datasets >= _reads(analysis, pipeline) > 0
+
+
+class _Texts:
+    """The recorded calls by their place in the source."""
+
+    def __init__(self, analysis: Analysis, pipeline: Pipeline) -> None:
+        graph = graph_of(analysis)
+        consumers = analysis.recording.consumers if analysis.recording is not None else ()
+        own = pipeline.consumer.id if pipeline.consumer is not None else ""
+        ends = [call for each in consumers if each.id != own and (call := graph.by_id.get(each.call_id or ""))]
+        self._read = {call.id for call in graph.upstream_of_all(ends)}
+        """What other consumers read."""
+        self._calls = graph.by_id
+        self._by_span: dict[Span, list[Call]] = {}
+        for call in graph.by_id.values():
+            if call.site is not None and call.made_by is None:
+                self._by_span.setdefault(self.span(call), []).append(call)
+
+    def span(self, call: Call) -> Span:
+        """What identifies the text of a call."""
+        return span_of(call.id, self._calls)
+
+    def same(self, call: Call) -> list[Call]:
+        """Return the calls of the same text that no other consumer reads, `call` included, in the order of the recording."""
+        calls = self._by_span.get(self.span(call), [call])
+        return [other for other in calls if other is call or other.id not in self._read]
