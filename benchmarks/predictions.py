@@ -10,8 +10,8 @@ applies the model to the profiles again.
 The proof is that of `advisor fix --pipeline-only`: the script is held at its first element, its pipeline is profiled and
 analysed, and fixes are compared and benchmarked in alternation. Unlike there, each fix is tried alone on the original script,
 because the rules are being judged: on a rule's example its own fix (with `--every-fix` all that are found), on a realistic
-script all. A fix that changes only how pipeline and training overlap is proved by `advisor fix` on the whole script of its
-own example.
+script all, those that `advisor fix` tries only with `--only` included. A fix that changes only how pipeline and training
+overlap is proved by `advisor fix` on the whole script of its own example.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from advisor.engine import LoadedRule, load_rules
 from advisor.engine.rules_document import kinds_of
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
+from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
+from advisor.prove.carried_state import with_state_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.rewrite.project import project_root
@@ -57,6 +59,7 @@ REALISTIC_S, EXAMPLE_S = 300.0, 120.0
 """Budget of a proof session. Starting the script and profiling it take about 20 s. The turns of a trial get the rest, at least
 10 s, so that the trial of a rule's example ends as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"
+WINDOW = ("--steps", "40", "--warmup", "20", "--seconds", "3")
 
 
 def main() -> None:
@@ -161,11 +164,16 @@ def prove_pipeline(
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
         limit_mib, arguments = IN_LITTLE_MEMORY.get(script.stem, (None, ()))
         request = CaptureRequest(Path(folder) / "run", script, args=arguments)
-        with limited(limit_mib), ProofSession(request, None, budget_s, lambda progress: None) as session:
+        with (
+            limited(limit_mib),
+            training(script, arguments, rules) as first,
+            ProofSession(request, None, budget_s, lambda progress: None) as session,
+        ):
             shutil.copytree(session.profile(()), run)
+            with_state_of(first, run)
             report = analyze_run(run, rules, Settings())
             calls = {call.id: call for call in report.analysis.calls}
-            proposals = Proposals(calls, project_root(script), ALLOWED)
+            proposals = Proposals(calls, project_root(script), ALLOWED, only=frozenset(tried))
             for finding in report.findings:
                 if finding.rule not in tried:
                     continue
@@ -193,6 +201,27 @@ def prove_pipeline(
                 )
             left_out += proposals.left_out() if not rows else ()
     return rows, left_out
+
+
+@contextlib.contextmanager
+def training(script: Path, arguments: Collection[str], rules: list[LoadedRule]) -> Iterator[Analysis]:
+    """The analysis of the script's own run, which shows the state that changes while it trains."""
+    with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "advisor",
+            "analyze",
+            "--quiet",
+            *WINDOW,
+            "--out",
+            f"{folder}/run",
+            str(script),
+        ]
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise AdvisorError(done.stderr)
+        yield analyze_run(Path(folder) / "run", rules, Settings()).analysis
 
 
 @contextlib.contextmanager

@@ -24,16 +24,21 @@ def with_state_of(first: Analysis, folder: Path) -> Path:
     The calls that the script makes only after its first element are added too: a change of their text changes their datasets.
     Where the two runs number their calls differently, nothing is carried over: unknown state forbids or asks.
     """
-    observed = first.recording.state if first.recording is not None else None
     file = folder / RECORDING_NAME
-    if observed is None or not file.is_file():
+    if first.recording is None or first.recording.state is None or not file.is_file():
         return folder
     recording = decode(file.read_bytes(), Recording, str(file))
     before, now = ({call.id: call for call in calls} for calls in (first.calls, recording.calls))
     common = before.keys() & now.keys()
     if common and all(_place(before[call_id]) == _place(now[call_id]) for call_id in common):
         later = tuple(call for call in _later(first.calls, common) if call.id not in now)
-        write_whole(file, encode(replace(recording, state=observed, calls=(*recording.calls, *later))))
+        completed = replace(
+            recording,
+            state=first.recording.state,
+            generators=first.recording.generators,
+            calls=(*recording.calls, *later),
+        )
+        write_whole(file, encode(completed))
     return folder
 
 
