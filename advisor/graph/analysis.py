@@ -14,6 +14,7 @@ from advisor.graph.line_advice import advise
 from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
 from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
+from advisor.graph.remade_datasets import join_remade
 from advisor.graph.thread_states import build_timeline
 from advisor.graph.unprofiled_steps import sees_waits, use_plain_steps
 from advisor.graph.verdict import judge
@@ -56,6 +57,7 @@ def analyse(trace: Trace | None, recording: Recording | None, target: str) -> An
 def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
     """Analyse the pipelines of one host. The result holds no reference to the trace, so the trace can be freed."""
     calls = index_calls(recording.calls) if recording else {}
+    host = join_remade(host, recording)
     # inside TensorFlow, only AutoGraph calls the public `scan`
     loops = frozenset(call.id for call in calls.values() if call.method == "scan" and call.library == "tensorflow")
     forest = fold(host, loops)

@@ -230,6 +230,8 @@ class Consumer:
     releases: tuple[tuple[int, int], ...] = ()
     """For each iterator destroyed between two steps (usually at the end of an epoch): Unix time at which TensorFlow had destroyed
     it, and how long the script waited for that, in ns."""
+    datasets: int = 0
+    """Number of datasets that it has read one after the other; 0 in recordings of earlier versions."""
     loops: tuple[Loop, ...] | None = None
     """The loops of the script around this place, innermost first; empty if there is none, None if they were not recorded."""
 

@@ -26,7 +26,7 @@ from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel
-from advisor.predict.remade import Remade, remade
+from advisor.predict.remade_calls import Remade, remade
 from advisor.predict.rewrites import (
     forbidding_options,
     is_rewrite_forbidden,

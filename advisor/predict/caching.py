@@ -27,7 +27,7 @@ from advisor.predict.determinism import (
 )
 from advisor.predict.machine_costs import machine_costs
 from advisor.predict.operational import predict_speedup
-from advisor.predict.remade import remade_calls
+from advisor.predict.remade_calls import remade_calls
 from advisor.predict.structure import consumed_call, nested_calls, upstream_calls
 
 _STORES = ("cache", "snapshot")

@@ -215,8 +215,7 @@ class Consumption:
             if not self._executing_eagerly():
                 kind = "tf.function"
             track = self._tracks.at(kind, place.site, place.library)
-        track.call_id = call_id_of(_undistributed(dataset)) or track.call_id
-        track.iterators += 1
+        track.reads(call_id_of(_undistributed(dataset)))
         self._note_loops(track, frame)
         track.iterator = weakref.ref(iterator)
         iterator.__dict__[_TRACK] = track
@@ -268,8 +267,7 @@ class Consumption:
                     place = self._finder.place(sys._getframe(1), "reduce")
                     is_eager = self._executing_eagerly()
                     track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
-                    track.call_id = call_id_of(dataset) or self._argument_call_id(dataset) or track.call_id
-                    track.iterators += 1
+                    track.reads(call_id_of(dataset) or self._argument_call_id(dataset))
                     self._note_loops(track, sys._getframe(1))
                     track.is_loop = True
                     self.on_epoch(track.call_id)

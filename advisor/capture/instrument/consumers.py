@@ -29,6 +29,7 @@ class Track:
         "batch_end_ns",
         "call_id",
         "count",
+        "datasets",
         "dropped",
         "ends",
         "epoch_count",
@@ -60,6 +61,8 @@ class Track:
         self.library = library
         self.call_id: str | None = None
         self.iterators = 0
+        self.datasets = 0
+        """Number of datasets that it has read one after the other."""
         self.loops: tuple[Loop, ...] | None = None
         """The loops of the script around the first iteration; None if they are not known."""
         self.iterator: weakref.ref[Any] | None = None
@@ -92,6 +95,17 @@ class Track:
         """Whether its elements are taken inside a tf.function, so that the wait is not visible in Python."""
         self.is_loop = False
         """Whether the whole loop runs inside a tf.function (or `reduce`), so that the steps are not visible in Python."""
+
+    def reads(self, call_id: str | None) -> None:
+        """Record that it begins to read a dataset.
+
+        Args:
+            call_id: The call that made the dataset; None if no call is known.
+        """
+        self.iterators += 1
+        if call_id is not None and call_id != self.call_id:
+            self.call_id = call_id
+            self.datasets += 1
 
     def restart(self) -> None:
         """Remove all steps, for another watch of the same process."""
@@ -206,6 +220,7 @@ class Track:
             finished_steps=self.epoch_count,
             is_main=is_main,
             releases=tuple(self.releases),
+            datasets=self.datasets,
             loops=self.loops,
         )
 

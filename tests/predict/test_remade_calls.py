@@ -53,6 +53,16 @@ def test_arguments_that_were_not_compared_are_not_equal():
     assert not remade(made, made.main).is_equal
 
 
+def test_datasets_that_were_not_recorded_count():
+    """Of thousands of datasets the calls of some are analysed; their number is that which the consumer counted."""
+    made = script()
+    (pipe,) = made.pipelines
+    many = replace(made, pipelines=(replace(pipe, consumer=replace(pipe.consumer, iterators=900, datasets=900)),))
+    assert remade(many, many.main).count == 900
+    few = replace(made, pipelines=(replace(pipe, consumer=replace(pipe.consumer, iterators=900, datasets=4)),))
+    assert remade(few, few.main) is None
+
+
 def test_a_dataset_that_is_made_once_is_not_made_again():
     made = script(making_ms=None)
     assert remade(made, made.main) is None

@@ -86,7 +86,8 @@ def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     steps = root_steps_per_epoch(analysis, pipeline)
     epoch_ns = steps * pipeline.steps.mean_ns if steps and pipeline.steps is not None else None
     own = tuple(call for call in upstream_calls(analysis, consumed) if call is consumed or len(texts.same(call)) > 1)
-    return Remade(len(ends), own, median(times), epoch_ns, is_equal)
+    count = max(len(ends), pipeline.consumer.datasets if pipeline.consumer is not None else 0)
+    return Remade(count, own, median(times), epoch_ns, is_equal)
 
 
 def _reads(analysis: Analysis, pipeline: Pipeline) -> int:
@@ -98,8 +99,17 @@ def _reads(analysis: Analysis, pipeline: Pipeline) -> int:
     return reads if isinstance(reads, int) and reads > 1 else 0
 
 
-def _is_remade(analysis: Analysis, pipeline: Pipeline, datasets: int) -> bool:
-    return 1 < datasets >= _reads(analysis, pipeline) > 0
+def _is_remade(analysis: Analysis, pipeline: Pipeline, recorded: int) -> bool:
+    """Whether each time it was read it was another dataset.
+
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        recorded: Number of datasets of the same text whose calls were recorded; of many, only some are analysed.
+    """
+    reads = _reads(analysis, pipeline)
+    datasets = (pipeline.consumer.datasets if pipeline.consumer is not None else 0) or recorded
+    return recorded > 1 and datasets >= reads > 0
 
 
 class _Texts:
