@@ -40,7 +40,7 @@ from advisor.engine import LoadedRule, load_rules
 from advisor.engine.rules_document import kinds_of
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
-from advisor.model.pipeline import Analysis
+from advisor.model.outcome import Report
 from advisor.model.settings import Settings
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.proof_session import ProofSession
@@ -126,7 +126,7 @@ def predict_again(rows: list[dict[str, Any]], run: Path, rules: list[LoadedRule]
     for row in rows:
         finding = now.get((row["rule"], row["title"]))
         if finding is not None and finding.fix is not None and not row.get("is_whole_script"):
-            row |= {"predicted": ratio(finding.prediction), "is_auto": finding.fix.is_auto}
+            row |= {"predicted": ratio(finding.prediction)}
 
 
 def profile_again(script: Path, run: Path) -> None:
@@ -170,7 +170,8 @@ def prove_pipeline(
             ProofSession(request, None, budget_s, lambda progress: None) as session,
         ):
             shutil.copytree(session.profile(()), run)
-            with_state_of(first, run)
+            with_state_of(first.analysis, run)
+            fixes = {(finding.rule, finding.title): finding.fix for finding in first.findings}
             report = analyze_run(run, rules, Settings())
             calls = {call.id: call for call in report.analysis.calls}
             proposals = Proposals(calls, project_root(script), ALLOWED, only=frozenset(tried))
@@ -189,7 +190,7 @@ def prove_pipeline(
                         "script": script.stem,
                         "rule": finding.rule,
                         "title": finding.title,
-                        "is_auto": finding.fix.is_auto,
+                        "is_auto": (fixes.get((finding.rule, finding.title)) or finding.fix).is_auto,
                         "predicted": ratio(finding.prediction),
                         "measured": ratio(speedup),
                         "verdict": trial.verdict,
@@ -204,8 +205,8 @@ def prove_pipeline(
 
 
 @contextlib.contextmanager
-def training(script: Path, arguments: Collection[str], rules: list[LoadedRule]) -> Iterator[Analysis]:
-    """The analysis of the script's own run, which shows the state that changes while it trains."""
+def training(script: Path, arguments: Collection[str], rules: list[LoadedRule]) -> Iterator[Report]:
+    """The report on the script's own run, which shows its epochs and the state that changes while it trains."""
     with tempfile.TemporaryDirectory(prefix="predictions-") as folder:
         command = [
             sys.executable,
@@ -221,7 +222,7 @@ def training(script: Path, arguments: Collection[str], rules: list[LoadedRule]) 
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             raise AdvisorError(done.stderr)
-        yield analyze_run(Path(folder) / "run", rules, Settings()).analysis
+        yield analyze_run(Path(folder) / "run", rules, Settings())
 
 
 @contextlib.contextmanager

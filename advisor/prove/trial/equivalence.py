@@ -294,7 +294,15 @@ class Equivalence:
             same = Agreement.DIFFERENT if self._streams.is_complete else common_elements(old, new, drawn)
             if same is Agreement.DIFFERENT:
                 return None  # an endless dataset is cut within an epoch, which contains other rows in another order
-        return self._order_judgement(old.counted() == drawn.counted() and old.rows != drawn.rows, same)
+        return self._order_judgement(not self._streams.is_steady(before) or self._is_drawn(old, drawn), same)
+
+    def _is_drawn(self, rows: Stream, drawn: Stream) -> bool:
+        """Whether other seeds give the same rows in another order."""
+        if rows.rows == drawn.rows:
+            return False
+        if self._streams.is_complete:
+            return rows.counted() == drawn.counted()
+        return common_elements(rows, drawn, drawn) is Agreement.SAME
 
     def _sides(self, edits: tuple[Edit, ...]) -> list[tuple[Any, str]]:
         return [

@@ -75,6 +75,25 @@ def test_what_parallel_calls_draw_in_no_fixed_order_is_not_blamed_on_an_edit(rec
 
 
 @pytest.mark.tensorflow
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_another_shuffle_in_place_of_a_seeded_one_is_rerandomized(
+    recorded: Recorded, judge: Judge, is_complete: bool
+) -> None:
+    """Rows are compared where batches are composed differently, also those of a part of the epoch."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(400).shuffle(400, seed=1).map(lambda x: x * 2).shuffle(64).batch(8)
+    mapped = recorded.call("map").id
+    edits = (
+        Remove(recorded.call("shuffle", 0).id),
+        InsertAfter(mapped, "shuffle", (("", 400),)),
+        InsertAfter(mapped, "cache"),
+    )
+    seen = judge(dataset, *edits, elements=400 if is_complete else 30)
+    assert (seen.seen, seen.is_complete) == (Safety.RERANDOMIZED, is_complete)
+
+
+@pytest.mark.tensorflow
 def test_a_parallel_random_map_is_rerandomized(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf
 
