@@ -133,7 +133,7 @@ def _warnings(text: str) -> list[str]:
     except ValueError:
         return []
     proof = report.get("proof") or {}
-    return [*report.get("warnings", []), *proof.get("notes", [])]
+    return [*report.get("warnings", []), *report.get("notes", []), *proof.get("notes", [])]
 
 
 def main() -> int:
