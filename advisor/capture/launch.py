@@ -95,7 +95,7 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
         _check_disk(request, write_errors)
     folder = _outcome(request, exit_code)
     if notes:
-        _add_warnings(folder / RECORDING, notes)
+        _add_disk_notes(folder / RECORDING, notes)
     return folder
 
 
@@ -225,9 +225,10 @@ def _mark_as_killed(path: Path, signal_number: int) -> None:
     path.write_bytes(encode(dataclasses.replace(recording, script_exit=script_exit)))
 
 
-def _add_warnings(path: Path, texts: tuple[str, ...]) -> None:
+def _add_disk_notes(path: Path, notes: tuple[str, ...]) -> None:
     recording = decode(path.read_bytes(), Recording, str(path))
-    path.write_bytes(encode(dataclasses.replace(recording, warnings=(*recording.warnings, *texts))))
+    completed = dataclasses.replace(recording, warnings=(*recording.warnings, *notes), disk_notes=notes)
+    path.write_bytes(encode(completed))
 
 
 def _failure(path: Path) -> ScriptExit | None:

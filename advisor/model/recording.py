@@ -429,4 +429,6 @@ class Recording:
     generators: tuple[GeneratorPasses, ...] = ()
     """The Python generators that the script passed over at least once."""
     warnings: tuple[str, ...] = ()
+    disk_notes: tuple[str, ...] = ()
+    """Sentences on what could not be kept from the disk, for a run whose files are thrown away; also among the warnings."""
     schema_version: int = 1

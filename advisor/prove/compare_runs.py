@@ -41,6 +41,8 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
     else:
         speedup, verdict = whole.speedup, UNKNOWN if whole.verdict == "refused" else whole.verdict
         notes += [whole.note] if whole.note else []
+        recordings = [report.analysis.recording for report in (before, after)]
+        notes += dict.fromkeys(note for recording in recordings if recording for note in recording.disk_notes)
     if speedup is None and whole is None:
         notes.append(f"One of the runs has fewer than {MIN_VALUES} steps, so step times cannot be compared.")
     rows = rows_per_step(before.analysis), rows_per_step(after.analysis)

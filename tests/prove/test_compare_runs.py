@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from advisor.engine.run import run_rules
+from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
 from advisor.prove.compare_runs import compare_reports
+from advisor.prove.end_to_end import EndToEnd
 from advisor.testing import batch, pipeline, prefetch, source
 
 
@@ -29,3 +33,17 @@ def test_several_steps_per_call_are_not_called_slower():
     found = compare_reports(report_of(32, 1), report_of(32, 10, steps_per_execution=32))
     assert (found.step_speedup, found.verdict) == (None, "unknown")
     assert any("32 elements before and 1024 after" in note for note in found.notes)
+
+
+def test_what_could_not_be_kept_from_the_disk_is_said_once():
+    refused = "The kernel refused an overlay, so each run used a copy."
+    reports = []
+    for ms in (10, 5):
+        report = run_rules(
+            pipeline(source(), batch(32), prefetch(), consumer_ms=ms, is_finished=True).analysis, [], Settings()
+        )
+        recording = replace(report.analysis.recording, disk_notes=(refused,), warnings=(refused,))
+        reports.append(replace(report, analysis=replace(report.analysis, recording=recording)))
+    whole = EndToEnd("same", Interval(1.0, 0.9, 1.1))
+    assert compare_reports(*reports, whole).notes.count(refused) == 1
+    assert refused not in compare_reports(*reports).notes, "saved runs are only read"
