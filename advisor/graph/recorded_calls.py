@@ -44,7 +44,7 @@ def limit_calls(recording: Recording) -> Recording:
     """Limit the recording to `MAX_ANALYSED_CALLS` calls, with a warning if calls are left out.
 
     Calls that lead to a consumer are kept first, nearest to it first, together with the calls made inside them; then the
-    others in recording order.
+    others, the latest first: those of the window are among them.
     """
     calls = recording.calls
     if len(calls) <= MAX_ANALYSED_CALLS:
@@ -63,7 +63,7 @@ def limit_calls(recording: Recording) -> Recording:
             kept[call_id] = None
             call = by_id[call_id]
             waiting.extend((*call.inputs, *inside.get(call_id, ()), *filter(None, (call.nested_in, call.made_by))))
-    for call in calls:
+    for call in reversed(calls):
         if len(kept) >= MAX_ANALYSED_CALLS:
             break
         kept[call.id] = None

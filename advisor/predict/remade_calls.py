@@ -5,8 +5,8 @@ In: an `Analysis` and a pipeline.  Out: whether calls are repeated, and what tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from statistics import median
 
 from advisor.model.pipeline import Analysis, Pipeline
@@ -25,7 +25,7 @@ class Remade:
     """A dataset that is made again for every epoch."""
 
     count: int
-    """Datasets that the script has made there."""
+    """Datasets that the script has made there, the consumed one included."""
     calls: tuple[Call, ...]
     """The calls that are made again, nearest to the consumer first."""
     made_ns: float
@@ -33,7 +33,7 @@ class Remade:
     epoch_ns: float | None
     """Time of the steps of an epoch, in ns; None if their number is unknown."""
     is_equal: bool
-    """Whether all datasets were made with equal arguments, as far as they were compared."""
+    """Whether others were made with equal arguments, as far as they were compared; then only those are counted."""
 
     @property
     def caches(self) -> tuple[Call, ...]:
@@ -66,28 +66,19 @@ def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     ends = texts.same(consumed)
     if not _is_remade(analysis, pipeline, len(ends)):
         return None
-    chains = [
-        tuple(call for call in upstream_calls(analysis, end) if call is end or len(texts.same(call)) > 1)
-        for end in (ends[0], *ends[1:][-MAX_COMPARED:])
+    own = texts.remade_part(upstream_calls(analysis, consumed))
+    others = [texts.remade_part(upstream_calls(analysis, end)) for end in ends if end is not consumed][-MAX_COMPARED:]
+    equal = [chain for chain in others if texts.are_equal(own, chain)]
+    times = [
+        sum(call.made_ns or 0 for call in chain) for chain in (own, *(equal or others)) if chain[0].id != ends[0].id
     ]
-    first, *later = chains
-    times = [sum(call.made_ns or 0 for call in chain) for chain in later]
     if not any(times):
         return None
-    is_equal = all(
-        one is not None
-        and other is not None
-        and one.identity != ""
-        and one.identity == other.identity
-        and texts.span(one) == texts.span(other)
-        for chain in later
-        for one, other in zip_longest(first, chain)
-    )
+    counted = pipeline.consumer.datasets if pipeline.consumer is not None else 0
+    count = 1 + len(equal) if equal and len(equal) < len(others) else max(len(ends), counted)
     steps = root_steps_per_epoch(analysis, pipeline)
     epoch_ns = steps * pipeline.steps.mean_ns if steps and pipeline.steps is not None else None
-    own = tuple(call for call in upstream_calls(analysis, consumed) if call is consumed or len(texts.same(call)) > 1)
-    count = max(len(ends), pipeline.consumer.datasets if pipeline.consumer is not None else 0)
-    return Remade(count, own, median(times), epoch_ns, is_equal)
+    return Remade(count, own, median(times), epoch_ns, bool(equal))
 
 
 def _reads(analysis: Analysis, pipeline: Pipeline) -> int:
@@ -131,6 +122,17 @@ class _Texts:
     def span(self, call: Call) -> Span:
         """What identifies the text of a call."""
         return span_of(call.id, self._calls)
+
+    def remade_part(self, chain: Sequence[Call]) -> tuple[Call, ...]:
+        """Return the calls of a chain that are made more than once."""
+        return tuple(call for call in chain if len(self.same(call)) > 1)
+
+    def are_equal(self, one: Sequence[Call], other: Sequence[Call]) -> bool:
+        """Whether two chains are of the same text, with equal arguments as far as they were compared."""
+        return len(one) == len(other) and all(
+            a.identity != "" and a.identity == b.identity and self.span(a) == self.span(b)
+            for a, b in zip(one, other, strict=True)
+        )
 
     def same(self, call: Call) -> list[Call]:
         """Return the calls of the same text that no other consumer reads, `call` included, in the order of the recording."""

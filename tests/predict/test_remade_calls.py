@@ -47,6 +47,20 @@ def test_other_arguments_are_seen():
     assert not remade(made, made.main).is_equal
 
 
+def test_only_equal_ones_are_counted():
+    """A helper makes another dataset in between, whose consumer has read a later one of its text."""
+    made = script()
+    odd = [replace(call, identity="another") if call.id.endswith("_2") else call for call in made.calls]
+    again = remade(replace(made, calls=tuple(odd)), made.main)
+    assert (again.count, again.is_equal) == (3, True)
+
+
+def test_the_first_time_is_not_counted():
+    made = script()
+    slow = tuple(replace(call, made_ns=10**10) if call.id.endswith("_1") else call for call in made.calls)
+    assert remade(replace(made, calls=slow), made.main).made_ns == pytest.approx(300e6, rel=0.01)
+
+
 def test_arguments_that_were_not_compared_are_not_equal():
     made = script()
     made = replace(made, calls=tuple(replace(call, identity="") for call in made.calls))
