@@ -8,11 +8,11 @@ VERSIONS="${VERSIONS:-3.11 3.12 3.13}"
 TENSORFLOW="${TENSORFLOW:-oldest newest}"
 FAST_LIMIT="${FAST_LIMIT:-30m}"
 REAL_LIMIT="${REAL_LIMIT:-30m}"
-REAL_TESTS=(
+REAL_TESTS=( # they measure time, so they run one after the other
   tests/test_cli.py::test_script_is_run_watched_and_reported
   tests/commands/test_fix.py::test_written_and_undone
-  tests/capture/instrument # call positions and the order of weak references depend on the interpreter
 )
+INSTRUMENT_TESTS=(tests/capture/instrument) # call positions and the order of weak references depend on the interpreter
 
 # The oldest release that pyproject.toml allows and that has wheels for this Python.
 oldest_tensorflow() {
@@ -80,7 +80,10 @@ for version in $VERSIONS; do
     fi
     name="$("$venv/bin/python" -c 'import platform; from importlib.metadata import version
 print("Python", platform.python_version(), "TensorFlow", version("tensorflow-cpu"))')"
-    run_tests "$name: fast tests" "$FAST_LIMIT" -m "not tensorflow and not slow"
+    run_tests "$name: fast tests" "$FAST_LIMIT" -n logical --maxprocesses 8 --hypothesis-profile quick \
+      -m "not tensorflow and not long and not slow and not timed"
+    run_tests "$name: instruments" "$REAL_LIMIT" -n logical --maxprocesses 4 -m "tensorflow and not slow and not timed" \
+      "${INSTRUMENT_TESTS[@]}"
     run_tests "$name: capture, fix, undo" "$REAL_LIMIT" -m "tensorflow and not slow" "${REAL_TESTS[@]}"
   done
 done
