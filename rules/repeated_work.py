@@ -69,7 +69,8 @@ class RepeatedWork(Rule):
     epoch. After a `shuffle`, because it would freeze the order. When the elements do not fit in memory, or when epochs
     are not read to the end (an incomplete cache is discarded). All transformations upstream of the cache are checked,
     and a note names the call that prevents a better place. Python functions and generators may draw random numbers that
-    TensorFlow cannot see, so they also prevent a cache, as do functions that write, print or read the clock, and state
+    TensorFlow cannot see, so they also prevent a cache, unless they were seen to return the same elements again: then the
+    cache is tried only with `--only repeated-work`. Also in the way are functions that write, print or read the clock, and state
     that changed while the script ran (a variable, a table, a file). If a function reads a variable or a table that did
     not change, the fix is tried only with `--only repeated-work`, and the report states the assumption.
 

@@ -229,6 +229,7 @@ class Session:
             is_seeded=is_seeded(),
             state=self._recorder.state.observed(),
             generators=self._recorder.generators.observed(),
+            python_calls=self._recorder.python_calls.observed(),
             warnings=tuple(warnings),
         )
 

@@ -253,6 +253,19 @@ class GeneratorPasses:
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatedCalls:
+    """The calls of the Python functions in the function of one recorded call (`py_function`, `numpy_function`)."""
+
+    call_id: str
+    """The call whose function contains them."""
+    calls: int
+    repeats: int
+    """Calls for an element equal to one of an earlier call; of most elements, only a sample is followed."""
+    is_same: bool
+    """Whether all of these returned bit-identical results."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepSeries:
     """The steps of one consumer, as timed in Python (empty for loops inside a `tf.function`)."""
 
@@ -428,6 +441,8 @@ class Recording:
     """State that the pipelines read and that could change while the script ran; None if it was not observed."""
     generators: tuple[GeneratorPasses, ...] = ()
     """The Python generators that the script passed over at least once."""
+    python_calls: tuple[RepeatedCalls, ...] = ()
+    """The Python functions of the pipelines that were called."""
     warnings: tuple[str, ...] = ()
     disk_notes: tuple[str, ...] = ()
     """Sentences on what could not be kept from the disk, for a run whose files are thrown away; also among the warnings."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from advisor.model import op_effects, state
+from advisor.model.catalog import PYTHON_OPS
 from advisor.model.finding import Safety
 from advisor.model.lineage import Lineage
 from advisor.model.pipeline import Analysis
@@ -173,7 +174,8 @@ def _obstacle(call: Call, outer: Call, lineage: Lineage, observed: Observations)
         )
     reason = None
     if call.function is not None:
-        reason = _reason_against(call.function, frozenset(other.method for other in lineage.inside(call)))
+        function = call.function if observed.repeats_of(call) is None else _without_python(call.function)
+        reason = _reason_against(function, frozenset(other.method for other in lineage.inside(call)))
     elif call.method in _FUNCTION_METHODS:
         reason = "has a function that could not be inspected"
     if reason is not None or changed is not None:
@@ -234,6 +236,14 @@ def _reason_against(function: FunctionFacts, methods: frozenset[str]) -> str | N
         if op in op_effects.SEED_OPS and not methods & op_effects.DATASET_OPS_JUDGED_AS_CALLS["Shuffle"]:
             return op_effects.reason_against_seed(op)
     return unknown_resource(function)
+
+
+def _without_python(function: FunctionFacts) -> FunctionFacts:
+    """The function without its Python code, which returned the same for the same elements."""
+    stateful = (
+        None if function.stateful_ops is None else tuple(op for op in function.stateful_ops if op not in PYTHON_OPS)
+    )
+    return replace(function, python_ops=(), stateful_ops=stateful)
 
 
 def unknown_resource(function: FunctionFacts) -> str | None:

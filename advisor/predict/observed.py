@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
+from advisor.host.calibration.analysis import MIN_PYTHON_REPEATS
 from advisor.model import state
 from advisor.model.op_effects import FILE_READING_OPS
-from advisor.model.recording import Call, FunctionFacts, GeneratorPasses, Recording
+from advisor.model.recording import Call, FunctionFacts, GeneratorPasses, Recording, RepeatedCalls
 from advisor.model.state import CapturedResource, ObservedState
 from advisor.model.units import format_count
 
@@ -28,6 +29,7 @@ class Observations:
         self._by_id: dict[str, ObservedState] = {item.id: item for item in observed or ()}
         self._by_call: dict[str, list[ObservedState]] = {}
         self._generators = {item.call_id: item for item in recording.generators} if recording is not None else {}
+        self._python = {item.call_id: item for item in recording.python_calls} if recording is not None else {}
         for item in observed or ():
             for call_id in item.call_ids:
                 self._by_call.setdefault(call_id, []).append(item)
@@ -40,6 +42,18 @@ class Observations:
         """Return the passes over a Python generator whose elements were the same in at least two; None for all others."""
         seen = self._generators.get(call.id)
         if seen is None or seen.passes < 2 or not seen.is_same or not seen.elements or self.change_of(call) is not None:
+            return None
+        return seen
+
+    def repeats_of(self, call: Call) -> RepeatedCalls | None:
+        """Return the calls of the Python functions in a call's function, if enough were repeated and returned the same."""
+        seen = self._python.get(call.id)
+        if (
+            seen is None
+            or not seen.is_same
+            or seen.repeats < MIN_PYTHON_REPEATS.value
+            or self.change_of(call) is not None
+        ):
             return None
         return seen
 
@@ -70,6 +84,9 @@ class Observations:
         passes = self.passes_of(call)
         if passes is not None:
             yield _of_generator(call, passes)
+        repeats = self.repeats_of(call)
+        if repeats is not None:
+            yield _of_python(call, repeats)
         for item in self._by_call.get(call.id, ()):
             if item.kind == state.FILE and item.is_written_before and item.change is None:
                 yield f"{_file_name(item.name)}, which the script writes before the first epoch, is not written again {_WHILE}"
@@ -120,6 +137,14 @@ def _of_generator(call: Call, seen: GeneratorPasses) -> str:
     return (
         f"the Python generator{name} yields the same elements in every epoch and is run for them alone ({compared} "
         f"{format_count(seen.elements)} elements were bit-identical in {seen.passes} epochs)"
+    )
+
+
+def _of_python(call: Call, seen: RepeatedCalls) -> str:
+    name = f" in `{call.function.name}`" if call.function is not None and call.function.name else ""
+    return (
+        f"the Python code{name} returns the same for the same element and is run for its result alone "
+        f"({format_count(seen.repeats)} repeated calls were bit-identical)"
     )
 
 

@@ -36,6 +36,7 @@ def with_state_of(first: Analysis, folder: Path) -> Path:
             recording,
             state=first.recording.state,
             generators=first.recording.generators,
+            python_calls=first.recording.python_calls,
             calls=(*recording.calls, *later),
         )
         write_whole(file, encode(completed))

@@ -47,6 +47,7 @@ def record_dataset_api(
         _record_functions(getattr(module, "service", None), catalog.SERVICE_FUNCTIONS, recorder, patches)
     _record_source_maps(recorder, warn, patches)
     recorder.generators.install(recorder.generator_call, warn, patches)
+    recorder.python_calls.install(recorder.traced_call, warn, patches)
 
 
 def _dataset_bases(cls: type) -> list[type]:

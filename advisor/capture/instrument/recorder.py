@@ -26,6 +26,7 @@ from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, orig
 from advisor.capture.instrument.functions import function_facts, function_site
 from advisor.capture.instrument.generator_watch import GeneratorWatch
 from advisor.capture.instrument.op_lines import OpLines
+from advisor.capture.instrument.python_call_watch import PythonCallWatch
 from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, LoggedCall, ReplayLog, Seeds
 from advisor.capture.instrument.state_watch import StateWatch
 from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
@@ -98,6 +99,7 @@ class Recorder:
         self.data_files = DataFiles()
         self.state = StateWatch(self.calls, warn)
         self.generators = GeneratorWatch(lambda: self.is_open)
+        self.python_calls = PythonCallWatch(lambda: self.is_open)
         self.only_thread: int | None = None
         """Record only the calls of this thread (`threading.get_ident()`); None: of all threads."""
         self.dropped = 0
@@ -150,6 +152,14 @@ class Recorder:
         """Return the id of the `from_generator` call that this thread is making; None if there is none."""
         stack: list[_Pending] = self._local.__dict__.get("stack", [])
         return stack[-1].id if stack and stack[-1].method == "from_generator" else None
+
+    def traced_call(self) -> str | None:
+        """Return the id of the call whose function this thread traces; None if there is none.
+
+        The implementation of a public method may make calls of its own, with Python functions that are not the user's.
+        """
+        stack: list[_Pending] = self._local.__dict__.get("stack", [])
+        return stack[-1].id if stack and stack[-1].made_by is None and stack[-1].method != "from_generator" else None
 
     def wrap(self, original: Callable[..., Any], method: str, is_constructor: bool = False) -> Callable[..., Any]:
         """Wrap a function so that its calls are recorded, with the same signature, results and errors.

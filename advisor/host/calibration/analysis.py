@@ -53,6 +53,10 @@ MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
 
 MIN_LINE_SAMPLES = Constant(3, "samples", "With fewer, the 95 % interval of the time includes zero.")
 """Lines of Python functions with fewer samples are not shown."""
+MIN_PYTHON_REPEATS = Constant(
+    32, "calls", "A function that returns something else for one element in ten is found with 97 % probability."
+)
+"""Repeated calls of a Python function that must have returned the same before a cache of its results is proposed."""
 ADVISED_BLAME = Constant(0.1, "share", "Removing a tenth of the wait is barely measurable.")
 """Lines of iterators that cause a smaller share of the wait are shown without advice, or not at all."""
 ADVISED_LINE_SHARE = Constant(0.2, "share", "Other lines matter more.")
