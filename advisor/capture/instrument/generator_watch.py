@@ -3,8 +3,8 @@
 In: the generators of `from_generator` calls.  Out: `GeneratorPasses` for the recording.
 
 A generator is never run more often than by the script: running it may have effects. Digests are taken of elements as they are
-emitted: the first ones of a pass, then a sample, each up to a number of bytes. That keeps the average cost of
-an element below 1 us, where its call from TensorFlow costs 50 us and more.
+emitted: the first ones of a pass, then a sample, each up to a number of bytes. That keeps the average cost of an element below
+1 us, where its call from TensorFlow costs 50 us and more.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 In: the functions that recorded calls register with TensorFlow.  Out: `RepeatedCalls` for the recording.
 
 A function is never called more often than by the pipeline: calling it may have effects. The elements of the first calls are
-followed, then a sample that is chosen by the elements themselves, so that the same ones are followed in every epoch. An element that is not followed costs 1.2 us, one that
-is costs two digests (`generator_watch.MAX_BYTES`): 4 us on average, measured on two cores that were busy otherwise.
+followed, then a sample that is chosen by the elements themselves, so that the same ones are followed in every epoch. An element
+that is not followed costs 1.2 us, one that is costs two digests (`generator_watch.MAX_BYTES`): 4 us on average, measured on two
+cores that were busy otherwise.
 """
 
 from __future__ import annotations
