@@ -193,6 +193,8 @@ def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Ca
 def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     """Return whether a complete cache stores the elements of `call`, so that the call works in the first epoch only.
 
+    A cache in a dataset that is made again for every epoch starts empty each time and does not count.
+
     Where the elements reach the consumer on several ways (the branches of a `zip`), each of them must lead through a cache. For a
     call made inside a function, the transformation with that function is checked.
     """
@@ -202,6 +204,8 @@ def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool
     behind = calls_behind(analysis, pipeline, call)
     if any(other.method == "take" for other in behind):
         return False
+    lost = frozenset() if is_repeated_behind(analysis, pipeline, call) else remade_calls(analysis, pipeline)
+    stores = {other.id for other in behind if other.method in _STORES and other.id not in lost}
     consumed = consumed_call(analysis, pipeline)
     reached, is_cached = {call.id}, False
     pending = [call.id]
@@ -212,8 +216,8 @@ def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool
         for other in behind:
             if call_id in other.inputs and other.id not in reached:
                 reached.add(other.id)
-                is_cached = is_cached or other.method in _STORES
-                pending += [] if other.method in _STORES else [other.id]
+                is_cached = is_cached or other.id in stores
+                pending += [] if other.id in stores else [other.id]
     return is_cached
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.predict import cache_places, is_read_again, remade
+from advisor.predict import cache_places, is_cached_behind, is_read_again, remade
 from advisor.testing import batch, cache, map_, pipeline, repeat, source
 
 STAGES = (source(elements=3_200), map_("decode", ms=5), batch(32))
@@ -110,6 +110,17 @@ def test_what_is_made_before_the_loop_may_be_cached():
     assert {place.call.method for place in cache_places(made, made.main)} == {"TFRecordDataset", "map"}
     again = remade(made, made.main)
     assert [call.method for call in again.calls] == ["batch"]
+
+
+def test_what_precedes_its_cache_works_in_every_epoch():
+    stages = (source(elements=3_200), map_("decode", ms=5), cache(), batch(32))
+    for made, is_cached in (
+        (script(*stages), False),
+        (script(*stages, making_ms=None), True),
+        (script(*stages, repeat(3)), True),
+    ):
+        call = next(call for call in made.calls if call.method == "map" and call.id in {c.id for c in made.calls[-5:]})
+        assert is_cached_behind(made, made.main, call) is is_cached
 
 
 def test_its_caches_are_named():
