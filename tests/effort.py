@@ -15,7 +15,7 @@ def register_profiles() -> None:
     """Make the profiles known. Only `thorough` draws other examples in every run; a busy machine fails none of them."""
     settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
     settings.register_profile("ordinary", max_examples=100, deadline=None, derandomize=True)
-    settings.register_profile("thorough", max_examples=700, deadline=None, derandomize=False)
+    settings.register_profile("thorough", max_examples=300, deadline=None, derandomize=False)
     settings.load_profile("ordinary")
 
 
