@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from advisor.capture.instrument.generator_watch import element_digest
+from advisor.capture.instrument.generator_watch import MAX_FOLLOWED, element_digest
 from advisor.capture.instrument.patches import Patches
 from advisor.model.recording import RepeatedCalls
 
@@ -23,7 +23,8 @@ FIRST_CALLS = 64
 """Calls at the beginning whose elements are followed."""
 STRIDE = 31
 """After them, about one of this many elements is followed."""
-MAX_FOLLOWED = 2048
+MAX_ELEMENTS = 2048
+"""Elements of one function whose results are kept."""
 _KEY_BYTES = 256
 """Bytes at the beginning of each argument that decide whether an element is followed."""
 
@@ -79,9 +80,10 @@ class PythonCallWatch:
         patches.set(registry, "__call__", __call__)
 
     def follow(self, token: str, call_id: str) -> None:
-        """Follow the function that TensorFlow knows by this token."""
+        """Follow the function that TensorFlow knows by this token, unless too many are followed."""
         with self._lock:
-            self._functions[token] = call_id, _Function()
+            if len(self._functions) < MAX_FOLLOWED:
+                self._functions[token] = call_id, _Function()
 
     def function(self, token: object) -> _Function | None:
         """Return the calls of a function; None if it is not followed."""
@@ -144,7 +146,7 @@ class _Function:
         """Compare a result with that of an earlier call for the same element."""
         with self._lock:
             if element not in self._results:
-                if len(self._results) < MAX_FOLLOWED:
+                if len(self._results) < MAX_ELEMENTS:
                     self._results[element] = result
                 return
             self.repeats += 1

@@ -7,7 +7,13 @@ import random
 import numpy as np
 import pytest
 
-from advisor.capture.instrument.generator_watch import FIRST_ELEMENTS, STRIDE, GeneratorWatch, element_digest
+from advisor.capture.instrument.generator_watch import (
+    FIRST_ELEMENTS,
+    MAX_FOLLOWED,
+    STRIDE,
+    GeneratorWatch,
+    element_digest,
+)
 
 
 def passes_over(generator, count=2):
@@ -24,6 +30,17 @@ def test_the_same_elements_are_the_same():
     (seen,) = passes_over(lambda: (np.full(3, i) for i in range(200)), 3)
     assert (seen.call_id, seen.passes, seen.elements, seen.is_same) == ("c1", 3, 200, True)
     assert seen.compared == FIRST_ELEMENTS + 2  # the 97th and the 194th
+
+
+def test_of_many_generators_the_first_are_followed():
+    watch = GeneratorWatch(lambda: True)
+
+    def rows():
+        yield 1
+
+    followed = [watch.followed(f"c{number}", rows) for number in range(MAX_FOLLOWED + 1)]
+    assert followed[-2] is not rows and followed[-1] is rows
+    assert watch.followed("c0", rows) is not rows
 
 
 def test_one_pass_says_nothing():

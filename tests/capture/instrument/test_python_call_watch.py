@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from advisor.capture.instrument.generator_watch import MAX_FOLLOWED, element_digest
 from advisor.capture.instrument.python_call_watch import FIRST_CALLS, STRIDE, PythonCallWatch
 
 
@@ -17,15 +18,9 @@ def calls_of(function, elements):
         digest = followed.element_of([element])
         result = function(element)
         if digest is not None:
-            followed.returned(digest, digest_of(result))
+            followed.returned(digest, element_digest(result))
     (seen,) = watch.observed()
     return seen
-
-
-def digest_of(result):
-    from advisor.capture.instrument.generator_watch import element_digest
-
-    return element_digest(result)
 
 
 ROWS = [np.full(100, i, np.float32) for i in range(2_000)]
@@ -64,6 +59,14 @@ def test_a_function_that_changes_its_argument_is_followed_by_what_it_was_given()
         return row
 
     assert calls_of(in_place, [row.copy() for row in ROWS[:100]] * 1 + [row.copy() for row in ROWS[:100]]).is_same
+
+
+def test_of_many_functions_the_first_are_followed():
+    watch = PythonCallWatch(lambda: True)
+    for number in range(MAX_FOLLOWED + 5):
+        watch.follow(f"pyfunc_{number}", f"c{number}")
+    assert watch.function(f"pyfunc_{MAX_FOLLOWED - 1}") is not None
+    assert watch.function(f"pyfunc_{MAX_FOLLOWED}") is None
 
 
 def test_results_without_values_are_not_compared():
