@@ -41,6 +41,8 @@ class PythonCallWatch:
         self._is_open = is_open
         self._functions: dict[str, tuple[str, _Function]] = {}
         """TensorFlow's token -> (the recorded call, its calls)."""
+        self._incomplete: set[str] = set()
+        """Calls with a function that is not followed."""
         self._lock = threading.Lock()
 
     def install(self, current_call: Callable[[], str | None], warn: Callable[[str], None], patches: Patches) -> None:
@@ -84,6 +86,8 @@ class PythonCallWatch:
         with self._lock:
             if len(self._functions) < MAX_FOLLOWED:
                 self._functions[token] = call_id, _Function()
+            else:
+                self._incomplete.add(call_id)
 
     def function(self, token: object) -> _Function | None:
         """Return the calls of a function; None if it is not followed."""
@@ -91,11 +95,11 @@ class PythonCallWatch:
         return known[1] if known is not None and self._is_open() else None
 
     def observed(self) -> tuple[RepeatedCalls, ...]:
-        """Return what was seen of each recorded call whose functions were called."""
+        """Return what was seen of each recorded call of which all functions were called."""
         by_call: dict[str, list[_Function]] = {}
         with self._lock:
             for call_id, function in self._functions.values():
-                if function.calls:
+                if call_id not in self._incomplete:
                     by_call.setdefault(call_id, []).append(function)
         return tuple(
             RepeatedCalls(
@@ -105,6 +109,7 @@ class PythonCallWatch:
                 is_same=all(each.is_same for each in functions),
             )
             for call_id, functions in by_call.items()
+            if all(each.calls for each in functions)
         )
 
 

@@ -69,6 +69,26 @@ def test_of_many_functions_the_first_are_followed():
     assert watch.function(f"pyfunc_{MAX_FOLLOWED}") is None
 
 
+def test_all_functions_of_a_call_must_have_been_called():
+    watch = PythonCallWatch(lambda: True)
+    for token in ("pyfunc_0", "pyfunc_1"):
+        watch.follow(token, "c1")
+    watch.function("pyfunc_0").element_of([ROWS[0]])
+    assert watch.observed() == ()
+    watch.function("pyfunc_1").element_of([ROWS[0]])
+    assert [seen.call_id for seen in watch.observed()] == ["c1"]
+
+
+def test_a_call_with_a_function_that_is_not_followed_is_left_out():
+    watch = PythonCallWatch(lambda: True)
+    for number in range(MAX_FOLLOWED + 1):
+        watch.follow(f"pyfunc_{number}", "c1")
+        function = watch.function(f"pyfunc_{number}")
+        if function is not None:
+            function.element_of([ROWS[0]])
+    assert watch.observed() == ()
+
+
 def test_results_without_values_are_not_compared():
     assert not calls_of(lambda row: object(), ROWS[:100] * 2).is_same
 
