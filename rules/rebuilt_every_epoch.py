@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import ClassVar
 
 from advisor.model.units import format_count, format_ns, format_share
@@ -62,7 +63,9 @@ class RebuiltEveryEpoch(Rule):
         again = remade(analysis, pipeline) if pipeline is not None else None
         if pipeline is None or again is None or again.count < self.min_datasets or not again.epoch_ns:
             return
-        share = again.made_ns / (again.made_ns + again.epoch_ns)
+        pause_ns = _mean_pause_ns(pipeline)
+        now = again.made_ns + again.epoch_ns + pause_ns
+        share = again.made_ns / now
         lost = self._lost(analysis, pipeline, again)
         if share < self.min_time_share and lost is None:
             return
@@ -76,9 +79,8 @@ class RebuiltEveryEpoch(Rule):
             )
             return
         epoch_ns = again.epoch_ns
-        now = again.made_ns + epoch_ns
         gains = (1.0, 1.0, 1.0) if lost is None else (lost.value, lost.low, lost.high)
-        value, low, high = (max(1.0, now / (epoch_ns / gain)) for gain in gains)
+        value, low, high = (max(1.0, now / (epoch_ns / gain + pause_ns)) for gain in gains)
         caches = " and ".join(place(call) for call in again.caches)
         empty = (
             f" The cache at {caches} is empty in every new dataset, so that it is filled again and never read."
@@ -108,6 +110,12 @@ class RebuiltEveryEpoch(Rule):
         left = {iterator_id: 1 - share for iterator_id, share in work.items()}
         gain = predict_speedup(analysis, pipeline, left, left) if left else None
         return gain if gain is not None and gain.value >= self.min_speedup else None
+
+
+def _mean_pause_ns(pipeline: Pipeline) -> float:
+    """Time between two epochs in which the script waits for TensorFlow to destroy an iterator; it remains (`epoch-pauses`)."""
+    pauses = [pause_ns for _, pause_ns in pipeline.consumer.releases[1:]] if pipeline.consumer is not None else []
+    return fmean(pauses) if pauses else 0.0
 
 
 def _code(analysis: Analysis, pipeline: Pipeline, again: Remade) -> str:
