@@ -17,6 +17,9 @@ from advisor.report.places import clean, iterator_text
 BAR_WIDTH = 12
 WIDE = 90
 """Minimum terminal width at which all columns fit next to a call of ordinary length."""
+OTHER_COLUMNS = 72
+"""Characters that the columns after the call take in most reports."""
+MIN_CALL_WIDTH = 20
 MAX_ROWS = 15
 MIN_SHARE = 0.001
 """Iterators with a smaller share of the wait are not shown, except the bottleneck."""
@@ -26,6 +29,9 @@ def blame_table(pipeline: Pipeline, console: Console) -> Table:
     """One row per iterator that causes some of the wait, the largest share first; report.json lists all of them."""
     is_wide = console.width >= WIDE
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    shown = (it for it in pipeline.iterators if is_shown(it.name, it.blame_share, bool(it.calls), it.is_bottleneck))
+    rows = sorted(shown, key=lambda iterator: -iterator.blame_share)[:MAX_ROWS]
+    most = max(MIN_CALL_WIDTH, console.width - OTHER_COLUMNS) if is_wide else None
     table.add_column("call", overflow="fold", ratio=1 if is_wide else None)
     if is_wide:
         table.add_column("runs as", overflow="fold")
@@ -33,10 +39,8 @@ def blame_table(pipeline: Pipeline, console: Console) -> Table:
     if is_wide:
         for title in ("parallelism", "calls", "self time"):
             table.add_column(title, justify="right", no_wrap=True)
-    shown = (it for it in pipeline.iterators if is_shown(it.name, it.blame_share, bool(it.calls), it.is_bottleneck))
-    rows = sorted(shown, key=lambda iterator: -iterator.blame_share)
-    for iterator in rows[:MAX_ROWS]:
-        table.add_row(*_row(iterator, is_wide, _bar_character(console)))
+    for iterator in rows:
+        table.add_row(*_row(iterator, is_wide, _bar_character(console), most))
     return table
 
 
@@ -52,9 +56,9 @@ def is_shown(name: str, share: float, has_calls: bool, is_bottleneck: bool) -> b
     return is_bottleneck or (share >= MIN_SHARE and (has_calls or base_type(name) not in BOOKKEEPING))
 
 
-def _row(iterator: Iterator, is_wide: bool, full: str) -> list[Text]:
+def _row(iterator: Iterator, is_wide: bool, full: str, most: int | None) -> list[Text]:
     style = "bold" if iterator.is_bottleneck else "" if iterator.blame_ns else "dim"
-    call = iterator_text(iterator)
+    call = iterator_text(iterator, most)
     if iterator.main_call is None:
         is_added = iterator.injected_by_tensorflow and iterator.parent_id is not None
         call = Text("added by tf.data" if is_added else clean(iterator.name))

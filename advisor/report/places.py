@@ -7,7 +7,7 @@ control characters or escape sequences.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rich.style import Style
 from rich.text import Text
@@ -38,9 +38,16 @@ def display_path(file: str) -> str:
     return file if relative.startswith("..") else relative
 
 
-def place(site: Site) -> Text:
-    """Return `train.py:42`; on a terminal it links to the file."""
+def place(site: Site, most: int | None = None) -> Text:
+    """Return `train.py:42`; on a terminal it links to the file.
+
+    Args:
+        site: The position in the source.
+        most: Number of characters above which the folder is left out.
+    """
     label = clean(f"{display_path(site.file)}:{site.line}")
+    if most is not None and len(label) > most:
+        label = clean(f"{PurePath(site.file.replace(chr(92), '/')).name}:{site.line}")
     path = Path(site.file)
     link = f"{path.as_uri()}#{site.line}" if path.is_absolute() else None
     return Text(label, style=Style(bold=True, link=link), no_wrap=True, overflow="fold")
@@ -59,14 +66,19 @@ def call_text(call: Call) -> str:
     return clean(text)
 
 
-def iterator_text(iterator: Iterator) -> Text:
-    """Return the iterator's main call with its line; without a call, the iterator's type."""
+def iterator_text(iterator: Iterator, most: int | None = None) -> Text:
+    """Return the iterator's main call with its line; without a call, the iterator's type.
+
+    Args:
+        iterator: The iterator.
+        most: As in `place`.
+    """
     call = iterator.main_call
     if call is None:
         return Text(clean(iterator.name))
     if call.site is None:
         return Text(call_text(call))
-    return Text.assemble(place(call.site), " ", call_text(call))
+    return Text.assemble(place(call.site, most), " ", call_text(call))
 
 
 def source_line(call: Call) -> str | None:

@@ -1,0 +1,34 @@
+"""The table of the wait on terminals of several widths."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from advisor.report.blame import blame_table
+from advisor.testing import batch, map_, pipeline, source
+
+
+@pytest.mark.parametrize("width", [90, 96, 104, 120, 160])
+def test_a_place_is_not_broken_in_the_middle(width):
+    made = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis.main
+    iterators = tuple(
+        replace(
+            it,
+            calls=tuple(
+                replace(call, site=replace(call.site, file="experiments/2026/train_with_a_long_name.py"))
+                for call in it.calls
+            ),
+        )
+        for it in made.iterators
+    )
+    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    console.print(blame_table(replace(made, iterators=iterators), console))
+    text = console.file.getvalue()
+    line = next(it.main_call.site.line for it in iterators if it.is_bottleneck or it.blame_share > 0.5)
+    assert f"train_with_a_long_name.py:{line} " in text + " "
+    assert max(len(row) for row in text.splitlines()) <= width
+    assert "self time" in text
