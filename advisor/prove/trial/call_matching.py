@@ -3,7 +3,8 @@
 In: the calls of both runs.  Out: edits that name this run's calls.
 
 Usually the ids are the same. If a script with threads creates its datasets in another order than the first time, calls are
-matched by method and call site, and by their order among the calls that share both.
+matched by method and call site, and by their order among the calls that share both. If the script makes its dataset again for
+every epoch, the first run consumed a later one than this run, which is held at its first element: their calls are matched alike.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class CallMatching:
         self.is_consumer_known = consumer is not None
         self._consumer_id: str = "" if consumer is None else consumer.id
         self._consumer_key: _Key | None = None if consumer is None else _key_of(consumer)
+        self._calls = {call.id: call for call in calls}
         self._first = {call.id: _key_of(call) for call in calls}
         self._now: dict[str, str] = {}
 
@@ -47,16 +49,41 @@ class CallMatching:
     def learn(self, calls: Sequence[Call]) -> None:
         """Match the calls of this run with those of the first."""
         now = {call.id: _key_of(call) for call in calls}
-        if not self._first or all(now.get(call_id, key) == key for call_id, key in self._first.items()):
-            self._now = {}
-            return
         places: dict[_Key, list[str]] = {}
         for call_id, key in now.items():
             places.setdefault(key, []).append(call_id)
+        self._now = {}
+        if not self._first or all(now.get(call_id, key) == key for call_id, key in self._first.items()):
+            if self._consumer_id in self._first and self._consumer_id not in now:
+                self._match_last(places)
+            return
         for call_id, key in self._first.items():
             candidates = places.get(key)
             if candidates:
                 self._now[call_id] = candidates.pop(0)
+
+    def _match_last(self, places: dict[_Key, list[str]]) -> None:
+        """Match the consumed dataset of the first run with the last one that this run has made at the same places."""
+        consumed: dict[_Key, list[str]] = {}
+        for call_id in self._consumed():
+            consumed.setdefault(self._first[call_id], []).append(call_id)
+        self._now = {call_id: call_id for now in places.values() for call_id in now if call_id in self._first}
+        for key, call_ids in consumed.items():
+            candidates = places.get(key, [])
+            if len(candidates) >= len(call_ids):  # later entries take precedence in `first_ids`
+                self._now |= dict(zip(call_ids, candidates[-len(call_ids) :], strict=True))
+
+    def _consumed(self) -> list[str]:
+        """The ids of the calls that make the consumed dataset of the first run, calls inside their functions included."""
+        found: set[str] = set()
+        waiting = [self._consumer_id]
+        while waiting:
+            call = self._calls.get(waiting.pop())
+            if call is not None and call.id not in found:
+                found.add(call.id)
+                waiting.extend(call.inputs)
+                waiting.extend(i for i, other in self._calls.items() if call.id in (other.nested_in, other.made_by))
+        return [call_id for call_id in self._calls if call_id in found]
 
     def translate(self, edit: Edit) -> Edit:
         """Return the edit with the ids of this run.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from advisor.model.finding import MoveAfter, Remove
@@ -37,6 +39,28 @@ def test_calls_of_one_place_are_matched_in_order():
     matching = CallMatching(None, first)
     matching.learn((call("c0", "map", 2), call("c1", "range", 1), call("c2", "map", 2)))
     assert [matching.translate(Remove(name)) for name in ("c1", "c2")] == [Remove("c0"), Remove("c2")]
+
+
+def epoch(number: int) -> tuple[Call, ...]:
+    """A dataset that the script makes again for every epoch from the same source."""
+    first, last, inner = (f"c{3 * number + i}" for i in (1, 2, 3))
+    return (
+        replace(call(first, "interleave", 2), inputs=("c0",)),
+        replace(call(inner, "map", 3), nested_in=first),
+        replace(call(last, "batch", 4), inputs=(first,)),
+    )
+
+
+def test_a_dataset_of_a_later_epoch_is_that_of_the_first_one():
+    first = (FIRST[0], *epoch(0), *epoch(1), *epoch(2))
+    matching = CallMatching(first[-1], first)
+    matching.learn((FIRST[0], *epoch(0)))
+    assert [matching.translate(Remove(name)) for name in ("c7", "c8", "c9", "c0")] == [
+        Remove(name) for name in ("c1", "c2", "c3", "c0")
+    ]
+    assert matching.first_ids() == {"c0": "c0", "c1": "c7", "c2": "c8", "c3": "c9"}
+    with pytest.raises(CannotReplay, match="interleave"):
+        matching.translate(Remove("c4"))
 
 
 def test_a_call_that_this_run_did_not_make_is_named():
