@@ -12,6 +12,7 @@ import pytest
 
 from tests.hostile.cases import CASES
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 IS_OPEN = all(folder.stat().st_mode & 0o001 for folder in (ROOT, *ROOT.parents))
 """Whether another user may enter the project's folder and read its rules."""

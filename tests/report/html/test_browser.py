@@ -76,6 +76,7 @@ def test_graph_node_shows_its_figures_and_rules(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_bottleneck_is_chosen_and_in_view_on_a_phone(show):
     opened, path = show(real_report("zip_filter"), viewport={"width": 390, "height": 844})
     page = opened.page
@@ -171,6 +172,7 @@ def test_table_is_saved_as_csv_with_full_precision(show, tmp_path):
     assert {url for url in opened.asked if not url.startswith("blob:")} == {path.as_uri()}
 
 
+@pytest.mark.long
 def test_theme_switches_and_follows_the_system(show):
     opened, path = show(real_report("keras_fit"), color_scheme="dark")
     page = opened.page
@@ -216,6 +218,7 @@ def test_link_to_a_finding_opens_its_page(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_focus_follows_the_page_and_landmarks_are_there(show):
     opened, _ = show(real_report("keras_fit"))
     page = opened.page
@@ -243,6 +246,7 @@ def test_all_pages_are_on_paper(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_evidence_is_on_paper(show):
     opened, _ = show(proved())
     page = opened.page
@@ -256,6 +260,7 @@ def test_evidence_is_on_paper(show):
     assert not evidence.is_visible()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", ["Speedup", "Measured", "Kept", "Verdict"])
 def test_what_a_fix_gave_is_seen_on_a_phone(show, title):
     opened, _ = show(proved(), viewport={"width": 390, "height": 844})
@@ -269,6 +274,7 @@ def test_what_a_fix_gave_is_seen_on_a_phone(show, title):
         ) == (f'"{title}"')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_a_deep_link_shows_its_tab_on_a_phone(show, name):
     opened, path = show(real_report("keras_fit"), viewport={"width": 390, "height": 844})
@@ -280,6 +286,7 @@ def test_a_deep_link_shows_its_tab_on_a_phone(show, name):
     assert box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("graph", ["executed", "written"])
 def test_a_node_with_the_focus_is_told_by_a_ring(show, graph):
     opened, _ = show(real_report("interleave_map"))
