@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from advisor.cli import main
+from advisor.host.machine import describe_host
 from tests.examples.conftest import EXAMPLES
 from tests.examples.test_scripts import RULE_SCRIPTS, marked_lines
 
@@ -21,6 +22,8 @@ WHOLE_EPOCHS = {"epoch_pauses", "late_shuffle", "python_lock"}
 """Examples whose problem shows only over some epochs: the window is that of `advisor analyze` itself."""
 ON_A_GPU = {"data_layout", "launch_bound", "no_xla", "odd_dimensions", "offload", "transfer_bound"}
 """Examples that have their problem only where there is a GPU."""
+WITH_BFLOAT16 = {"full_precision"}
+"""Examples that have their problem only where the processor multiplies bfloat16 numbers."""
 ON_ANOTHER_LINE = {
     "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "retracing", "short_steps", "small_batch", "step_outliers",
 }  # fmt: skip
@@ -45,6 +48,8 @@ def test_rule_reports_its_example(path, tmp_path, capsys, sample_data):
 
         if not tf.config.list_physical_devices("GPU"):
             pytest.skip("needs a GPU")
+    if path.stem in WITH_BFLOAT16 and not describe_host().has_bfloat16:
+        pytest.skip("needs a processor with bfloat16")
     window = () if path.stem in WHOLE_EPOCHS else WINDOW
     code = main(["analyze", *window, "--quiet", "--out", str(tmp_path / "run"), "--json", "-", str(path)])
     out, err = capsys.readouterr()
