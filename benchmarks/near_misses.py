@@ -175,6 +175,13 @@ def images(start):
 dataset = range_(10_000).interleave(images, cycle_length=2, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset)
 """),
+    NearMiss("costly-flat-map", "The function only cuts the blocks of a parallel map into rows.", """
+def block(index):
+    return tf.reshape(costly(index), (64, 32, 32))
+
+rows = range_(10_000).map(block, num_parallel_calls=AUTOTUNE).flat_map(slices)
+train(rows.batch(16).prefetch(AUTOTUNE))
+"""),
     NearMiss("misplaced-prefetch", "tf.data puts another prefetch at the end by itself.", """
 dataset = range_(100_000).prefetch(2).map(costly, num_parallel_calls=AUTOTUNE).batch(4)
 train(dataset, work=512)

@@ -91,12 +91,8 @@ class Vectorize:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitMap:
-    """Split the function of a `map` in two: the `map` keeps the first half, and a second `map` directly after it gets the rest.
-
-    The edit contains the text that is written, and the proof compiles this text. An `InsertAfter` or `MoveAfter` that comes later
-    in the same fix goes between the two.
-    """
+class SplitFunction:
+    """Split the function of a call in two. The edit contains the text that is written, and the proof compiles this text."""
 
     call_id: str
     first: str
@@ -116,7 +112,20 @@ class SplitMap:
     """Whether the two functions take the place of the definition; otherwise they are added after it."""
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap
+@dataclass(frozen=True, slots=True)
+class SplitMap(SplitFunction):
+    """Split the function of a `map`: the `map` keeps the first half, and a second `map` directly after it gets the rest.
+
+    An `InsertAfter` or `MoveAfter` that comes later in the same fix goes between the two.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFlatMap(SplitFunction):
+    """Split the function of a `flat_map`: a parallel `map` before it gets the first half, and it keeps the rest."""
+
+
+Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap | SplitFlatMap
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from advisor.predict.cores_needed import CoresNeeded, cores_needed
 from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
 from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.epoch_start import predict_without_start
+from advisor.predict.flat_map_splits import flat_map_split
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
-from advisor.predict.parallel_scaling import predict_parallel
+from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
 from advisor.predict.remade_calls import Remade, remade
 from advisor.predict.rewrites import (
     forbidding_options,
@@ -84,6 +85,7 @@ __all__ = [
     "element_bytes",
     "elements_per_epoch",
     "file_count",
+    "flat_map_split",
     "forbidding_options",
     "input_share",
     "is_cached_behind",
@@ -104,6 +106,7 @@ __all__ = [
     "parallel_safety",
     "payoff",
     "predict_parallel",
+    "predict_part_parallel",
     "predict_speedup",
     "predict_without_start",
     "python_share",

@@ -10,7 +10,7 @@ docs/predictions.md): two threads instead of one, with pipelines of 25 us to 1.2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from advisor.host.calibration.prediction import EFFICIENCY
@@ -36,12 +36,53 @@ def predict_parallel(
     Returns:
         The prediction, or None if nothing was measured.
     """
+    return _predicted(
+        analysis,
+        pipeline,
+        lambda efficiency, ns: _factors(pipeline, iterators, threads / max(wanted, 1e-9), efficiency, ns),
+    )
+
+
+def predict_part_parallel(
+    analysis: Analysis, pipeline: Pipeline, iterator: Iterator, share: float, elements: float, wanted: float
+) -> Prediction | None:
+    """Predict the speedup of the step if a part of the work of one sequential iterator moves to a parallel `map` before it.
+
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        iterator: The iterator.
+        share: Share of its busy time that moves.
+        elements: Elements of the `map` in the window, each of which is handed to a thread and back.
+        wanted: Number of threads of the `map`.
+
+    Returns:
+        The prediction, or None if nothing was measured.
+    """
+    part_ns = iterator.busy_ns * share / elements * pipeline.plain_over_profiled if elements > 0 else 0.0
+
+    def factors(efficiency: float, hand_over_ns: float) -> dict[str, float]:
+        factor = _factor(1 / max(wanted, 1e-9), efficiency, hand_over_ns, part_ns)
+        return {iterator.id: 1 - share + share * factor}
+
+    return _predicted(analysis, pipeline, factors)
+
+
+def _predicted(
+    analysis: Analysis, pipeline: Pipeline, factors: Callable[[float, float], dict[str, float]]
+) -> Prediction | None:
+    """Predict with the least, the likely and the best efficiency.
+
+    Args:
+        analysis: The analysis.
+        pipeline: One of its pipelines.
+        factors: Returns the cost factor per iterator for an efficiency and the time to hand over an element, in nanoseconds.
+    """
     costs = machine_costs(analysis)
-    predictions = [
-        predict_speedup(analysis, pipeline, _factors(pipeline, iterators, threads / max(wanted, 1e-9), share, ns))
-        for share, ns in zip(EFFICIENCY.value, costs.handoff_ns, strict=True)
-    ]
-    low, likely, high = predictions
+    low, likely, high = (
+        predict_speedup(analysis, pipeline, factors(efficiency, ns))
+        for efficiency, ns in zip(EFFICIENCY.value, costs.handoff_ns, strict=True)
+    )
     if low is None or likely is None or high is None:
         return None
     # The effects exclude the losses: after the change, the cores limit the pipeline.
@@ -56,5 +97,10 @@ def _factors(
     call = iterators[0].main_call  # in a fused map and batch, the elements of the map are handed over
     elements = (window_elements(pipeline, call) if call is not None else None) or iterators[0].elements or 0
     each_ns = sum(it.busy_ns for it in iterators) / elements * pipeline.plain_over_profiled if elements else 0.0
-    factor = least / efficiency + (hand_over_ns / each_ns if each_ns > 0 else 0.0)
-    return {it.id: min(1.0, max(least, factor)) for it in iterators}
+    factor = _factor(least, efficiency, hand_over_ns, each_ns)
+    return {it.id: factor for it in iterators}
+
+
+def _factor(least: float, efficiency: float, hand_over_ns: float, each_ns: float) -> float:
+    """Cost factor of work of `each_ns` nanoseconds per element of which `least` would remain without losses; at most 1."""
+    return min(1.0, max(least, least / efficiency + (hand_over_ns / each_ns if each_ns > 0 else 0.0)))

@@ -60,11 +60,11 @@ def split_of(analysis: Analysis, pipeline: Pipeline, call: Call, max_bytes: floa
     line = (
         call.function.random_site.line if call.function is not None and call.function.random_site is not None else None
     )
-    text = _text_of(call)
+    text = text_of_file(call)
     if text is None or call.function is None or len(chain) < 2:
         return Split(line, "its file cannot be read")
     try:
-        halves = split_function(text, call, chain[1].element_spec, _is_script(analysis, call))
+        halves = split_function(text, call, chain[1].element_spec, is_in_script(analysis, call))
     except CannotSplitError as error:
         return Split(error.line or line, error.reason)
     count = elements_per_epoch(analysis, pipeline, call)
@@ -148,7 +148,8 @@ def facts_of_first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
     )
 
 
-def _text_of(call: Call) -> str | None:
+def text_of_file(call: Call) -> str | None:
+    """Return the text of the file that contains the call; None if it cannot be read."""
     if call.site is None:
         return None
     try:
@@ -159,8 +160,8 @@ def _text_of(call: Call) -> str | None:
         return None
 
 
-def _is_script(analysis: Analysis, call: Call) -> bool:
-    """Whether the call is in the script itself, whose functions no other file imports."""
+def is_in_script(analysis: Analysis, call: Call) -> bool:
+    """Return whether the call is in the script itself, whose functions no other file imports."""
     recording = analysis.recording
     if recording is None or call.site is None or not recording.argv:
         return False

@@ -93,10 +93,28 @@ def with_function(
         CannotReplay: The call has no user function.
     """
     bound = inspect.signature(function).bind(*args, **kwargs)
-    if not callable(bound.arguments.get("map_func")):
-        raise CannotReplay(name, "it has no function")
-    bound.arguments["map_func"] = wrap(bound.arguments["map_func"])
+    bound.arguments["map_func"] = wrap(function_passed(name, function, args, kwargs))
     return bound.args, bound.kwargs
+
+
+def function_passed(
+    name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return the user function of a `map` or `flat_map`.
+
+    Args:
+        name: Name of the call for error messages.
+        function: The called method.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+
+    Raises:
+        CannotReplay: The call has no user function.
+    """
+    passed = inspect.signature(function).bind(*args, **kwargs).arguments.get("map_func")
+    if not callable(passed):
+        raise CannotReplay(name, "it has no function")
+    return passed
 
 
 def with_own_files(

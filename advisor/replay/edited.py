@@ -17,6 +17,7 @@ from advisor.model.finding import (
     Remove,
     SetArgument,
     SetOption,
+    SplitFlatMap,
     SplitMap,
     Value,
     Vectorize,
@@ -69,8 +70,9 @@ class EditedCalls:
     """Ids of calls that were removed or moved to another place."""
     vectorized: set[str] = field(default_factory=set)
     """Ids of the calls whose function is called once per batch."""
-    split: dict[str, SplitMap] = field(default_factory=dict)
-    """Id of a call -> the edit that splits its function. The second half is a link."""
+    split: dict[str, SplitMap | SplitFlatMap] = field(default_factory=dict)
+    """Id of a call -> the edit that splits its function. Of a `map`, the second half is a link; of a `flat_map`, the first half is
+    a call before it, see `first_id`."""
     behind: dict[str, list[Link]] = field(default_factory=dict)
     """Id of a recorded call -> the links that follow it, in order."""
     numbers: dict[str, list[int]] = field(default_factory=dict)
@@ -90,6 +92,11 @@ def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
 def rest_id(call_id: str) -> str:
     """Return the id of the second `map` of a split function, given that of the first."""
     return f"{call_id}_rest"
+
+
+def first_id(call_id: str) -> str:
+    """Return the id of the `map` that gets the first half of the function of a `flat_map`."""
+    return f"{call_id}_first"
 
 
 def lay_out(edits: tuple[Edit, ...], option_calls: frozenset[str] = frozenset()) -> EditedCalls:
@@ -121,11 +128,14 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
                 raise CannotReplay(edit.call_id, "an earlier edit has split its function")
             laid.vectorized.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, []).append(number)
-        case SplitMap():
+        case SplitMap() | SplitFlatMap():
             if edit.call_id in laid.split or edit.call_id in laid.vectorized:
                 raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
             laid.split[edit.call_id] = edit
-            _put_behind(laid, edit.call_id, Link(rest_id(edit.call_id), edit, number))
+            if isinstance(edit, SplitMap):
+                _put_behind(laid, edit.call_id, Link(rest_id(edit.call_id), edit, number))
+            else:
+                laid.numbers.setdefault(edit.call_id, []).append(number)
         case InsertAfter():
             _put_behind(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
         case Remove():

@@ -14,10 +14,13 @@ from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
 from advisor.capture.instrument.functions import function_facts
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.value_summaries import describe, element_facts
-from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitMap, Value
+from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value
 from advisor.model.recording import Call, FunctionFacts, Scalar
-from advisor.replay.edited import Link
+from advisor.replay.edited import Link, first_id
 from advisor.replay.replay import Replay
+
+_AUTOTUNE = -1
+"""`tf.data.AUTOTUNE`, as it is recorded."""
 
 
 def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
@@ -29,14 +32,17 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
     """
     calls = {call.id: call for call in recorder.calls()}
     links = {link.id: (anchor, link) for anchor, followers in work.laid.behind.items() for link in followers}
+    firsts = {first_id(each): edit for each, edit in work.laid.split.items() if isinstance(edit, SplitFlatMap)}
     for built in work.built:
         call = calls.get(built.id)
-        if call is None:
+        if call is None and built.id in firsts:
+            call = _new_call(built.id, built.method, firsts[built.id], calls.get(firsts[built.id].call_id))
+        elif call is None:
             anchor, link = links[built.id]
             call = _new_call(built.id, built.method, link.edit, calls.get(anchor))
         elif built.id in links:  # it may have been moved out of a function
             call = replace(call, nested_in=calls[links[built.id][0]].nested_in)
-        half = _name_of_half(work, built.id, links)
+        half = firsts[built.id].first_name or "<lambda>" if built.id in firsts else _name_of_half(work, built.id, links)
         spec, size, cardinality = element_facts(built.dataset)
         if call.nested_in is not None:
             cardinality = None
@@ -60,7 +66,9 @@ def _name_of_half(work: Replay, call_id: str, links: Mapping[str, tuple[str, Lin
     if isinstance(edit, SplitMap):
         return edit.second_name or "<lambda>"
     split = work.laid.split.get(call_id)
-    return None if split is None else split.first_name or "<lambda>"
+    if split is None:
+        return None
+    return (split.first_name if isinstance(split, SplitMap) else split.second_name) or "<lambda>"
 
 
 def _facts_of_half(name: str, dataset: Any) -> FunctionFacts | None:  # noqa: ANN401
@@ -69,7 +77,7 @@ def _facts_of_half(name: str, dataset: Any) -> FunctionFacts | None:  # noqa: AN
 
 
 def _new_call(
-    call_id: str, method: str, edit: InsertAfter | MoveAfter | SetOption | SplitMap, anchor: Call | None
+    call_id: str, method: str, edit: InsertAfter | MoveAfter | SetOption | SplitFunction, anchor: Call | None
 ) -> Call:
     arguments: dict[str, Scalar] = {}
     options: dict[str, Scalar] = {}
@@ -77,6 +85,8 @@ def _new_call(
         arguments = {name or f"arg{i}": _scalar(value) for i, (name, value) in enumerate(edit.arguments)}
     elif isinstance(edit, SetOption):
         options = {edit.option: _scalar(edit.value)}
+    elif isinstance(edit, SplitFlatMap):
+        arguments = {"num_parallel_calls": _AUTOTUNE}
     elif isinstance(edit, SplitMap) and anchor is not None:
         arguments = {name: value for name, value in anchor.arguments.items() if name != "name"}
     if method == "prefetch" and "arg0" in arguments:
@@ -121,7 +131,7 @@ def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Code):
-        return -1 if value.text.endswith("AUTOTUNE") else describe(value.text)
+        return _AUTOTUNE if value.text.endswith("AUTOTUNE") else describe(value.text)
     return value
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.call_parameters import POSITIONS
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, SplitMap, Value
-from advisor.replay.edited import CannotReplay, EditedCalls, Link, lay_out
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap, Value
+from advisor.replay.edited import CannotReplay, EditedCalls, Link, first_id, lay_out
 
 _AUTOTUNE = "-1"
 """Source: `dataset_ops.AUTOTUNE = -1`."""
@@ -57,6 +57,9 @@ class _Editing:
         for call in self._graph.calls:
             if call.id not in self._laid.absent:
                 inputs = tuple(self._place(input_id) for input_id in call.inputs)
+                if isinstance(self._laid.split.get(call.id), SplitFlatMap):
+                    calls.append(self._first_half(call, inputs))
+                    inputs = (calls[-1].id, *inputs[1:])
                 calls.append(replace(self._own(call), inputs=inputs))
             before = self._before(call.id)
             for link in self._laid.behind.get(call.id, ()):
@@ -87,6 +90,12 @@ class _Editing:
         is_shortened = call.id in self._shortened
         call = replace(call, arguments={**call.arguments, **changed}, options=options, is_shortened=is_shortened)
         return self._wrapped(call) if call.id in (*self._laid.vectorized, *self._laid.split) else call
+
+    def _first_half(self, call: CallIdentity, inputs: tuple[str, ...]) -> CallIdentity:
+        """The parallel `map` before a `flat_map` whose function is split."""
+        arguments = {"num_parallel_calls": _AUTOTUNE}
+        new = CallIdentity(first_id(call.id), "map", inputs[:1], arguments, tuple(arguments), outer=call.outer)
+        return self._wrapped(replace(new, line=call.line, is_new=True))
 
     def _wrapped(self, call: CallIdentity) -> CallIdentity:
         if call.id not in self._graph.wrapped:

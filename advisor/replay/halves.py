@@ -1,6 +1,6 @@
 """Makes the two halves of a split function from the text that is written into the script, and checks them against the function.
 
-In: the function as the script passed it, and the `SplitMap`.  Out: two functions.
+In: the function as the script passed it, and the `SplitFunction`.  Out: two functions.
 
 `check_halves` traces both halves as one function, whose graph must equal that of the script's function, op by op. In between,
 containers are rebuilt as tf.data does, so that the second half gets what a dataset passes on.
@@ -20,7 +20,7 @@ from advisor.capture.instrument.code_identity import traced_identity
 from advisor.capture.instrument.functions import function_facts
 from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model import op_effects
-from advisor.model.finding import SplitMap
+from advisor.model.finding import SplitFunction
 from advisor.replay.call_arguments import with_function
 from advisor.replay.edited import CannotSplit
 
@@ -32,7 +32,7 @@ class Halves(NamedTuple):
     second: Callable[..., Any]
 
 
-def halves_of(name: str, edit: SplitMap, function: Any) -> Halves:  # noqa: ANN401
+def halves_of(name: str, edit: SplitFunction, function: Any) -> Halves:  # noqa: ANN401
     """Compile the two halves with the globals and the closure of the function.
 
     Args:
@@ -82,13 +82,13 @@ def _compiled(function: FunctionType, text: str, name: str, closure: dict[str, A
     return half
 
 
-def check_halves(name: str, edit: SplitMap, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_halves(name: str, edit: SplitFunction, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Compare the graph of both halves in one function with that of the script's function.
 
     Args:
         name: Name of the call for error messages.
         edit: The texts.
-        logged: The recorded call of `map`.
+        logged: The recorded call of `map` or `flat_map`.
         args: Positional arguments of the replayed call.
         kwargs: Keyword arguments of the replayed call.
 
@@ -126,7 +126,7 @@ def check_first(name: str, dataset: Any) -> None:  # noqa: ANN401
             raise CannotSplit(name, f"the first half of its function {reason or f'creates a dataset ({op})'}")
 
 
-def _joined(name: str, edit: SplitMap, function: Any, problems: list[str]) -> Callable[..., Any]:  # noqa: ANN401
+def _joined(name: str, edit: SplitFunction, function: Any, problems: list[str]) -> Callable[..., Any]:  # noqa: ANN401
     """Return a function that calls both halves. AutoGraph converts it and them."""
     import tensorflow as tf
 

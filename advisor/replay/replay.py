@@ -28,16 +28,17 @@ from typing import Any
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
-from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption, SplitMap
+from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap
+from advisor.replay.attempt import attempted
 from advisor.replay.batch_function import batch_function
 from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_function, with_own_files
 from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
 from advisor.replay.dataset_options import changed_options
-from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Link, lay_out
-from advisor.replay.halves import check_first, check_halves, halves_of
+from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Link, first_id, lay_out
+from advisor.replay.halves import check_halves
 from advisor.replay.inner_calls import InnerCalls
 from advisor.replay.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
+from advisor.replay.split_calls import call_with_second_half, map_with_first_half, parallel_map_with_first_half
 from advisor.replay.upstream import Upstream
 
 
@@ -206,63 +207,55 @@ class Replay:
         )
         if logged.id in self.laid.options:
             args, kwargs = self._with_options(logged, args, kwargs)
+        split = self.laid.split.get(logged.id)
         with eager_seeds(self._seeding, logged.seeds, logged.id), self._inner.inside(logged.id, made):
             if logged.id in self.laid.vectorized:
                 result = self._try_vectorized(logged, args, kwargs)
-            elif logged.id in self.laid.split:
-                result = self._first_half(logged, args, kwargs)
+            elif isinstance(split, SplitFlatMap):
+                input_dataset, result = self._split_flat_map(logged, split, args, kwargs)
+            elif split is not None:
+                if self._log.inner.get(logged.id):
+                    raise CannotSplit(self.name(logged.id), "its function creates datasets")
+                is_first = self._seeding == AS_RECORDED
+                result = map_with_first_half(self.name(logged.id), split, logged, args, kwargs, is_first)
             else:
-                result = self._try(self.name(logged.id), logged.original, args, kwargs)
+                result = attempted(self.name(logged.id), logged.original, args, kwargs)
         dataset = made if logged.is_constructor else result
         mark(dataset, logged.id)
         self._note_built(logged.id, logged.method, input_dataset, dataset)
         return dataset
-
-    @staticmethod
-    def _try(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        try:
-            return function(*args, **kwargs)
-        except AdvisorError:
-            raise
-        except Exception as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-            text = lines[-1] if type(error).__name__ in lines[-1] else f"{type(error).__name__}: {lines[-1]}"
-            raise CannotReplay(name, text[:300].rstrip(".")) from error  # the last line, where AutoGraph puts the error
 
     def _try_vectorized(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         args, kwargs = with_function(
             self.name(logged.id), logged.original, args, kwargs, lambda function: batch_function(function, self._tf)
         )
         try:
-            return self._try(self.name(logged.id), logged.original, args, kwargs)
+            return attempted(self.name(logged.id), logged.original, args, kwargs)
         except CannotReplay as error:
             raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
 
-    def _first_half(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        """Return the `map` with the first half of its function; the second half is a link."""
-        edit, name = self.laid.split[logged.id], self.name(logged.id)
-        if self._log.inner.get(logged.id):
-            raise CannotSplit(name, "its function creates datasets")
+    def _split_flat_map(
+        self, logged: LoggedCall, edit: SplitFlatMap, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """Return a parallel `map` with the first half of the function of a `flat_map`, and the `flat_map` with the second."""
+        name, own_id = self.name(logged.id), first_id(logged.id)
         if self._seeding == AS_RECORDED:
-            check_halves(name, edit, logged, args, kwargs)
-        args, kwargs = with_function(
-            name, logged.original, args, kwargs, lambda function: halves_of(name, edit, function).first
-        )
-        result = self._try(name, logged.original, args, kwargs)
-        check_first(name, result)
-        return result
+            with self._inner.inside("", None):
+                check_halves(name, edit, logged, args, kwargs)
+        with self._inner.inside(own_id, None):
+            mapped = parallel_map_with_first_half(name, edit, logged, args, kwargs, own_id)
+        mark(mapped, own_id)
+        self._note_built(own_id, "map", args[0], mapped)
+        return mapped, call_with_second_half(name, edit, logged, (mapped, *args[1:]), kwargs)
 
     def _second_half(self, link_id: str, edit: SplitMap, dataset: Any) -> Any:  # noqa: ANN401
         logged, name = self._log.calls[edit.call_id], self.name(edit.call_id)
         args = (dataset, *(self._swap(value) for value in logged.args[1:]))
         kwargs = {key: self._swap(value) for key, value in logged.kwargs.items()}
         args, kwargs = self.changed(edit.call_id, logged.original, args, kwargs)
-        args, kwargs = with_function(
-            name, logged.original, args, kwargs, lambda function: halves_of(name, edit, function).second
-        )
         kwargs["name"] = link_id
         with eager_seeds(self._seeding, logged.seeds, logged.id), self._inner.inside(link_id, None):
-            result = self._try(name, logged.original, args, kwargs)
+            result = call_with_second_half(name, edit, logged, args, kwargs)
         mark(result, link_id)
         return result
 
@@ -335,7 +328,7 @@ class Replay:
         args, kwargs = self.changed(link_id, method, args, kwargs)
         args, kwargs = self.with_files(link_id, edit.method, method, args, kwargs, is_touched=True)
         with eager_seeds(self._seeding, self._anchor_seeds(edit.call_id), link_id), self._inner.inside(link_id, None):
-            result = self._try(f".{edit.method}()", method, args, kwargs)
+            result = attempted(f".{edit.method}()", method, args, kwargs)
         mark(result, link_id)
         return result
 

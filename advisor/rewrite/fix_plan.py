@@ -22,7 +22,7 @@ from advisor.model.finding import (
     Safety,
     SetArgument,
     SetOption,
-    SplitMap,
+    SplitFunction,
     Vectorize,
 )
 from advisor.model.recording import Call, Recording
@@ -123,7 +123,7 @@ def is_vectorizing(fix: Fix) -> bool:
 
 def is_splitting(fix: Fix) -> bool:
     """Whether the fix splits a function, so that the halves must be compared with it before they are run."""
-    return any(isinstance(edit, SplitMap) for edit in fix.edits)
+    return any(isinstance(edit, SplitFunction) for edit in fix.edits)
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
@@ -259,14 +259,14 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
             is_same = isinstance(other, MoveAfter) and list(_spans(edit, calls)) == list(_spans(other, calls))
             if not is_same and not isinstance(other, SetArgument) and spans & touched:
                 return f"one moves {name}, the other changes the call after it"
-        case SplitMap():
-            is_change = isinstance(other, SplitMap | Vectorize | Remove) or (
+        case SplitFunction():
+            is_change = isinstance(other, SplitFunction | Vectorize | Remove) or (
                 isinstance(other, MoveAfter) and span_of(other.call_id, calls) in spans
             )
             if is_change and spans & touched:
                 return (
                     f"both change the function of {name}"
-                    if isinstance(other, SplitMap | Vectorize)
+                    if isinstance(other, SplitFunction | Vectorize)
                     else f"one moves {name}"
                 )
         case InsertAfter():

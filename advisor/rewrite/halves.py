@@ -1,6 +1,6 @@
-"""Writes the two halves of a split function: their definitions, and a second `map` after the first.
+"""Writes the two halves of a split function: their definitions, and a second call: a `map` after the first, or before a `flat_map`.
 
-In: `Source`, the located `map` and the `SplitMap`, which contains the two texts.  Out: the splices. `advisor.replay.halves`
+In: `Source`, the located call and the `SplitFunction`, which contains the two texts.  Out: the splices. `advisor.replay.halves`
 compiles the same texts for the proof.
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from advisor.model.finding import SplitMap
+from advisor.model.finding import SplitFlatMap, SplitFunction, SplitMap
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice
 from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all
 
 
-def replace_function(source: Source, call: LocatedCall, edit: SplitMap) -> Iterator[Splice]:
-    """Write the definitions of both halves, and pass the first one to the `map`.
+def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> Iterator[Splice]:
+    """Write the definitions of both halves, and pass the one that the call keeps: a `map` the first, a `flat_map` the second.
 
     Raises:
         CannotRewriteError: The function is not passed in this call, or its definition has changed.
@@ -26,7 +26,8 @@ def replace_function(source: Source, call: LocatedCall, edit: SplitMap) -> Itera
     argument = find_argument(call, "map_func")
     if argument is None or not call.form.is_link:
         raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
-    yield Splice(argument.start, argument.end, edit.first_name or edit.first)
+    kept = (edit.second_name or edit.second) if isinstance(edit, SplitFlatMap) else (edit.first_name or edit.first)
+    yield Splice(argument.start, argument.end, kept)
     if not edit.first_name:
         return
     text, newline = source.text, source.newline
@@ -42,6 +43,22 @@ def replace_function(source: Source, call: LocatedCall, edit: SplitMap) -> Itera
     else:
         before = "" if text[end - 1 : end] in ("\n", "\r") else newline
         yield Splice(end, end, f"{before}{gap[len(newline) :]}{halves}")
+
+
+def first_link(call: LocatedCall, edit: SplitFlatMap, autotune: str) -> Splice:
+    """Insert `.map(...)` with the first half before a `flat_map`, on a line of its own if the `flat_map` is on one.
+
+    Args:
+        call: The `flat_map`.
+        edit: The texts.
+        autotune: `tf.data.AUTOTUNE` in the names of the file.
+    """
+    assert call.link_start is not None  # `replace_function` requires a link
+    link = f".map({edit.first_name or edit.first}, num_parallel_calls={autotune})"
+    if "#" in call.dot_space:
+        place = call.link_start + len(call.dot_space)
+        return Splice(place, place, link)
+    return Splice(call.link_start, call.link_start, f"{call.dot_space}{link}")
 
 
 def second_link(source: Source, call: LocatedCall, edit: SplitMap, changed: Mapping[str, str]) -> str:

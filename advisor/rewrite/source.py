@@ -24,6 +24,7 @@ from advisor.model.finding import (
     Remove,
     SetArgument,
     SetOption,
+    SplitFlatMap,
     SplitMap,
     Value,
     Vectorize,
@@ -34,7 +35,7 @@ from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
-from advisor.rewrite.halves import replace_function, second_link
+from advisor.rewrite.halves import first_link, replace_function, second_link
 from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
@@ -106,9 +107,11 @@ class _Rewriting:
     def text(self) -> str:
         # A link is inserted directly after its call, so that of two links after the same call the later one comes first.
         links = [edit for edit in self._edits if isinstance(edit, InsertAfter | MoveAfter | SetOption | SplitMap)]
-        others = [edit for edit in self._edits if edit not in links]
+        # A call before another one follows the links after the call before it.
+        firsts = [edit for edit in self._edits if isinstance(edit, SplitFlatMap)]
+        others = [edit for edit in self._edits if edit not in (*links, *firsts)]
         changes: list[Splice | Cut] = []
-        for edit in (*others, *reversed(links)):
+        for edit in (*others, *reversed(links), *firsts):
             changes += self._changes(edit)
         return apply_changes(self._source.text, [*self._import_lines(), *changes])
 
@@ -130,6 +133,9 @@ class _Rewriting:
                     if isinstance(other, SetArgument) and self._span(other) == self._span(edit)
                 }
                 yield self._link(edit.call_id, call, second_link(source, call, edit, changed))
+            case SplitFlatMap():
+                yield from replace_function(source, call, edit)
+                yield first_link(call, edit, self._write(Code("tf.data.AUTOTUNE"), call))
             case InsertAfter():
                 arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
                 written = ", ".join(f"{name}={value}" if name else value for name, value in arguments)

@@ -1,4 +1,4 @@
-"""Finds the function of a recorded `map` in the text of its file.
+"""Finds the function of a recorded `map` or `flat_map` in the text of its file.
 
 In: a text and the recorded call.  Out: `FunctionText`, or `CannotSplitError` if the text does not show which function it is, or
 if the function has a form that is never cut.
@@ -29,7 +29,7 @@ _INTROSPECTION = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", 
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """A function that is passed to a `map`, in the text."""
+    """A function that is passed to a transformation, in the text."""
 
     tree: ast.Module
     lines: tuple[str, ...]
@@ -53,7 +53,7 @@ class FunctionText:
 
 
 def function_of(text: str, call: Call) -> FunctionText:
-    """Return the function of a `map`.
+    """Return the function of a `map` or `flat_map`.
 
     Args:
         text: The text of the file that contains the call.
@@ -69,7 +69,7 @@ def function_of(text: str, call: Call) -> FunctionText:
         raise CannotSplitError("the file cannot be parsed") from None
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     located = _located(tree, lines, call)
-    argument = _argument(located)
+    argument = _argument(located, call.method)
     if isinstance(argument, ast.Lambda):
         function: Function = argument
         _check_alone(tree, argument)
@@ -92,7 +92,7 @@ def _located(tree: ast.Module, lines: tuple[str, ...], call: Call) -> ast.Call:
     raise CannotSplitError(f"the text has no call of {call.method} where it was recorded")
 
 
-def _argument(call: ast.Call) -> ast.expr:
+def _argument(call: ast.Call, method: str) -> ast.expr:
     named = [keyword.value for keyword in call.keywords if keyword.arg == "map_func"]
     is_unbound = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value).rpartition(".")[2] in (
         "Dataset",
@@ -100,7 +100,7 @@ def _argument(call: ast.Call) -> ast.expr:
     )
     has_stars = any(isinstance(value, ast.Starred) for value in call.args) or any(k.arg is None for k in call.keywords)
     if has_stars or is_unbound or not (named or call.args):
-        raise CannotSplitError("the call of map does not show which function it gets")
+        raise CannotSplitError(f"the call of {method} does not show which function it gets")
     return named[0] if named else call.args[0]
 
 

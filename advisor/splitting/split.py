@@ -1,6 +1,6 @@
-"""Cuts a function at the first statement that draws a random number.
+"""Cuts a function at the first statement that draws a random number, or, for a `flat_map`, that makes a dataset.
 
-In: the text of a file and the recorded call of a `map`.  Out: `Halves`, the texts of two functions; or `CannotSplitError`. The
+In: the text of a file and the recorded call.  Out: `Halves`, the texts of two functions; or `CannotSplitError`. The
 first half returns the names that the second one reads; the second one takes them as parameters. All statements keep their order,
 so that the two halves together execute the same statements as the function.
 """
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
+from advisor.model.op_effects import is_dataset_op
 from advisor.model.recording import Call, FunctionLine
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.function_text import FunctionText, function_of
 from advisor.splitting.inner_call import fixed_part, is_worth_it
 from advisor.splitting.names_across import NamesAcross, names_across
-from advisor.splitting.texts import Texts, texts_of
+from advisor.splitting.texts import Suffixes, Texts, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,27 @@ class Halves:
     """Size of the values that it passes on for one element; None if a shape is unknown."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """What the second half of a function begins with."""
+
+    what: str
+    """As a clause: `draws the random numbers`."""
+    them: str
+    """What it makes, as a pronoun."""
+    suffixes: Suffixes
+
+
+_RANDOM = _Cut("draws the random numbers", "them", Suffixes("_cached", "_random"))
+_DATASET = _Cut("makes the dataset", "it", Suffixes("_values", "_dataset"))
+
+
 def split_function(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
-    """Cut the function of a `map` in two.
+    """Cut the function of a `map` or `flat_map` in two.
 
     Args:
         text: The text of the file that contains the call.
-        call: The recorded call of `map`.
+        call: The recorded call.
         element_spec: The element spec of its input, as recorded.
         is_script: Whether the file is the script, so that no other file uses its functions.
 
@@ -56,9 +73,10 @@ def split_function(text: str, call: Call, element_spec: str, is_script: bool) ->
 
 def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
     found = function_of(text, call)
-    lines = call.function.lines if call.function is not None else ()
+    kind = _DATASET if call.method == "flat_map" else _RANDOM
+    lines = _marked(call.function.lines if call.function is not None else (), kind)
     if not any(line.is_random for line in lines):
-        raise CannotSplitError("the traced graph does not show which of its lines draws the random numbers")
+        raise CannotSplitError(f"the traced graph does not show which of its lines {kind.what}")
     body = _body(found)
     numbers = [_statement(body, line) for line in lines]
     cut = min(number for number, line in zip(numbers, lines, strict=True) if line.is_random)
@@ -78,11 +96,13 @@ def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
     for line in before:
         ops.update(line.ops)
     if not ops:
-        raise CannotSplitError(_NOTHING_BEFORE.get(type(statement), "nothing is computed before it"), statement.lineno)
+        block = _BLOCKS.get(type(statement))
+        reason = f"everything is inside the {block} that {kind.what.split()[0]} {kind.them}" if block else ""
+        raise CannotSplitError(reason or "nothing is computed before it", statement.lineno)
     names = names_across(found, body, cut, inner, element_spec)
     rest = [line for line in lines if line not in before]
     return Halves(
-        texts_of(found, body, cut, inner, names, _is_used_once(found, is_script)),
+        texts_of(found, body, cut, inner, names, _is_used_once(found, is_script), kind.suffixes),
         statement.lineno,
         names.crossing,
         dict(ops),
@@ -90,13 +110,20 @@ def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
     )
 
 
-_NOTHING_BEFORE: dict[type[ast.stmt], str] = {
-    ast.With: "everything is inside the `with` that draws them",
-    ast.If: "everything is inside the `if` that draws them",
-    ast.For: "everything is inside the loop that draws them",
-    ast.While: "everything is inside the loop that draws them",
-    ast.Try: "everything is inside the `try` that draws them",
+_BLOCKS: dict[type[ast.stmt], str] = {
+    ast.With: "`with`",
+    ast.If: "`if`",
+    ast.For: "loop",
+    ast.While: "loop",
+    ast.Try: "`try`",
 }
+
+
+def _marked(lines: Sequence[FunctionLine], kind: _Cut) -> tuple[FunctionLine, ...]:
+    """The lines, with those marked as random that the second half may begin with."""
+    if kind is _RANDOM:
+        return tuple(lines)
+    return tuple(replace(line, is_random=any(is_dataset_op(op) for op in line.ops)) for line in lines)
 
 
 def _body(found: FunctionText) -> list[ast.stmt]:
@@ -138,7 +165,7 @@ def _own_nodes(statement: ast.stmt) -> list[ast.AST]:
 
 
 def _is_used_once(found: FunctionText, is_script: bool) -> bool:
-    """Whether nothing but the `map` can use the function, so that its definition may be replaced."""
+    """Whether nothing but the call can use the function, so that its definition may be replaced."""
     name = found.name
     is_nested = not isinstance(found.scope, ast.Module)
     uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(found.scope))

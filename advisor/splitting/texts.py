@@ -8,13 +8,18 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.function_text import NEWLINE, FunctionText, first_line
 from advisor.splitting.names_across import NamesAcross, fresh_name
 
-_FIRST, _SECOND = "_cached", "_random"
-"""Appended to the name of the function: the results of the first half are cached, the second draws the random numbers."""
+
+class Suffixes(NamedTuple):
+    """What is appended to the name of the function for its halves; the second is unused where it replaces the function."""
+
+    first: str
+    second: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,13 @@ class Texts:
 
 
 def texts_of(
-    found: FunctionText, body: list[ast.stmt], cut: int, inner: ast.expr | None, names: NamesAcross, is_used_once: bool
+    found: FunctionText,
+    body: list[ast.stmt],
+    cut: int,
+    inner: ast.expr | None,
+    names: NamesAcross,
+    is_used_once: bool,
+    suffixes: Suffixes,
 ) -> Texts:
     """Return the texts of the two halves.
 
@@ -47,6 +58,7 @@ def texts_of(
         inner: The expression in that statement that belongs to the first half; None if there is none.
         names: What crosses the cut.
         is_used_once: Whether nothing but the `map` uses the function.
+        suffixes: For the names of the halves.
 
     Raises:
         CannotSplitError: The statements are not on lines of their own.
@@ -54,7 +66,7 @@ def texts_of(
     if isinstance(found.function, ast.Lambda):
         texts = _lambdas(found, found.function, inner, names)
     else:
-        texts = _Definition(found, found.function).texts(body, cut, inner, names, is_used_once)
+        texts = _Definition(found, found.function, suffixes).texts(body, cut, inner, names, is_used_once)
     for text in (texts.first, texts.second):
         _check_syntax(text, found)
     return texts
@@ -79,8 +91,8 @@ def _lambdas(found: FunctionText, function: ast.Lambda, inner: ast.expr | None, 
 class _Definition:
     """A `def` in the text."""
 
-    def __init__(self, found: FunctionText, function: ast.FunctionDef) -> None:
-        self._found, self._function = found, function
+    def __init__(self, found: FunctionText, function: ast.FunctionDef, suffixes: Suffixes) -> None:
+        self._found, self._function, self._suffixes = found, function, suffixes
         self._newline = match.group() if (match := NEWLINE.search("".join(found.lines))) else "\n"
         self._start, self._end = first_line(function), function.end_lineno or function.lineno
         self._indent = re.match(r"[ \t]*", found.lines[self._start - 1]).group()  # type: ignore[union-attr]
@@ -103,8 +115,8 @@ class _Definition:
             or found.lines[body[0].lineno - 1][len(inside) :][:1] in ("", "#")
         ):
             raise CannotSplitError("its statements are not on lines of their own")
-        first_name = fresh_name(found, function.name + _FIRST)
-        second_name = function.name if is_used_once else fresh_name(found, function.name + _SECOND)
+        first_name = fresh_name(found, function.name + self._suffixes.first)
+        second_name = function.name if is_used_once else fresh_name(found, function.name + self._suffixes.second)
         statements = (
             found.between(begin, middle - 1).rstrip() + newline if found.between(begin, middle - 1).strip() else ""
         )

@@ -196,9 +196,43 @@ def padded_batch(size: int, bytes: int, ms: float = 0.0, *, spec: str = "", **ar
     )
 
 
-def flat_map(*inner: Stage, per_input: float = 1_000) -> Stage:
-    """`flat_map(lambda file: ...)`; each input element opens `inner` (source first) and yields `per_input` elements."""
-    return Stage("flat_map", "FlatMap", inner=inner, consumes=1 / per_input)
+def flat_map(
+    *inner: Stage,
+    per_input: float = 1_000,
+    ms: float = 0.0,
+    op_shares: Mapping[str, float] = _NOTHING,
+    random: bool = False,
+    python: bool = False,
+) -> Stage:
+    """`flat_map(lambda file: ...)`; each input element opens `inner` (source first) and yields `per_input` elements.
+
+    Args:
+        *inner: The stages inside its function.
+        per_input: Elements per input element.
+        ms: Work of its function in milliseconds per input element, besides that of `inner`.
+        op_shares: Op type -> share of that work.
+        random: The function draws random numbers.
+        python: The function runs Python code.
+    """
+    stateful_ops = ("RandomUniform",) * random + ("EagerPyFunc",) * python
+    facts = FunctionFacts(
+        name="slices",
+        site=None,
+        is_stateful=bool(stateful_ops),
+        random_ops=("RandomUniform",) * random,
+        python_ops=("EagerPyFunc",) * python,
+        ops=dict.fromkeys((*op_shares, "TensorSliceDataset", *stateful_ops), 1),
+        stateful_ops=stateful_ops,
+    )
+    return Stage(
+        "flat_map",
+        "FlatMap",
+        ms / per_input,
+        facts if op_shares else None,
+        inner=inner,
+        consumes=1 / per_input,
+        op_shares=tuple(op_shares.items()),
+    )
 
 
 def interleave(

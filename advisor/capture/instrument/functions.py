@@ -125,7 +125,7 @@ def function_facts(
         fixed_ops={} if flow is None else flow.fixed_ops,
         random_site=None if flow is None else flow.random_site,
         lines=()
-        if flow is None or not random_ops
+        if flow is None or not (random_ops or any(is_dataset_op(op) for op in ops))
         else function_lines(wrappers[0].function.graph, random_ops, function, site),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,

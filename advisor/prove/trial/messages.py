@@ -22,6 +22,7 @@ from advisor.model.finding import (
     Safety,
     SetArgument,
     SetOption,
+    SplitFlatMap,
     SplitMap,
     Vectorize,
 )
@@ -119,7 +120,8 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
 Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended
 
 _KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap)
+    kind.__name__: kind
+    for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap, SplitFlatMap)
 }
 
 

@@ -12,11 +12,11 @@ from advisor.capture.instrument.code_identity import spec_identity, traced_ident
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model.call_graph import CallGraph, CallIdentity
-from advisor.model.finding import Edit, SplitMap, Vectorize
+from advisor.model.finding import Edit, SplitFlatMap, SplitFunction, SplitMap, Vectorize
 from advisor.model.recording import Call
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.replay.dataset_objects import is_dataset
-from advisor.replay.edited import rest_id
+from advisor.replay.edited import first_id, rest_id
 from advisor.replay.replay import CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
@@ -46,18 +46,19 @@ def recorded_graph(
     if first_ids:
         names = {call.id: first_ids.get(call.id, f"again_{call.id}") for call in calls}
     identities = [_identity(recorder, call, names) for call in calls]
-    names |= {rest_id(call_id): rest_id(first_id) for call_id, first_id in names.items()}
+    names |= {half(call_id): half(known_as) for call_id, known_as in names.items() for half in (rest_id, first_id)}
     wrapped = {names[call_id]: graphs for call_id, graphs in _wrapped(recorder, consumer, edits).items()}
     return CallGraph(tuple(identities), names.get(consumer, consumer), consumption, wrapped)
 
 
 def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict[str, tuple[str, str]]:
     """What `CallGraph.wrapped` holds, by this run's ids; empty where the datasets cannot be made again with the edits."""
-    if not any(isinstance(edit, Vectorize | SplitMap) for edit in edits):
+    if not any(isinstance(edit, Vectorize | SplitFunction) for edit in edits):
         return {}
     edits = spread(edits, {call.id: call for call in recorder.calls()})
-    wanted = {edit.call_id for edit in edits if isinstance(edit, Vectorize | SplitMap)}
+    wanted = {edit.call_id for edit in edits if isinstance(edit, Vectorize | SplitFunction)}
     wanted |= {rest_id(edit.call_id) for edit in edits if isinstance(edit, SplitMap)}
+    wanted |= {first_id(edit.call_id) for edit in edits if isinstance(edit, SplitFlatMap)}
     graphs: dict[str, tuple[str, str]] = {}
     others = sibling_datasets(recorder, consumer, edits)
     for call_id, its_edits in ((consumer, edits), *((other.call_id, other.edits) for other in others)):

@@ -1,0 +1,75 @@
+"""Whether what the function of a `flat_map` computes can move to a parallel `map` before it.
+
+In: an `Analysis` and a `flat_map` whose function computes before it makes a dataset.  Out: `Split`: the fix, or the reason why there
+is none and the line at which an author would cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.model.finding import Fix, Safety, SplitFlatMap
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Call, FunctionFacts
+from advisor.predict.determinism import parallel_safety
+from advisor.predict.splits import Split, facts_of_first, is_in_script, text_of_file
+from advisor.predict.structure import linear_chain
+from advisor.splitting import CannotSplitError, Halves, split_function
+
+
+def flat_map_split(analysis: Analysis, call: Call) -> Split:
+    """Return how the function of a `flat_map` can be split into a `map` and the part that makes the dataset.
+
+    Args:
+        analysis: The analysis.
+        call: A call of `flat_map`.
+    """
+    chain = linear_chain(analysis, call)
+    text = text_of_file(call)
+    if text is None or call.function is None or len(chain) < 2:
+        return Split(None, "its file cannot be read")
+    try:
+        halves = split_function(text, call, chain[1].element_spec, is_in_script(analysis, call))
+    except CannotSplitError as error:
+        return Split(error.line, error.reason)
+    split = Split(halves.line, "", None, halves.names, halves.ops, halves.bytes)
+    reason = _reason_against(analysis, call, _first(call.function, halves))
+    if reason is not None:
+        return replace(split, reason=reason)
+    texts = halves.texts
+    edit = SplitFlatMap(
+        call.id,
+        texts.first,
+        texts.second,
+        halves.names,
+        texts.first_name,
+        texts.second_name,
+        texts.original,
+        texts.line,
+        texts.is_replaced,
+    )
+    return replace(split, fix=Fix((edit,), Safety.EXACT, is_auto=True))
+
+
+def _first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
+    first = facts_of_first(function, halves)
+    return replace(first, random_ops=tuple(op for op in function.random_ops if op in halves.ops))
+
+
+def _reason_against(analysis: Analysis, call: Call, first: FunctionFacts) -> str | None:
+    """Why the first half must not run in parallel, or before the elements are asked for, as a clause; None if it may."""
+    if call.library is not None or call.made_by is not None:
+        return "its flat_map is called by a library"
+    if call.nested_in is not None:
+        return "its flat_map is inside another function"
+    if first.random_ops:
+        return "what it computes before draws random numbers"
+    if first.python_ops:
+        return "what it computes before runs Python code"
+    if parallel_safety(replace(call, function=first)) is not Safety.EXACT:
+        return "what it computes before may depend on the order of the elements"
+    if any(other.options.get("deterministic") is False for other in analysis.calls):
+        return "the elements of a parallel map would have no fixed order (deterministic=False)"
+    if any(other.method == "ignore_errors" for other in analysis.calls):
+        return "errors are ignored after it"
+    return None
