@@ -4,7 +4,7 @@
 
 In: nothing.  Out: one line per pair, then the counts; exit code 1 if more than one in forty was called faster or slower.
 
-Each pair is one `advisor compare SCRIPT COPY` in its own process: six turns of fresh runs of each script, alternating.
+Each pair is one `advisor compare SCRIPT COPY` in its own process: three to eight turns of fresh runs of each script, alternating.
 """
 
 from __future__ import annotations

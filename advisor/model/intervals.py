@@ -169,21 +169,22 @@ def _error_of_mean(means: Sequence[float]) -> tuple[float, int]:
 
 
 @lru_cache(maxsize=256)
-def t_quantile(freedom: int) -> float:
-    """Return the two-sided 95 % quantile of Student's t distribution.
+def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Return the two-sided quantile of Student's t distribution.
 
     Closed forms for integer degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4), solved for t by bisection. SciPy is
     avoided, because it would be imported into the user's training process for this one number.
 
     Args:
         freedom: Degrees of freedom, at least 1.
+        confidence: Probability of values between minus and plus the quantile.
     """
     low, high = 0.0, 1.0
-    while _within(high, freedom) < CONFIDENCE:
+    while _within(high, freedom) < confidence:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < CONFIDENCE else (low, middle)
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
     return (low + high) / 2
 
 

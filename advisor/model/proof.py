@@ -42,7 +42,7 @@ class Proof:
     pipeline_turns: int = 0
     """Pairs of turns of the pipeline in isolation."""
     end_to_end_turns: int = 0
-    """Pairs of runs of the whole script; 0 if it was not run up to its steps (`notes` say why)."""
+    """Pairs of runs of the whole script, 3 to 8; 0 if it was not run up to its steps (`notes` say why)."""
     diff: str = ""
     """Unified diff of all kept fixes."""
     left_out: tuple[str, ...] = ()

@@ -1,10 +1,11 @@
 """Measures the script against the changed script in alternating fresh processes, without the profiler.
 
-In: two `CaptureRequest`s that differ in their overlay (or script), and the number of turns, fixed in advance.
-Out: `EndToEnd`: the ratio of step times with an exact interval, input wait and memory of both sides.
+In: two `CaptureRequest`s that differ in their overlay (or script).
+Out: `EndToEnd`: the ratio of step times with its interval, input wait and memory of both sides.
 
 One turn is one run of each side, stopped after its window. The order changes from turn to turn, so that a machine that slows down
-favours neither side. A run counts as one observation: steps within a run are not independent, runs are.
+favours neither side. A run counts as one observation: steps within a run are not independent, runs are. There are 3 to 8 turns,
+depending on how clear the answer is (`advisor.model.sequential_test`).
 """
 
 from __future__ import annotations
@@ -22,15 +23,12 @@ from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
-from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
+from advisor.model.sequential_test import MAX_PAIRS, Decision, decide
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
-
-TURNS = 6
-"""Smallest number of pairs whose smallest and largest ratio form a 95 % interval of the median: 1 - 2 * (1/2)**6 = 96.9 %."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -80,14 +78,13 @@ class EndToEnd:
 
 
 def measure_end_to_end(
-    before: CaptureRequest, after: CaptureRequest, turns: int, on_progress: OnProgress, deadline: float | None = None
+    before: CaptureRequest, after: CaptureRequest, on_progress: OnProgress, deadline: float | None = None
 ) -> EndToEnd:
-    """Run both sides alternately and compare their step times.
+    """Run both sides alternately and compare their step times, until the answer is clear.
 
     Args:
         before: How to run the unchanged script.
         after: How to run the changed script.
-        turns: Number of turns; with fewer completed turns the verdict is `refused`.
         on_progress: Called with progress messages.
         deadline: A time of `time.monotonic`; no turn starts that would probably end after it, and a run still going is stopped.
 
@@ -97,16 +94,16 @@ def measure_end_to_end(
     sides = {"before": replace(before, deadline=deadline), "after": replace(after, deadline=deadline)}
     seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
     began = time.monotonic()
-    for turn in range(turns):
+    for turn in range(MAX_PAIRS):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
-            return _out_of_time(seen, turn, turns)
+            return _out_of_time(seen, turn)
         for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
-            label = f"{'unchanged' if name == 'before' else 'with the changes'}, turn {turn + 1} of {turns}"
+            label = f"{'unchanged' if name == 'before' else 'with the changes'}, turn {turn + 1} of up to {MAX_PAIRS}"
             try:
                 steps = time_run(sides[name], _labelled(on_progress, label))
             except OutOfTime:
-                return _out_of_time(seen, turn, turns)
+                return _out_of_time(seen, turn)
             except ScriptFailed as error:
                 if name == "before":
                     raise
@@ -114,7 +111,11 @@ def measure_end_to_end(
             if steps is None:
                 return _unfinished(seen, "The script ended before its steps could be timed.")
             seen[name].append(steps)
-    return _judged(seen)
+        pairs = zip(seen["before"], seen["after"], strict=True)
+        decision = decide([b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value)
+        if decision is not None:
+            return _judged(seen, decision)
+    raise AssertionError("the last look always decides")
 
 
 def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | None:
@@ -161,21 +162,19 @@ def main_series(recording: Recording) -> StepSeries | None:
     return next((series for series in recording.steps if main and series.consumer_id == main.id), None)
 
 
-def _judged(seen: dict[str, list[RunSteps]]) -> EndToEnd:
-    before, after = _tuples(seen)
-    speedup = median_interval([b.step_ns / a.step_ns for b, a in zip(before, after, strict=True)])
-    if speedup is None:
-        return _unfinished(seen, f"{len(before)} turns are too few for a 95 % interval.")
-    verdict, note = judge(speedup)
-    return EndToEnd(verdict, speedup, before, after, note)
+def _judged(seen: dict[str, list[RunSteps]], decision: Decision) -> EndToEnd:
+    verdict, note = judge(decision.speedup)
+    return EndToEnd(verdict, decision.speedup, *_tuples(seen), note)
 
 
 def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
     return EndToEnd(REFUSED, None, *_tuples(seen), note=why)
 
 
-def _out_of_time(seen: dict[str, list[RunSteps]], done: int, turns: int) -> EndToEnd:
-    note = f"The whole script was not measured: the budget was used up after {done} of {turns} turns. Allow more time."
+def _out_of_time(seen: dict[str, list[RunSteps]], done: int) -> EndToEnd:
+    note = (
+        f"The whole script was not measured: the budget was used up after {done} of up to {MAX_PAIRS} turns. Allow more time."
+    )
     return replace(_unfinished(seen, note), is_out_of_time=True)
 
 

@@ -15,6 +15,7 @@ import msgspec
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import (
     BUDGET_SHARE,
+    EXPECTED_PAIRS,
     MAX_WINDOW_S,
     MIN_WINDOW_S,
     SCRIPT_SETTLE_S,
@@ -25,7 +26,7 @@ from advisor.host.calibration.proof import (
 from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.model.units import NS_PER_S, format_ns
-from advisor.prove.end_to_end import TURNS, EndToEnd, main_series, measure_end_to_end
+from advisor.prove.end_to_end import EndToEnd, main_series, measure_end_to_end
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, judged, without_last
 from advisor.prove.proposals import Proposals
 from advisor.prove.source_overlays import overlays
@@ -118,7 +119,6 @@ class WholeScript:
             whole = measure_end_to_end(
                 replace(self._request, warmup=warmup, overlay=before),
                 replace(self._request, warmup=warmup, overlay=after),
-                TURNS,
                 lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
                 self._deadline,
             )
@@ -141,11 +141,11 @@ class WholeScript:
         for finding in findings:
             with suppress(UnknownEpoch, ValueError):
                 warmups.append(self._warmup([finding]) or 0)
-        need_s = 2 * TURNS * self._run_s(max(warmups, default=0))
+        need_s = 2 * EXPECTED_PAIRS.value * self._run_s(max(warmups, default=0))
         return need_s if need_s <= BUDGET_SHARE.value * (self._deadline - self._clock()) else 0.0
 
     def _has_time(self, warmup: int | None) -> bool:
-        need_s, left_s = 2 * TURNS * self._run_s(warmup), max(0.0, self._deadline - self._clock())
+        need_s, left_s = 2 * EXPECTED_PAIRS.value * self._run_s(warmup), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
         filling = (
@@ -155,7 +155,7 @@ class WholeScript:
         )
         left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
-            f"The whole script was not measured: {2 * TURNS} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
+            f"The whole script was not measured: {2 * EXPECTED_PAIRS.value} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
             f"{left}. It needs a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer."
         )
         return False

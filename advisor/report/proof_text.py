@@ -19,6 +19,7 @@ from advisor.model import units
 from advisor.model.long_lines import shorten_line
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
+from advisor.model.sequential_test import MAX_PAIRS
 from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
 from advisor.report.proof_words import words_for_fix, words_for_training
@@ -206,10 +207,17 @@ def _measured(report: Report, proof: Proof) -> str:
     if proof.pipeline_turns:
         parts.append(f"pipeline alone in {units.format_many(proof.pipeline_turns, 'alternating pair')}")
     if proof.end_to_end_turns:
-        parts.append(f"whole script in {units.format_many(proof.end_to_end_turns, 'alternating pair')} of runs")
+        parts.append(f"whole script in {units.format_many(proof.end_to_end_turns, 'alternating pair')} of runs{_early(proof)}")
     runs = f"the script was run {units.format_many(proof.runs, 'time')}"
     took = units.format_ns(proof.seconds * units.NS_PER_S)
     host = report.analysis.host
     machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
     interval = "; medians with 95 % intervals" if parts else ""
     return clean(f"Measured: {', '.join([*parts, runs])} in {took}{interval}.{machine}")
+
+
+def _early(proof: Proof) -> str:
+    """That the runs ended early because of their result, as such an estimate is conditional on it."""
+    if proof.training != "faster" or proof.end_to_end_turns >= MAX_PAIRS:
+        return ""
+    return f" (of up to {MAX_PAIRS}; they ended because the gain was clear, which makes it look slightly larger)"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.prove.compare_runs import compare_reports
-from advisor.prove.end_to_end import TURNS, measure_end_to_end
+from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.prove.end_to_end import measure_end_to_end
 from advisor.workflows.analyze import Request, analyze, analyze_run
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 def announcement() -> str:
     """Say how often the scripts will run and what happens to their files, to be shown before the first run."""
     return (
-        f"Each script will be run {1 + TURNS} times: once for analysis, then {TURNS} times alternating with the other. Each run "
-        "is stopped after its window. Files written by the scripts are discarded, except with --in-place."
+        f"Each script will be run {1 + MIN_PAIRS} to {1 + MAX_PAIRS} times: once for analysis, then alternating with the other until "
+        "the answer is clear. Each run is stopped after its window. Files written by the scripts are discarded, except with --in-place."
     )
 
 
@@ -59,7 +60,7 @@ def compare(
     step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
     window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
     requests = [_capture_request(request, settings, window_s) for request in (before, after)]
-    return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], TURNS, on_progress))
+    return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], on_progress))
 
 
 def _capture_request(request: Request, settings: Settings, window_s: float) -> CaptureRequest:

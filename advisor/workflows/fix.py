@@ -28,11 +28,12 @@ from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.recording import Call
 from advisor.model.run_folder import new_run_folder
+from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.carried_state import with_state_of
-from advisor.prove.end_to_end import TURNS, EndToEnd, main_series
+from advisor.prove.end_to_end import EndToEnd, main_series
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, is_enough, prove_fixes
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
@@ -91,10 +92,10 @@ def announcement(request: FixRequest) -> str:
             f"be run to the same point once more with the changes. {files}"
         )
     return (
-        f"The script will be run up to {3 + 2 * TURNS} times: once to analyse its input pipeline, once up to its first "
+        f"The script will be run up to {3 + 2 * MAX_PAIRS} times: once to analyse its input pipeline, once up to its first "
         "element to try changes, once to the same point with the changes to verify the changed text, and "
-        f"{2 * TURNS} times alternating without and with the changes. Each run is stopped after "
-        f"its window. A change that only the whole script can prove takes {2 * TURNS} more runs, and so does finding which of "
+        f"{2 * MIN_PAIRS} to {2 * MAX_PAIRS} times alternating without and with the changes. Each run is stopped after "
+        "its window. A change that only the whole script can prove takes as many runs again, and so does finding which of "
         "several changes slows the script down. If there is nothing to fix, the script is run once. "
         f"{files}"
     )

@@ -13,7 +13,6 @@ import pytest
 from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import PLAIN_MAX_SECONDS, PLAIN_SECONDS
 from advisor.model.intervals import interval_rank, mean_of, median_interval, median_of_steps, ratio_of, t_quantile
-from advisor.prove.end_to_end import TURNS
 from advisor.prove.trial import ab_benchmark
 from advisor.prove.trial.ab_benchmark import Measurement, Plan, _Turn, measure
 
@@ -115,13 +114,6 @@ def test_median_step(count, kind):
     median = others if kind is _every_tenth else 1.0
     intervals = [median_of_steps(kind(draw, count).tolist()) for _ in range(RUNS)]
     assert share_held(low <= median <= high for low, high, _ in intervals) >= WANTED
-
-
-@pytest.mark.parametrize("kind", [_normal, _lognormal, _heavy], ids=_name)
-def test_ratio_of_whole_scripts(kind):
-    draw = np.random.default_rng(3)
-    intervals = [median_interval((kind(draw, TURNS) / kind(draw, TURNS)).tolist()) for _ in range(2 * RUNS)]
-    assert share_held(one.low <= 1 <= one.high for one in intervals) >= WANTED
 
 
 class _Side:

@@ -177,7 +177,7 @@ def test_a_run_that_is_stopped_is_lack_of_time_and_no_verdict(monkeypatch, stopp
     monkeypatch.setattr(end_to_end, "time_run", time_run)
     far = time.monotonic() + 1e9
     sides = [CaptureRequest(Path("unused"), Path(name)) for name in ("before.py", "after.py")]
-    whole = measure_end_to_end(sides[0], sides[1], 6, lambda progress: None, far)
+    whole = measure_end_to_end(sides[0], sides[1], lambda progress: None, far)
     assert (whole.verdict, whole.is_out_of_time, whole.speedup) == (REFUSED, True, None)
     assert set(deadlines) == {far}
     assert len(runs) == stopped_in

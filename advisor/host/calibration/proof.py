@@ -109,6 +109,8 @@ LONGEST_END_S = Constant(5.0, "s")
 """Time reserved to stop the script and write the reports: a share of the budget, at most so many seconds."""
 MAX_ATTEMPTS = Constant(30, "times", "Bounds the loop in case a rule proposes a new fix every time.")
 """Maximum number of fixes that are tried."""
+EXPECTED_PAIRS = Constant(4, "pairs", "Three suffice for a clear gain, and eight are the most.")
+"""Pairs of runs of the whole script that the budget must allow for."""
 BUDGET_SHARE = Constant(0.7, "share", "Without trials there is nothing to prove.")
 """Largest share of the remaining budget to reserve for the whole script."""
 MIN_WINDOW_S = Constant(3.0, "s")

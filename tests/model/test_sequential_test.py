@@ -1,0 +1,115 @@
+"""The test that compares whole scripts: error rates, power and coverage by simulation, and when it stops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from advisor.model.sequential_test import CLEAR, CURTAILED, FUTILE, LAST, LOOKS, MAX_PAIRS, decide, interval_at
+
+WORTHWHILE = 1.05
+RUNS = 2000
+
+
+def _normal(draw):
+    return np.exp(draw.normal(0, 0.05, (MAX_PAIRS, 2)))
+
+
+def _heavy(draw):
+    """Student's t with 3 degrees of freedom on the log scale: now and then a run of many times the usual length."""
+    return np.exp(0.05 * draw.standard_t(3, (MAX_PAIRS, 2)))
+
+
+def _drifting(draw):
+    """The machine becomes slower by a half in the course of the runs, which alternate: before, after, after, before, ..."""
+    order = np.array([(2 * pair, 2 * pair + 1) if pair % 2 == 0 else (2 * pair + 1, 2 * pair) for pair in range(MAX_PAIRS)])
+    return np.exp(draw.normal(0, 0.03, (MAX_PAIRS, 2))) * (1 + 0.5 * order / (2 * MAX_PAIRS))
+
+
+def _burst(draw):
+    """In one run of five, other work on the machine takes up to half of it."""
+    load = draw.uniform(1, 2, (MAX_PAIRS, 2)) ** (draw.uniform(0, 1, (MAX_PAIRS, 2)) < 0.2)
+    return np.exp(draw.normal(0, 0.03, (MAX_PAIRS, 2))) * load
+
+
+KINDS = (_normal, _heavy, _drifting, _burst)
+
+
+def run(times, speedup=1.0):
+    """The decision on these (before, after) times, and the number of pairs it took."""
+    ratios = (times[:, 0] * speedup / times[:, 1]).tolist()
+    for count in range(1, MAX_PAIRS + 1):
+        decision = decide(ratios[:count], WORTHWHILE)
+        if decision is not None:
+            return decision, count
+    raise AssertionError("it never stopped")
+
+
+def simulated(kind, speedup=1.0):
+    draw = np.random.default_rng(7)
+    return [run(kind(draw), speedup) for _ in range(RUNS)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_identical_scripts_are_rarely_told_apart(kind):
+    decisions = [decision for decision, _ in simulated(kind)]
+    clear = [decision for decision in decisions if decision.reason == CLEAR]
+    assert len(clear) / RUNS <= 0.04
+    told = [one for one in clear if one.speedup.value >= WORTHWHILE or one.speedup.high < 1]
+    assert len(told) / RUNS <= 0.025
+
+
+@pytest.mark.parametrize("speedup", [1.0, 1.3, 2.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_interval_holds_the_true_ratio(kind, speedup):
+    held = [decision.speedup.low <= speedup <= decision.speedup.high for decision, _ in simulated(kind, speedup)]
+    assert sum(held) / RUNS >= 0.93
+
+
+def test_a_clear_gain_takes_few_pairs_and_a_small_one_is_found_too():
+    def steady(draw):
+        return np.exp(draw.normal(0, 0.02, (MAX_PAIRS, 2)))
+
+    found = {speedup: simulated(steady, speedup) for speedup in (1.1, 1.3, 2.0)}
+    shares = {speedup: sum(one.speedup.low > 1 for one, _ in runs) / RUNS for speedup, runs in found.items()}
+    pairs = {speedup: float(np.mean([count for _, count in runs])) for speedup, runs in found.items()}
+    assert shares[1.1] > 0.9 and shares[1.3] > 0.99 and shares[2.0] > 0.99
+    assert pairs[2.0] < 3.2 and pairs[1.3] < 4.2
+
+
+def test_identical_scripts_do_not_take_all_pairs():
+    counts = [count for _, count in simulated(_normal)]
+    assert np.mean(counts) < 6
+
+
+@pytest.mark.parametrize(
+    ("ratios", "reason", "pairs"),
+    [
+        ([2.0, 2.01, 1.99], CLEAR, 3),
+        ([0.5, 0.505, 0.495], CLEAR, 3),
+        ([1.0, 1.001, 0.999], FUTILE, 3),
+        ([1.0, 1.2, 0.8], CURTAILED, 3),
+        ([1.1, 1.14, 1.2, 1.02, 1.0, 1.12, 1.1, 1.0], LAST, 8),
+    ],
+)
+def test_when_it_stops_and_why(ratios, reason, pairs):
+    decisions = [decide(ratios[:count], WORTHWHILE) for count in range(1, len(ratios) + 1)]
+    assert [decision is None for decision in decisions[: pairs - 1]] == [True] * (pairs - 1)
+    decision = decisions[pairs - 1]
+    assert decision is not None and decision.reason == reason
+    assert decision.is_early == (reason != LAST)
+
+
+def test_intervals_are_those_of_students_t_on_the_log_scale():
+    # log ratios 1, 2, 3: mean 2, standard deviation 1; the quantile of t with 2 degrees of freedom at 0.975 is 4.3027
+    found = interval_at([math.e, math.e**2, math.e**3], 0.025)
+    assert found.value == pytest.approx(math.e**2)
+    assert math.log(found.low) == pytest.approx(2 - 4.3027 / math.sqrt(3), abs=1e-4)
+    assert math.log(found.high) == pytest.approx(2 + 4.3027 / math.sqrt(3), abs=1e-4)
+
+
+def test_all_looks_together_miss_as_often_as_the_documentation_says():
+    assert 2 * sum(look.error for look in LOOKS) == pytest.approx(0.038)
+    assert [look.pairs for look in LOOKS] == [3, 4, 6, 8]
