@@ -31,7 +31,7 @@ from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.catalog import BATCH_FORM_OPS, ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
 from advisor.model.finding import MoveAfter, Safety, Vectorize
 from advisor.model.recording import Call
-from advisor.model.vectorizable_ops import LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
+from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict import vectorizing_fix
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
@@ -265,13 +265,11 @@ def decision_of(calls: Sequence[Call], by_method: dict[str, Call]) -> str:
     fix = vectorizing_fix(analysis, call, by_method["batch"])
     if fix is not None:
         return PROPOSED if fix.is_auto else f"{PROPOSED}, on request"
-    if function.random_ops:
-        return "refused: draws random numbers"
     if function.python_ops:
         return "refused: runs Python code"
     if function.resources:
         return f"refused: reads a {function.resources[0].kind}"
-    unknown = sorted(set(function.ops) - VECTORIZABLE_OPS - LOOP_INVARIANT_OPS)
+    unknown = sorted(set(function.ops) - VECTORIZABLE_OPS - LOOP_INVARIANT_OPS - DRAWING_OPS)
     if unknown:
         return f"refused: no batch form of `{'`, `'.join(unknown[:3])}`"
     return "refused: elements may differ in shape"

@@ -51,12 +51,13 @@ class VectorizableMap(Rule):
     falls back to for other ops is disabled, because it can be slower than the `map`; without it TensorFlow raises an
     error while tracing, and the fix is dropped before anything is measured. `advisor fix` keeps the change only if it
     sees the same bits in real elements. If only the last digits of floating-point numbers differ, it reports by how
-    many units in the last place, and applies the change with `--allow numerics`. A function with branches or loops
-    that depend on the element is tried only on request: what a branch does in a batch without a single row for it may
-    not show in the compared elements.
+    many units in the last place, and applies the change with `--allow numerics`. A function that draws random numbers
+    draws others from the same distribution, and numbers of its own for each row of a batch; in a script with a fixed
+    seed that requires `--allow rerandomized`. A function with branches or loops that depend on the element is tried
+    only on request: what a branch does in a batch without a single row for it may not show in the compared elements.
 
     ## When not to
-    When the function draws random numbers, reads a variable or a table, or runs Python code, when its elements have
+    When the function reads a variable, a table or a `tf.random.Generator`, or runs Python code, when its elements have
     different shapes, or when a `padded_batch` pads its results; nothing is reported in these cases. A vectorised
     function holds the intermediate results of a whole batch, so large images may take more memory than the caches of
     the cores.
@@ -196,7 +197,7 @@ EXAMPLES = (
         ),
         because="the elements may have different shapes, so they cannot be batched before the map",
     ),
-    silent(
+    fires(
         pipeline(
             source("TensorSlice", spec=_ROW),
             map_("augment", ms=0.1, ops=_NORMALIZE, op_share=0.3, random=True),
@@ -204,7 +205,18 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        because="the function draws random numbers, which a vectorised function draws in another order",
+        fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(augment), rows, "
+        "fallback_to_while_loop=False))\n",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_ROW),
+            map_("augment", ms=0.1, ops=("StatelessRandomUniformV2", *_NORMALIZE), op_share=0.3),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="random numbers that follow from a seed argument have no vectorised form with the same numbers",
     ),
     silent(
         pipeline(

@@ -31,11 +31,16 @@ VECTORIZABLE_OPS = frozenset({
     "Xlog1py", "Xlogy", "ZerosLike",
 })  # fmt: skip
 """Ops with a converter in `tensorflow/python/ops/parallel_for/pfor.py` of TensorFlow 2.21 whose results depend on their inputs
-alone. Left out are ops that draw numbers (with and without state), gradients, queues and stacks, and ops that print."""
+alone. Left out are ops that draw numbers (but see `DRAWING_OPS`), gradients, queues and stacks, and ops that print."""
 
 LOOP_INVARIANT_OPS = frozenset({"LinSpace", "Range"})
 """Ops without a converter that functions apply to constants, and so once per batch. Of the element itself they cannot be
 converted."""
+
+DRAWING_OPS = frozenset({"RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal"})
+"""Ops that draw random numbers and have a converter that adds the batch to the shape they draw, so that each row gets numbers of its
+own (`_convert_random` in `pfor.py`). Left out are those whose parameters may differ from row to row, and those with a state of their
+own (`tf.random.Generator`) or fixed by a seed argument (`tf.random.stateless_*`)."""
 
 CHECKING_OPS = frozenset({"Assert", "CheckNumerics"})
 """Those of `VECTORIZABLE_OPS` that TensorFlow marks as stateful although they only end the run or do nothing."""

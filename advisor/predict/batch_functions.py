@@ -1,8 +1,8 @@
 """Whether the function of a `map` can be called once per batch instead of once per element, and what that takes.
 
 In: an `Analysis`, a `map` and the `batch` behind it.  Out: the fix, or None; predicted memory. Functions are judged
-by an allow-list (`advisor/model/vectorizable_ops.py`): what draws numbers, runs Python code or reads state is refused, and so is
-whatever is not known.
+by an allow-list (`advisor/model/vectorizable_ops.py`): what runs Python code or reads state is refused, and so is whatever is not
+known.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ import re
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, Value, Vectorize
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call, FunctionFacts
-from advisor.model.vectorizable_ops import BRANCHING_OPS, CHECKING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
+from advisor.model.vectorizable_ops import (
+    BRANCHING_OPS,
+    CHECKING_OPS,
+    DRAWING_OPS,
+    LOOP_INVARIANT_OPS,
+    VECTORIZABLE_OPS,
+)
 from advisor.predict.cache_size import element_bytes
 from advisor.predict.structure import linear_chain, upstream_calls
 
@@ -34,7 +40,7 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     """Return the fix that calls the function of a `map` once per batch, or None if that is not known to be the same.
 
     It is tried by default unless the function branches: a branch then gets those rows of a batch that take it, and what it does
-    with none at all shows only in such a batch.
+    with none at all shows only in such a batch. A function that draws random numbers draws others.
 
     Args:
         analysis: The analysis.
@@ -51,7 +57,8 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     if moves is None:
         return None
     has_branches = bool(BRANCHING_OPS.intersection(call.function.ops))
-    return Fix((*moves, Vectorize(call.id)), Safety.EXACT, is_auto=not has_branches)
+    safety = Safety.RERANDOMIZED if call.function.random_ops else Safety.EXACT
+    return Fix((*moves, Vectorize(call.id)), safety, is_auto=not has_branches)
 
 
 def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
@@ -131,12 +138,12 @@ def _shapes(spec: str) -> list[list[str]]:
 
 
 def is_vectorizable(function: FunctionFacts) -> bool:
-    """Whether every op of a function has a form for batches, and its results depend on its element alone."""
-    if function.random_ops or function.python_ops or function.resources or function.captured or not function.is_traced:
+    """Whether every op of a function has a form for batches, and its results depend on its element and its own draws alone."""
+    if function.python_ops or function.resources or function.captured or not function.is_traced:
         return False
-    if function.stateful_ops is None or not CHECKING_OPS.issuperset(function.stateful_ops):
+    if function.stateful_ops is None or not (CHECKING_OPS | DRAWING_OPS).issuperset(function.stateful_ops):
         return False
-    return bool(function.ops) and (VECTORIZABLE_OPS | LOOP_INVARIANT_OPS).issuperset(function.ops)
+    return bool(function.ops) and (VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS).issuperset(function.ops)
 
 
 def vectorized_bytes(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
-from advisor.model.vectorizable_ops import LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
+from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict.batch_functions import is_vectorizable, vectorizing_fix
 
 _SHOWN_OPS = 3
@@ -29,11 +29,12 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
         return "its function is not known"
     if function.python_ops:
         return f"it runs Python code ({_listed(function.python_ops)})"
-    if function.random_ops:
-        return f"{_listed(function.random_ops)} would draw other random numbers for a batch"
+    drawing = tuple(op for op in function.random_ops if op not in DRAWING_OPS)
+    if drawing:
+        return f"{_listed(drawing)} has no form that is known to draw numbers of its own for each row of a batch"
     if function.resources or function.captured:
         return "it reads state outside its element (a variable or a table)"
-    unknown = [op for op in function.ops if op not in VECTORIZABLE_OPS and op not in LOOP_INVARIANT_OPS]
+    unknown = [op for op in function.ops if op not in VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS]
     if unknown:
         return f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no form for batches that is known to be the same"
     if not is_vectorizable(function):

@@ -6,8 +6,11 @@ In: the function as the script passed it.  Out: a function of a batch, which has
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from advisor.capture.instrument.functions import RANDOM_OPS
 
 
 def batch_function(function: Callable[..., Any], tensorflow: Any) -> Callable[..., Any]:  # noqa: ANN401
@@ -27,3 +30,60 @@ def batch_function(function: Callable[..., Any], tensorflow: Any) -> Callable[..
         )
 
     return tensorflow.autograph.experimental.do_not_convert(on_batch)  # type: ignore[no-any-return]
+
+
+def draws_per_row(before: Any, after: Any) -> bool:  # noqa: ANN401
+    """Return whether a vectorised function draws numbers of its own for each row of a batch.
+
+    Args:
+        before: The dataset with the function of one element.
+        after: The dataset with the function of a batch. Each of its random ops must draw a shape to which the number of rows was
+            prepended, and there must be as many as before.
+    """
+    drawing, shaped = _random_ops(after)
+    return drawing == shaped and drawing == _random_ops(before)[0]
+
+
+def _random_ops(dataset: Any) -> tuple[Counter[str], Counter[str]]:  # noqa: ANN401
+    """Count the random ops that a dataset's functions run, and those of them whose shape is made by concatenation, by type."""
+    drawing, shaped = Counter[str](), Counter[str]()
+    for wrapper in dataset._functions():
+        graph = wrapper.function.graph
+        definition = graph.as_graph_def()
+        library = {body.signature.name: body for body in definition.library.function}
+        pending = [(definition.node, [output.op.name for output in graph.outputs])]
+        seen: set[str] = set()
+        while pending:
+            nodes, ends = pending.pop()
+            types = {node.name: node.op for node in nodes}
+            for node in _run(nodes, ends):
+                if node.op in RANDOM_OPS:
+                    drawing[node.op] += 1
+                    shaped[node.op] += bool(node.input) and types.get(_source(node.input[0])) == "ConcatV2"
+                for name in (*(value.func.name for value in node.attr.values()), *_listed(node)):
+                    if name in library and name not in seen:
+                        seen.add(name)
+                        body = library[name]
+                        pending.append((body.node_def, [_source(end) for end in body.ret.values()]))
+    return +drawing, +shaped
+
+
+def _run(nodes: Iterable[Any], ends: Iterable[str]) -> Iterator[Any]:
+    """Yield the nodes that these ends depend on: what `tf.vectorized_map` has converted stays in the graph, and is not run."""
+    by_name = {node.name: node for node in nodes}
+    pending, seen = list(ends), set[str]()
+    while pending:
+        name = pending.pop()
+        if name in by_name and name not in seen:
+            seen.add(name)
+            yield by_name[name]
+            pending += [_source(each) for each in by_name[name].input]
+
+
+def _source(tensor: str) -> str:
+    """The node of a tensor or control input: `add` for `add:z:0`, `^add`."""
+    return tensor.lstrip("^").partition(":")[0]
+
+
+def _listed(node: Any) -> list[str]:  # noqa: ANN401
+    return [function.name for value in node.attr.values() for function in value.list.func]

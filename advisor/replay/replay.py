@@ -30,7 +30,7 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap
 from advisor.replay.attempt import attempted
-from advisor.replay.batch_function import batch_function
+from advisor.replay.batch_function import batch_function, draws_per_row
 from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_function, with_own_files
 from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
 from advisor.replay.dataset_options import changed_options
@@ -230,9 +230,12 @@ class Replay:
             self.name(logged.id), logged.original, args, kwargs, lambda function: batch_function(function, self._tf)
         )
         try:
-            return attempted(self.name(logged.id), logged.original, args, kwargs)
+            result = attempted(self.name(logged.id), logged.original, args, kwargs)
         except CannotReplay as error:
             raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
+        if not draws_per_row(logged.dataset, result):
+            raise CannotVectorize(self.name(logged.id), "its function would not draw random numbers of its own for each row")
+        return result
 
     def _split_flat_map(
         self, logged: LoggedCall, edit: SplitFlatMap, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -23,10 +23,19 @@ def edits_of(*links: str, function: FunctionFacts | None = MEAN, spec: str = ROW
     for link in links:
         call = Call(link, link, None, (calls[-1].id,), function=function if link == "map" else None)
         calls.append(dataclasses.replace(call, **changes) if link == "map" else call)
-    analysis = dataclasses.replace(MADE, calls=tuple(calls))
-    by_id = {call.id: call for call in calls}
-    fix = vectorizing_fix(analysis, by_id["map"], by_id["batch"])
+    fix = fix_of(calls)
     return fix.edits if fix is not None else None
+
+
+def fix_of(calls: list[Call]):
+    by_id = {call.id: call for call in calls}
+    return vectorizing_fix(dataclasses.replace(MADE, calls=tuple(calls)), by_id["map"], by_id["batch"])
+
+
+def safety_of(function: FunctionFacts) -> Safety:
+    calls = [Call("range", "range", None, element_spec=ROW)]
+    calls += [Call("map", "map", None, ("range",), function=function), Call("batch", "batch", None, ("map",))]
+    return fix_of(calls).safety
 
 
 def test_the_map_goes_behind_the_batch_whatever_moves_elements_between():
@@ -44,7 +53,8 @@ def test_the_map_goes_behind_the_batch_whatever_moves_elements_between():
         dataclasses.replace(MEAN, ops={}),
         dataclasses.replace(MEAN, ops={"Mean": 1, "UnheardOf": 1}),
         dataclasses.replace(MEAN, ops={"Mean": 1, "Where": 1}),
-        dataclasses.replace(MEAN, random_ops=("RandomUniform",)),
+        dataclasses.replace(MEAN, ops={"Mean": 1, "RandomGamma": 1}, random_ops=("RandomGamma",)),
+        dataclasses.replace(MEAN, stateful_ops=("RandomShuffle",), random_ops=("RandomShuffle",)),
         dataclasses.replace(MEAN, python_ops=("EagerPyFunc",)),
         dataclasses.replace(MEAN, stateful_ops=None),
         dataclasses.replace(MEAN, stateful_ops=("ReadVariableOp",)),
@@ -55,6 +65,18 @@ def test_the_map_goes_behind_the_batch_whatever_moves_elements_between():
 )
 def test_a_function_of_which_anything_is_unknown_or_has_state_is_left_alone(function):
     assert edits_of("map", "batch", function=function) is None
+
+
+def test_a_function_that_draws_random_numbers_draws_others():
+    draws = dataclasses.replace(
+        MEAN,
+        ops={"Mean": 1, "RandomUniform": 1},
+        random_ops=("RandomUniform",),
+        stateful_ops=("RandomUniform",),
+        is_stateful=True,
+    )
+    assert edits_of("map", "batch", function=draws) == (MoveAfter("map", "batch"), Vectorize("map"))
+    assert safety_of(draws) is Safety.RERANDOMIZED and safety_of(MEAN) is Safety.EXACT
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from advisor.model.finding import MoveAfter, SetArgument, Vectorize
-from advisor.model.vectorizable_ops import CHECKING_OPS, VECTORIZABLE_OPS
+from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, VECTORIZABLE_OPS
+from advisor.replay.batch_function import draws_per_row
 from advisor.replay.edited import CannotVectorize
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import CannotReplay
@@ -125,6 +126,45 @@ def test_a_map_that_uses_the_element_of_the_outer_call_stays_in_its_function(rec
         recorded.replay(dataset, vectorized(recorded)[0])
 
 
+def test_each_row_of_a_batch_draws_numbers_of_its_own(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    def noisy(row: Any) -> Any:
+        row = tf.image.random_brightness(tf.reshape(row, [3, 1, 1]), 0.5)
+        return row, tf.random.uniform([], maxval=10**9, dtype=tf.int64), tf.random.truncated_normal([2])
+
+    dataset = tf.data.Dataset.from_tensor_slices(tf.zeros([64, 3])).map(noisy).batch(32)
+    edited = recorded.replay(dataset, *vectorized(recorded))
+    batches = values(edited)
+    for component in range(3):
+        drawn = {str(row) for batch in batches for row in batch[component]}
+        assert len(drawn) == 64, component  # no two rows have the same numbers
+
+
+def test_a_function_that_draws_once_for_all_rows_is_refused(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tensorflow as tf
+
+    from advisor.replay import replay
+
+    dataset = tf.data.Dataset.from_tensor_slices(rows(8)).map(lambda row: row + tf.random.uniform([])).batch(4)
+    # What applying the function to the batch as it is would do.
+    monkeypatch.setattr(replay, "batch_function", lambda function, tensorflow: function)
+    with pytest.raises(CannotVectorize, match="would not draw random numbers of its own for each row"):
+        recorded.replay(dataset, *vectorized(recorded))
+
+
+def test_draws_are_counted_in_all_functions_of_a_graph() -> None:
+    import tensorflow as tf
+
+    data = tf.data.Dataset.range(4)
+    one = data.map(lambda x: tf.random.uniform([]))
+    two = data.map(lambda x: tf.function(lambda: tf.random.uniform(tf.concat([[4], [1]], 0)) + tf.random.normal([]))())
+    assert not draws_per_row(one, two)
+    assert not draws_per_row(one, one)
+    assert draws_per_row(one, data.map(lambda x: tf.function(lambda: tf.random.uniform(tf.concat([[4], [1]], 0)))()))
+    assert draws_per_row(data.map(lambda x: x), data.map(lambda x: x + 1))
+
+
 def test_every_listed_op_has_a_converter_and_none_of_them_has_state_of_its_own() -> None:
     """The list is reviewed by hand; TensorFlow's registry must agree with it."""
     from tensorflow.python.framework import op_def_registry
@@ -137,3 +177,5 @@ def test_every_listed_op_has_a_converter_and_none_of_them_has_state_of_its_own()
     stateful = {op for op in VECTORIZABLE_OPS if op_def_registry.get(op).is_stateful}
     assert stateful - CALLING_OPS == CHECKING_OPS
     assert not any("Random" in op or "Multinomial" in op for op in VECTORIZABLE_OPS)
+    assert DRAWING_OPS <= registry
+    assert {pfor._pfor_converter_registry[op].func.__name__ for op in DRAWING_OPS} == {"_convert_random"}
