@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
+from advisor.host.calibration.proof import SAME_WITHIN
 from advisor.model.intervals import MIN_VALUES, Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval, Report
 from advisor.model.pipeline import Iterator, Pipeline
@@ -15,7 +16,7 @@ from advisor.model.proof import Side
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.predict import rows_per_step
 from advisor.prove.end_to_end import EndToEnd, RunSteps, main_series, median_of
-from advisor.prove.trial.trial_result import judge
+from advisor.prove.trial.trial_result import SAME, judge
 
 UNKNOWN = "unknown"
 _ONE_WINDOW = (
@@ -45,6 +46,12 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         notes += dict.fromkeys(note for recording in recordings if recording for note in recording.disk_notes)
     if speedup is None and whole is None:
         notes.append(f"One of the runs has fewer than {MIN_VALUES} steps, so step times cannot be compared.")
+    if speedup is not None and verdict == SAME and not is_narrow(speedup):
+        verdict = UNKNOWN
+        notes.append(
+            f"The runs vary too much for a verdict: the true ratio of step times may be anything from {speedup.low:.2f} to "
+            f"{speedup.high:.2f}."
+        )
     rows = rows_per_step(before.analysis), rows_per_step(after.analysis)
     if speedup is not None and None not in rows and rows[0] != rows[1]:
         speedup, verdict = None, UNKNOWN
@@ -62,6 +69,11 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         nodes=tuple(match_nodes(before.analysis.main, after.analysis.main)),
         notes=tuple(notes),
     )
+
+
+def is_narrow(speedup: Interval) -> bool:
+    """Return whether an interval around 1 is narrow enough to call two scripts the same."""
+    return 1 / SAME_WITHIN.value < speedup.low and speedup.high < SAME_WITHIN.value
 
 
 def match_nodes(before: Pipeline | None, after: Pipeline | None) -> list[NodeChange]:

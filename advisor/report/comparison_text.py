@@ -23,7 +23,7 @@ _SENTENCES = {
     "slower": "Slower: a step takes more time after the change",
     "same": "No significant difference",
     "broken": "The second script fails",
-    "unknown": "Step times cannot be compared",
+    "unknown": "The step times give no verdict",
 }
 _STYLES = {"faster": "bold green", "slower": "bold yellow", "broken": "bold red"}
 

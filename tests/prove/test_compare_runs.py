@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from advisor.engine.run import run_rules
 from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
@@ -47,3 +49,19 @@ def test_what_could_not_be_kept_from_the_disk_is_said_once():
     whole = EndToEnd("same", Interval(1.0, 0.9, 1.1))
     assert compare_reports(*reports, whole).notes.count(refused) == 1
     assert refused not in compare_reports(*reports).notes, "saved runs are only read"
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        (Interval(1.0, 0.9, 1.1), "same"),
+        (Interval(1.3, 0.6, 2.7), "unknown"),
+        (Interval(1.0, 0.7, 1.02), "unknown"),
+        (Interval(1.02, 1.01, 1.04), "same"),
+    ],
+)
+def test_runs_that_vary_widely_are_not_called_the_same(interval, verdict):
+    report = report_of(32, 1)
+    found = compare_reports(report, report, EndToEnd("same", interval))
+    assert found.verdict == verdict
+    assert any("vary too much" in note for note in found.notes) == (verdict == "unknown")
