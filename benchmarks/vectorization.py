@@ -91,6 +91,7 @@ def examples() -> Any:
 
 
 FEATURES = {"x": tf.io.FixedLenFeature([2], tf.float32), "label": tf.io.FixedLenFeature([], tf.int64)}
+GENERATOR = tf.random.Generator.from_seed(3)
 MATRIX = tf.random.stateless_normal([16, 16], [3, 4])
 TABLE = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)
 VARIABLE = tf.Variable(2.0)
@@ -164,6 +165,13 @@ FUNCTIONS: tuple[tuple[str, str, Any, Callable[..., Any]], ...] = (
     ("images", "`tf.io.decode_png`", images().map(tf.io.encode_png), lambda d: tf.io.decode_png(d, 3)),
     ("random", "`random_brightness`, no seed", images(tf.float32), lambda i: tf.image.random_brightness(i, 9.0)),
     ("random", "`tf.random.uniform`, no seed", rows_of(4), lambda x: x + tf.random.uniform([4])),
+    ("random", "a row standardised, noise added", rows_of(16),
+     lambda x: x / tf.math.reduce_std(x) + tf.random.normal([16], stddev=0.1)),
+    ("random", "words masked at random (two draws, `tf.where`)", rows_of(16),
+     lambda x: tf.where(tf.random.uniform([16]) < 0.15, tf.where(tf.random.uniform([16]) < 0.8, 99.0, x), x)),
+    ("random", "`random_flip_left_right` (a branch)", images(tf.float32), tf.image.random_flip_left_right),
+    ("random", "`tf.random.shuffle` of a row", rows_of(16), tf.random.shuffle),
+    ("random", "`tf.random.Generator`", rows_of(16), lambda x: x + GENERATOR.normal([16])),
     ("random", "`tf.random.stateless_uniform`", DATA.range(ROWS), lambda x: tf.random.stateless_uniform([3], [x, 1])),
     ("ragged", "`tf.boolean_mask`, summed", rows_of(8), lambda x: tf.reduce_sum(tf.boolean_mask(x, x > 0))),
     ("ragged", "rows of several lengths, summed", DATA.range(ROWS).map(lambda n: tf.range(n % 3 + 1)), tf.reduce_sum),
