@@ -28,6 +28,7 @@ from advisor.commands.script_target import (
     json_option,
     report_options,
     request_of,
+    out_option,
     run_options,
     saved_run_options,
     target_argument,
@@ -44,6 +45,7 @@ from advisor.commands.script_target import (
 @target_argument("TARGET")
 @json_option
 @html_option
+@out_option
 @run_options
 @click.option("--to-end", is_flag=True, help="Let the script finish, in place: the files it writes are kept.")
 @click.option("--ceiling", is_flag=True, help="Run again with the first batch repeated: the maximum possible speedup.")

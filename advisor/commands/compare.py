@@ -34,8 +34,6 @@ def command(before: str, after: str, json_path: str | None, quiet: bool, **optio
     from advisor.workflows.analyze import load
     from advisor.workflows.compare import announcement, compare
 
-    if options["out"] is not None:
-        raise click.UsageError("--out names one run folder; a comparison creates a new one for each of its two runs.")
     if json_path not in (None, "-"):
         from advisor.model.outputs import check_output
         from advisor.model.own_files import FileKind

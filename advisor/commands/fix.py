@@ -31,6 +31,7 @@ from advisor.commands.script_target import (
     read_duration,
     report_options,
     request_of,
+    out_option,
     run_options,
     target_argument,
 )
@@ -70,6 +71,7 @@ _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
 @click.option("--pipeline-only", is_flag=True, help="Prove on the input pipeline alone, without running the training.")
 @json_option
 @html_option
+@out_option
 @run_options
 @report_options
 def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None, quiet: bool,

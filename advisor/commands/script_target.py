@@ -67,9 +67,8 @@ def target_argument(name: str) -> Callable[[Function], Function]:
 
 
 def run_options(command: Function) -> Function:
-    """Add the options of a profiled run: run folder, window, rules, and permitted effects on the data."""
+    """Add the options of profiled runs: window, rules, and permitted effects on the data."""
     options = (
-        click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Run folder (default: a new one)."),
         rules_option,
         click.option(
             "--allow", multiple=True, type=click.Choice(ALLOWABLE), help="Permitted effect on the data, beyond exact."
@@ -84,6 +83,11 @@ def run_options(command: Function) -> Function:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Run folder (default: a new one)."
+)
 
 
 def saved_run_options(command: Function) -> Function:
@@ -146,7 +150,7 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
         path=None if module else locate(target),
         module=module,
         args=args,
-        out=options["out"],
+        out=options.get("out"),
         rule_directories=options["rules"],
         allow=options["allow"],
         steps=options["steps"],
