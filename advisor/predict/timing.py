@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from advisor.model.finding import Edit, Fix, MoveAfter, Safety, SetArgument, SetOption
+from advisor.model.finding import Edit, Fix, MoveAfter, Safety, SetArgument, SetOption, SplitFlatMap
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.model.shared_text import siblings_of
@@ -31,9 +31,10 @@ def with_timing(analysis: Analysis, fix: Fix) -> Fix:
     """
     calls = tuple(_edited_calls(analysis, fix.edits))
     parallel = tuple(_edited_calls(analysis, (edit for edit in fix.edits if _is_parallel(edit))))
+    ahead = tuple(_edited_calls(analysis, (edit for edit in fix.edits if isinstance(edit, SplitFlatMap))))
     clauses = dict.fromkeys((*_of_state(analysis, calls), *_of_python(analysis, parallel)))
     more = tuple(clause for clause in clauses if clause not in fix.assumptions)
-    safety = max((fix.safety, *_safeties_of_siblings(analysis, fix.edits, parallel)), key=_LEVELS.index)
+    safety = max((fix.safety, *_safeties_of_siblings(analysis, fix.edits, (*parallel, *ahead))), key=_LEVELS.index)
     if not more and safety is fix.safety:
         return fix
     return replace(fix, safety=safety, is_auto=fix.is_auto and not more, assumptions=(*fix.assumptions, *more))
