@@ -55,7 +55,7 @@ WHOLE_SCRIPT = tuple(rule_id.replace("-", "_") for rule_id in OVERLAPPING)
 IN_LITTLE_MEMORY = {"repeated_work_on_disk": (3000, ("--images", "4500"))}
 """Examples whose subject is lack of memory: run in a cgroup of that many MiB, with these arguments."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
-REALISTIC_S, EXAMPLE_S = 300.0, 120.0
+REALISTIC_S, EXAMPLE_S = 300.0, 240.0
 """Budget of a proof session. Starting the script and profiling it take about 20 s. The turns of a trial get the rest, at least
 10 s, so that the trial of a rule's example ends as soon as there is an interval."""
 WHOLE_SCRIPT_BUDGET = "5min"
@@ -171,7 +171,10 @@ def prove_pipeline(
         ):
             shutil.copytree(session.profile(()), run)
             with_state_of(first.analysis, run)
-            fixes = {(finding.rule, finding.title): finding.fix for finding in first.findings}
+            fixes = {
+                **{(finding.rule, ""): finding.fix for finding in first.findings if finding.fix is not None},
+                **{(finding.rule, finding.title): finding.fix for finding in first.findings},
+            }
             report = analyze_run(run, rules, Settings())
             calls = {call.id: call for call in report.analysis.calls}
             proposals = Proposals(calls, project_root(script), ALLOWED, only=frozenset(tried))
@@ -190,7 +193,9 @@ def prove_pipeline(
                         "script": script.stem,
                         "rule": finding.rule,
                         "title": finding.title,
-                        "is_auto": (fixes.get((finding.rule, finding.title)) or finding.fix).is_auto,
+                        "is_auto": (
+                            fixes.get((finding.rule, finding.title)) or fixes.get((finding.rule, "")) or finding.fix
+                        ).is_auto,
                         "predicted": ratio(finding.prediction),
                         "measured": ratio(speedup),
                         "verdict": trial.verdict,
