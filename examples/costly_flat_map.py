@@ -1,7 +1,7 @@
 """costly-flat-map: each recording is turned into a spectrogram inside `flat_map`, one at a time.
 
-`flat_map` calls its function only when the slices of the previous recording are used up, so that the second core is idle. The marked
-call is the slow one; the fix moves the spectrogram to a parallel map before it.
+`flat_map` calls its function only when the slices of the previous recording are used up, so that the other cores are idle. The
+marked call is the slow one; the fix moves the spectrogram to a parallel map before it.
 """
 
 import argparse

@@ -86,9 +86,7 @@ class CostlyFlatMap(Rule):
                 continue
             yield self._advice(analysis, pipeline, iterator, call, use)
 
-    def _advice(
-        self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, use: CoreUse
-    ) -> Finding:
+    def _advice(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, use: CoreUse) -> Finding:
         split = flat_map_split(analysis, call)
         share = moved_share(iterator, call, split)
         inputs = sum(it.elements or 0 for it in iterators_of_call(pipeline, linear_chain(analysis, call)[1]))
@@ -131,7 +129,9 @@ def moved_share(iterator: Iterator, call: Call, split: Split | None) -> float:
         return 0.0
     all_ops = {op: count for op, count in call.function.ops.items() if not is_dataset_op(op)}
     ops = all_ops if split is None or split.ops is None else split.ops
-    part = sum(op.total_ns * min(1.0, ops.get(op.op, 0) / max(1, call.function.ops.get(op.op, 0))) for op in iterator.ops)
+    part = sum(
+        op.total_ns * min(1.0, ops.get(op.op, 0) / max(1, call.function.ops.get(op.op, 0))) for op in iterator.ops
+    )
     return part / total * min(1.0, iterator.function_ns / iterator.busy_ns)
 
 
@@ -153,24 +153,40 @@ def how(split: Split) -> str:
 
 _SPECTRUM = {"DecodeRaw": 0.2, "RFFT": 0.6, "Log1p": 0.15}
 
+_SLICES = flat_map(source("TensorSlice"), per_input=200, ms=10, op_shares=_SPECTRUM)
+
 EXAMPLES = (
-    fires(
-        pipeline(source(), flat_map(source("TensorSlice"), per_input=200, ms=10, op_shares=_SPECTRUM), batch(64), consumer_ms=1, cores=4)
-    ),
+    fires(pipeline(source(), _SLICES, batch(64), consumer_ms=1, cores=4)),
+    silent(pipeline(source(), _SLICES, batch(64), consumer_ms=1, cores=4, busy_cores=4), because="the cores are busy"),
     silent(
-        pipeline(source(), flat_map(source("TensorSlice"), per_input=200, ms=10, op_shares=_SPECTRUM), batch(64), consumer_ms=1, cores=4, busy_cores=4),
-        because="the cores are busy",
-    ),
-    silent(
-        pipeline(source(), map_("spectrum", ms=10), flat_map(source("TensorSlice"), per_input=200, ms=0.2, op_shares={"Shape": 0.1}), batch(64), consumer_ms=1, cores=4),
+        pipeline(
+            source(),
+            map_("spectrum", ms=10),
+            flat_map(source("TensorSlice"), per_input=200, ms=0.2, op_shares={"Shape": 0.1}),
+            batch(64),
+            consumer_ms=1,
+            cores=4,
+        ),
         because="the function only makes a dataset",
     ),
     silent(
-        pipeline(source(), flat_map(source("TensorSlice"), per_input=200, ms=10, op_shares=_SPECTRUM, python=True), batch(64), consumer_ms=1, cores=4),
+        pipeline(
+            source(),
+            flat_map(source("TensorSlice"), per_input=200, ms=10, op_shares=_SPECTRUM, python=True),
+            batch(64),
+            consumer_ms=1,
+            cores=4,
+        ),
         because="it runs Python code: see python-lock",
     ),
     silent(
-        pipeline(source(), flat_map(source("TensorSlice"), per_input=200, ms=1, op_shares=_SPECTRUM), batch(64), consumer_ms=50, cores=4),
+        pipeline(
+            source(),
+            flat_map(source("TensorSlice"), per_input=200, ms=1, op_shares=_SPECTRUM),
+            batch(64),
+            consumer_ms=50,
+            cores=4,
+        ),
         because="the training takes longer than the input",
     ),
 )

@@ -28,10 +28,10 @@ from advisor.commands.script_target import (
     ScriptCommand,
     html_option,
     json_option,
+    out_option,
     read_duration,
     report_options,
     request_of,
-    out_option,
     run_options,
     target_argument,
 )

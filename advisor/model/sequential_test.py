@@ -4,8 +4,8 @@ In: the ratios of the pairs so far.  Out: `Decision`, or None if more pairs are 
 
 The looks and their error rates are fixed in advance. A look tests the mean of the logarithms of the ratios with Student's t; its
 interval has the level of that look, so that all intervals together miss the true ratio in at most 3.8 % of the cases (the sum of
-both sides of all looks). `tests/model/test_sequential_test.py` simulates the error rates for normal and heavy-tailed noise, a machine
-that slows down, and bursts of foreign load.
+both sides of all looks). `tests/model/test_sequential_test.py` simulates the error rates for normal and heavy-tailed noise, a
+machine that slows down, and bursts of foreign load.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def interval_at(ratios: Sequence[float], error: float) -> Interval:
 
 
 def _could_become_clear(ratios: Sequence[float], look: Look) -> bool:
-    """Whether the interval of a later look would exclude 1 if all pairs until then were like the best, or like the worst so far."""
+    """Whether the interval of a later look would exclude 1 if all pairs until then were like the best (or the worst) so far."""
     missing = look.pairs - len(ratios)
     for extreme in (max(ratios), min(ratios)):
         speedup = interval_at([*ratios, *[extreme] * missing], look.error)
@@ -93,4 +93,16 @@ def _could_become_clear(ratios: Sequence[float], look: Look) -> bool:
     return False
 
 
-__all__ = ["CLEAR", "CURTAILED", "FUTILE", "LAST", "LOOKS", "MAX_PAIRS", "MIN_PAIRS", "Decision", "Look", "decide", "interval_at"]
+__all__ = [
+    "CLEAR",
+    "CURTAILED",
+    "FUTILE",
+    "LAST",
+    "LOOKS",
+    "MAX_PAIRS",
+    "MIN_PAIRS",
+    "Decision",
+    "Look",
+    "decide",
+    "interval_at",
+]

@@ -38,9 +38,9 @@ LOOP_INVARIANT_OPS = frozenset({"LinSpace", "Range"})
 converted."""
 
 DRAWING_OPS = frozenset({"RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal"})
-"""Ops that draw random numbers and have a converter that adds the batch to the shape they draw, so that each row gets numbers of its
-own (`_convert_random` in `pfor.py`). Left out are those whose parameters may differ from row to row, and those with a state of their
-own (`tf.random.Generator`) or fixed by a seed argument (`tf.random.stateless_*`)."""
+"""Ops that draw random numbers and have a converter that adds the batch to the shape they draw, so that each row gets its own
+numbers (`_convert_random` in `pfor.py`). Left out are those whose parameters may differ from row to row, and those with a state
+of their own (`tf.random.Generator`) or fixed by a seed argument (`tf.random.stateless_*`)."""
 
 CHECKING_OPS = frozenset({"Assert", "CheckNumerics"})
 """Those of `VECTORIZABLE_OPS` that TensorFlow marks as stateful although they only end the run or do nothing."""

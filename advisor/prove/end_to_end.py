@@ -172,9 +172,7 @@ def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
 
 
 def _out_of_time(seen: dict[str, list[RunSteps]], done: int) -> EndToEnd:
-    note = (
-        f"The whole script was not measured: the budget was used up after {done} of up to {MAX_PAIRS} turns. Allow more time."
-    )
+    note = f"The whole script was not measured: the budget was used up after {done} of up to {MAX_PAIRS} turns. Allow more time."
     return replace(_unfinished(seen, note), is_out_of_time=True)
 
 

@@ -155,7 +155,8 @@ class WholeScript:
         )
         left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
-            f"The whole script was not measured: {2 * EXPECTED_PAIRS.value} runs would take about {format_ns(need_s * NS_PER_S)}{filling}, and "
+            f"The whole script was not measured: {2 * EXPECTED_PAIRS.value} runs would take about "
+            f"{format_ns(need_s * NS_PER_S)}{filling}, and "
             f"{left}. It needs a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer."
         )
         return False

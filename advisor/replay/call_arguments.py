@@ -111,7 +111,7 @@ def function_passed(
     Raises:
         CannotReplay: The call has no user function.
     """
-    passed = inspect.signature(function).bind(*args, **kwargs).arguments.get("map_func")
+    passed: Callable[..., Any] | None = inspect.signature(function).bind(*args, **kwargs).arguments.get("map_func")
     if not callable(passed):
         raise CannotReplay(name, "it has no function")
     return passed

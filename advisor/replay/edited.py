@@ -71,8 +71,8 @@ class EditedCalls:
     vectorized: set[str] = field(default_factory=set)
     """Ids of the calls whose function is called once per batch."""
     split: dict[str, SplitMap | SplitFlatMap] = field(default_factory=dict)
-    """Id of a call -> the edit that splits its function. Of a `map`, the second half is a link; of a `flat_map`, the first half is
-    a call before it, see `first_id`."""
+    """Id of a call -> the edit that splits its function. Of a `map`, the second half is a link; of a `flat_map`, the first half
+    is a call before it, see `first_id`."""
     behind: dict[str, list[Link]] = field(default_factory=dict)
     """Id of a recorded call -> the links that follow it, in order."""
     numbers: dict[str, list[int]] = field(default_factory=dict)

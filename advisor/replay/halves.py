@@ -82,7 +82,9 @@ def _compiled(function: FunctionType, text: str, name: str, closure: dict[str, A
     return half
 
 
-def check_halves(name: str, edit: SplitFunction, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_halves(
+    name: str, edit: SplitFunction, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
     """Compare the graph of both halves in one function with that of the script's function.
 
     Args:

@@ -234,7 +234,9 @@ class Replay:
         except CannotReplay as error:
             raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
         if not draws_per_row(logged.dataset, result):
-            raise CannotVectorize(self.name(logged.id), "its function would not draw random numbers of its own for each row")
+            raise CannotVectorize(
+                self.name(logged.id), "its function would not draw random numbers of its own for each row"
+            )
         return result
 
     def _split_flat_map(

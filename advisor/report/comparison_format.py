@@ -56,7 +56,8 @@ class RunComparison(Object, frozen=True):
     schema_version: Literal[1]
     advisor_version: str
     verdict: Annotated[str, one_of("faster", "same", "slower", "broken", "unknown")]
-    """Verdict on the second run relative to the first one; `broken`: the second script fails; `unknown`: a run has no steps, or the runs vary too much."""
+    """Verdict on the second run relative to the first one; `broken`: the second script fails; `unknown`: a run has no steps, or
+    the runs vary too much."""
     before: Run
     after: Run
     step_time: Speedup | None

@@ -1,4 +1,4 @@
-"""Writes the two halves of a split function: their definitions, and a second call: a `map` after the first, or before a `flat_map`.
+"""Writes the halves of a split function: their definitions, and a second call: a `map` after the first, or before a `flat_map`.
 
 In: `Source`, the located call and the `SplitFunction`, which contains the two texts.  Out: the splices. `advisor.replay.halves`
 compiles the same texts for the proof.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
-from advisor.prove.compare_runs import compare_reports
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.prove.compare_runs import compare_reports
 from advisor.prove.end_to_end import measure_end_to_end
 from advisor.workflows.analyze import Request, analyze, analyze_run
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def announcement() -> str:
     """Say how often the scripts will run and what happens to their files, to be shown before the first run."""
     return (
-        f"Each script will be run {1 + MIN_PAIRS} to {1 + MAX_PAIRS} times: once for analysis, then alternating with the other until "
-        "the answer is clear. Each run is stopped after its window. Files written by the scripts are discarded, except with --in-place."
+        f"Each script will be run {1 + MIN_PAIRS} to {1 + MAX_PAIRS} times: once for analysis, then alternating with the other "
+        "until the answer is clear. Each run is stopped after its window. Files written by the scripts are discarded, except "
+        "with --in-place."
     )
 
 

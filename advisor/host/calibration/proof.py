@@ -14,7 +14,9 @@ WORTHWHILE = Constant(
     TWO_CORES,
 )
 """A smaller gain counts as `same`."""
-SAME_WITHIN = Constant(1.25, "ratio", "Three to eight pairs of runs that vary by 5 % tell apart effects down to 1.05 to 1.25.")
+SAME_WITHIN = Constant(
+    1.25, "ratio", "Three to eight pairs of runs that vary by 5 % tell apart effects down to 1.05 to 1.25."
+)
 """Two scripts are called the same only if their interval excludes larger effects in both directions."""
 MIN_GAIN = Constant(0.05, "share", "As in the rules (`Rule.min_speedup`).")
 """Smallest gain worth a change."""

@@ -53,8 +53,10 @@ def judge(speedup: Interval | None) -> tuple[str, str]:
         return SAME, "The budget allowed too few turns for a verdict."
     if speedup.low > 1 and speedup.value >= WORTHWHILE.value:
         return FASTER, ""
-    if speedup.high < 1:
+    if speedup.high < 1 and speedup.value <= 1 / WORTHWHILE.value:
         return SLOWER, ""
     if speedup.low > 1:
         return SAME, f"Faster by less than {WORTHWHILE.value - 1:.0%}, which is not worth a change."
+    if speedup.high < 1:
+        return SAME, f"Slower by less than {WORTHWHILE.value - 1:.0%}."
     return SAME, ""
