@@ -45,7 +45,7 @@ def draws_per_row(before: Any, after: Any) -> bool:  # noqa: ANN401
 
 
 def _random_ops(dataset: Any) -> tuple[Counter[str], Counter[str]]:  # noqa: ANN401
-    """Count the random ops that a dataset's functions run, and those of them whose shape is made by concatenation, by type."""
+    """Count the random ops behind the results of a dataset's functions, and those whose shape is a concatenation, by type."""
     drawing, shaped = Counter[str](), Counter[str]()
     for wrapper in dataset._functions():
         graph = wrapper.function.graph
@@ -56,7 +56,7 @@ def _random_ops(dataset: Any) -> tuple[Counter[str], Counter[str]]:  # noqa: ANN
         while pending:
             nodes, ends = pending.pop()
             types = {node.name: node.op for node in nodes}
-            for node in _run(nodes, ends):
+            for node in _computing(nodes, ends):
                 if node.op in RANDOM_OPS:
                     drawing[node.op] += 1
                     shaped[node.op] += bool(node.input) and types.get(_source(node.input[0])) == "ConcatV2"
@@ -68,8 +68,8 @@ def _random_ops(dataset: Any) -> tuple[Counter[str], Counter[str]]:  # noqa: ANN
     return +drawing, +shaped
 
 
-def _run(nodes: Iterable[Any], ends: Iterable[str]) -> Iterator[Any]:
-    """Yield the nodes that these ends depend on: what `tf.vectorized_map` has converted stays in the graph, and is not run."""
+def _computing(nodes: Iterable[Any], ends: Iterable[str]) -> Iterator[Any]:
+    """Yield the nodes from which these ends are computed: what `tf.vectorized_map` has converted stays in the graph beside it."""
     by_name = {node.name: node for node in nodes}
     pending, seen = list(ends), set[str]()
     while pending:
@@ -77,12 +77,12 @@ def _run(nodes: Iterable[Any], ends: Iterable[str]) -> Iterator[Any]:
         if name in by_name and name not in seen:
             seen.add(name)
             yield by_name[name]
-            pending += [_source(each) for each in by_name[name].input]
+            pending += [_source(each) for each in by_name[name].input if not each.startswith("^")]
 
 
 def _source(tensor: str) -> str:
-    """The node of a tensor or control input: `add` for `add:z:0`, `^add`."""
-    return tensor.lstrip("^").partition(":")[0]
+    """The node of a tensor: `add` for `add:z:0`."""
+    return tensor.partition(":")[0]
 
 
 def _listed(node: Any) -> list[str]:  # noqa: ANN401

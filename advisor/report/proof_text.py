@@ -222,4 +222,4 @@ def _early(proof: Proof) -> str:
     """That the runs ended early because of their result, as such an estimate is conditional on it."""
     if proof.training != "faster" or proof.end_to_end_turns >= MAX_PAIRS:
         return ""
-    return " (ended early, which favours large gains)"
+    return " (ended early)"

@@ -45,20 +45,21 @@ def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> 
         yield Splice(end, end, f"{before}{gap[len(newline) :]}{halves}")
 
 
-def first_link(call: LocatedCall, edit: SplitFlatMap, autotune: str) -> Splice:
+def first_link(source: Source, call: LocatedCall, edit: SplitFlatMap, autotune: str) -> Splice:
     """Insert `.map(...)` with the first half before a `flat_map`, on a line of its own if the `flat_map` is on one.
 
     Args:
+        source: The text.
         call: The `flat_map`.
         edit: The texts.
         autotune: `tf.data.AUTOTUNE` in the names of the file.
     """
     assert call.link_start is not None  # `replace_function` requires a link
     link = f".map({edit.first_name or edit.first}, num_parallel_calls={autotune})"
-    if "#" in call.dot_space:
-        place = call.link_start + len(call.dot_space)
-        return Splice(place, place, link)
-    return Splice(call.link_start, call.link_start, f"{call.dot_space}{link}")
+    place = call.link_start + len(call.dot_space)
+    lines = NEWLINE.split(call.dot_space)
+    backslash = " \\" if "\\" in call.dot_space else ""
+    return Splice(place, place, f"{link}{backslash}{source.newline}{lines[-1]}" if len(lines) > 1 else link)
 
 
 def second_link(source: Source, call: LocatedCall, edit: SplitMap, changed: Mapping[str, str]) -> str:

@@ -135,7 +135,7 @@ class _Rewriting:
                 yield self._link(edit.call_id, call, second_link(source, call, edit, changed))
             case SplitFlatMap():
                 yield from replace_function(source, call, edit)
-                yield first_link(call, edit, self._write(Code("tf.data.AUTOTUNE"), call))
+                yield first_link(source, call, edit, self._write(Code("tf.data.AUTOTUNE"), call))
             case InsertAfter():
                 arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
                 written = ", ".join(f"{name}={value}" if name else value for name, value in arguments)

@@ -10,6 +10,7 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
@@ -22,6 +23,8 @@ _WRAPPERS = frozenset(
     {"converted_call", "with_function_scope", "error_handler", "op_dispatch_handler", "wrapper", "<lambda>"}
 )
 """Functions of TensorFlow between a line and the function that it calls."""
+_OWN_FILES = str(Path(__file__).parent)
+"""The wrappers that record calls are between a line and the methods of datasets."""
 _LAMBDA_NAMES = (None, "None", "", "tf__lam")
 """Names that AutoGraph gives to the frame of a converted lambda."""
 
@@ -86,7 +89,9 @@ def _place(op: Any, name: str, site: Site) -> tuple[int, str] | None:  # noqa: A
             inner = (
                 other.name
                 for other in frames[number + 1 :]
-                if other.name not in _WRAPPERS and (other.filename, other.name) != (frame.filename, frame.name)
+                if other.name not in _WRAPPERS
+                and not other.filename.startswith(_OWN_FILES)
+                and (other.filename, other.name) != (frame.filename, frame.name)
             )
             return frame.lineno, next(inner, "")
     return None
