@@ -17,8 +17,8 @@ sounds = tf.random.stateless_normal((16, 48_000), seed=(1, 2))
 
 def slices(number):
     recording = sounds[number % 16]
-    spectrum = tf.abs(tf.signal.stft(recording, 1024, 256))
-    return tf.data.Dataset.from_tensor_slices(tf.math.log1p(spectrum))
+    spectrum = tf.abs(tf.signal.stft(recording, 1024, 64))
+    return tf.data.Dataset.from_tensor_slices(tf.math.log1p(spectrum)[::8])
 
 
 dataset = tf.data.Dataset.range(args.recordings)

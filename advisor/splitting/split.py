@@ -87,7 +87,8 @@ def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
     if inner is not None:
         called = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(inner) if isinstance(node, ast.Call)}
         inside = [line for line in own if line.called in called]
-        if any(line.ops for line in before) and not is_worth_it({op for line in inside for op in line.ops}):
+        is_kept = kind is _DATASET or is_worth_it({op for line in inside for op in line.ops})
+        if any(line.ops for line in before) and not is_kept:
             inner = None
         else:
             before += inside

@@ -161,7 +161,7 @@ def test_nothing_to_fix_is_short():
     )  # fmt: skip
     lines = [line for line in printed(report).splitlines() if line]
     assert lines[0] == "Nothing to fix."
-    assert len(lines) <= 4
+    assert len(lines) <= 5
 
 
 def test_budget_bar_shows_what_is_being_tried_and_is_gone_afterwards():
