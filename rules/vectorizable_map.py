@@ -129,7 +129,11 @@ class VectorizableMap(Rule):
 def is_covered(call: Call) -> bool:
     """Whether `scalar-map` (element-wise functions) or `parse-per-record` reports this map."""
     function = call.function
-    return function is None or function.is_elementwise is True or bool(PARSERS.intersection(function.ops))
+    if function is None or PARSERS.intersection(function.ops):
+        return True
+    return (
+        function.is_elementwise is True and not function.random_ops
+    )  # drawn as it is, a batch would share its numbers
 
 
 _NORMALIZE = ("Mean", "SquaredDifference", "Sqrt", "Sub", "RealDiv")

@@ -47,10 +47,12 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     rejected: list[Rejected] = []
     errors: list[RuleError] = []
     thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
+    fallbacks = {loaded.id for loaded in rules if loaded.rule.is_fallback}
     about_wait = {loaded.id for loaded in rules if loaded.rule.needs_input_bound and not loaded.rule.is_fallback}
 
     def is_worthwhile(finding: Finding) -> bool:
-        return _is_worthwhile(finding, thresholds[finding.rule])
+        # A fallback is asked when nothing else is known, so that its answer is never too small.
+        return finding.rule in fallbacks or _is_worthwhile(finding, thresholds[finding.rule])
 
     def is_about_input(finding: Finding) -> bool:
         return is_worthwhile(finding) and (finding.rule in about_wait or bool(finding.call_id or finding.iterator_id))

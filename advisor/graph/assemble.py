@@ -213,7 +213,12 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
 
 
 def _may_be_source(node: Node) -> bool:
-    """Whether the node can be a source: every type is, unless it is known to require an input."""
+    """Whether the node can be a source: every type is, unless it is known to require an input.
+
+    What `window` yields has the type of the call, but holds its elements itself.
+    """
+    if node.dataset_name.startswith("WindowOp"):
+        return True
     return is_source(node.type) or node.base not in NEEDS_INPUT
 
 

@@ -27,8 +27,9 @@ BRANCHING = frozenset(
 _NUMBER = re.compile(r"/_\d+$|(?<=^GeneratorDataset):\d+$")
 """Numbers that differ between iterators of one dataset: Grappler's, and those of the devices' generators."""
 
-_UNNAMED = re.compile(r"(?<=Dataset):\d+$|(?<=DatasetV\d):\d+$")
-"""TensorFlow's number in the name of a dataset without `name=`; it differs between calls of the function that creates it."""
+_UNNAMED = re.compile(r"(?<=Dataset):\d+$|(?<=DatasetV\d):\d+$|(?<=^WindowOp):\d+$")
+"""TensorFlow's number in the name of a dataset without `name=`; it differs between calls of the function that creates it, and
+between the datasets that `window` and `group_by_window` yield."""
 _CALLS_ITS_FUNCTION = frozenset({"Interleave", "ParallelInterleave", "LegacyParallelInterleave", "FlatMap"})
 
 MAX_NODES = 2_000

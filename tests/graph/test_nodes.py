@@ -87,6 +87,17 @@ def test_an_iterator_whose_parent_made_no_call_joins_the_parents_twin() -> None:
     assert types(profile) == [["Root", "ParallelInterleaveV4", "Map", "Range"]]
 
 
+def test_what_window_yields_is_one_dataset_and_a_source() -> None:
+    profile = Profile()
+    chain(profile, 1, ("Root", "c2"), ("FlatMap", "c2"))
+    for number in range(50):
+        profile.iterator(100 + number, f"Iterator::Root::FlatMap[{number}]::BatchV2", 2, "c3")
+        profile.iterator(
+            200 + number, f"Iterator::Root::FlatMap[{number}]::BatchV2::Window", 100 + number, f"WindowOp:{number}"
+        )
+    assert types(profile) == [["Root", "FlatMap", "BatchV2", "Window"]]
+
+
 def test_a_root_id_that_was_reused_denotes_two_roots() -> None:
     profile = Profile()
     chain(profile, 1, ("Root", "RootDataset:3"), ("BatchV2", "train"))

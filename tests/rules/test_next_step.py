@@ -7,8 +7,11 @@ from dataclasses import replace
 import pytest
 from advisor.rules.next_step import NextStep
 
+from advisor.engine import load_rules
+from advisor.engine.run import run_rules
 from advisor.model.pipeline import LineCost
 from advisor.model.recording import CodeLine
+from advisor.model.settings import Settings
 from advisor.testing import batch, map_, pipeline, prefetch, source
 
 
@@ -35,3 +38,16 @@ def test_the_costliest_line_is_named_with_its_advice():
     assert "Line 9 takes 90 % of its time. Pass dct_method='INTEGER_FAST'." in finding_for((cheap, costly)).because
     sampled = replace(costly, samples=12, advice="")
     assert "Line 9 takes about 90 % of its time." in finding_for((sampled,)).because
+
+
+def test_what_is_stored_helps_from_the_first_pass_on_and_is_proposed_for_a_script_with_one_pass():
+    report = run_rules(
+        pipeline(
+            source(elements=100_000), map_("load", ms=5, calls=4), batch(32), prefetch(), consumer_ms=10, cores=4
+        ).analysis,
+        load_rules([], Settings()),
+        Settings(),
+    )
+    finding = report.findings[0]
+    assert finding.title == "Store the result of batch once and load it in every run"
+    assert finding.prediction is not None and finding.prediction.value > 2 and not finding.is_delayed
