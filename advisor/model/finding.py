@@ -116,7 +116,19 @@ class SplitMap:
     """Whether the two functions take the place of the definition; otherwise they are added after it."""
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap
+@dataclass(frozen=True, slots=True)
+class BuildOnce:
+    """Make the dataset that ends with a call once, before the loop in which the script makes it again.
+
+    It leaves the dataset as it is: what it changes is how often the script makes it.
+    """
+
+    call_id: str
+    reader: Site
+    """Where the loop reads the dataset (`Consumer.site`)."""
+
+
+Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap | BuildOnce
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import msgspec
 from advisor.capture.request import Progress, SessionRequest
 from advisor.model.call_graph import CallGraph
 from advisor.model.finding import (
+    BuildOnce,
     Edit,
     InsertAfter,
     MoveAfter,
@@ -119,7 +120,8 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
 Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended
 
 _KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap)
+    kind.__name__: kind
+    for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap, BuildOnce)
 }
 
 
