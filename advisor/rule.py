@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from advisor.model import catalog
 from advisor.model.finding import (
+    BuildOnce,
     Code,
     Edit,
     Evidence,
@@ -36,6 +37,7 @@ from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
 from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
 from advisor.predict import (
     HIGH_WAITING,
+    BuiltOnce,
     CachePlace,
     CoresNeeded,
     CoreUse,
@@ -46,6 +48,7 @@ from advisor.predict import (
     Split,
     asynchronous,
     batch_behind,
+    built_once,
     cache_assumptions,
     cache_bytes,
     cache_obstacles,
@@ -251,6 +254,8 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "NEAR_SHARE",
     "Analysis",
+    "BuildOnce",
+    "BuiltOnce",
     "CachePlace",
     "Call",
     "Code",
@@ -293,6 +298,7 @@ __all__ = [
     "Verdict",
     "asynchronous",
     "batch_behind",
+    "built_once",
     "cache_assumptions",
     "cache_bytes",
     "cache_obstacles",
