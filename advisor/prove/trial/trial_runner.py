@@ -26,7 +26,7 @@ from advisor.host.calibration.proof import (
     SIBLING_S,
 )
 from advisor.host.machine import memory_bytes
-from advisor.model.finding import Edit, Safety
+from advisor.model.finding import BuildOnce, Edit, Safety
 from advisor.model.recording import INFINITE_CARDINALITY
 from advisor.model.units import format_bytes
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
@@ -44,6 +44,7 @@ from advisor.rewrite.shared_calls import spread
 
 Report = Callable[[str, int, int | None], None]
 """Receives the progress: (phase, done, total or None)."""
+_MADE_ONCE = "The dataset is made once here anyway, so only the whole script shows what the change gains."
 
 
 class TrialRunner:
@@ -115,6 +116,9 @@ class TrialRunner:
         trial = self._with_siblings(trial, edits, claimed)
         if trial.verdict == BROKEN:
             return trial
+        added = [edit for edit in edits if edit not in current]
+        if added and all(isinstance(edit, BuildOnce) for edit in added):
+            return replace(trial, note=f"{trial.note} {_MADE_ONCE}".strip(), is_replayable=False)
         before, after = self._rebuild(current), self._rebuild(edits)
         too_big = self._cache_too_big(after)
         if too_big:
