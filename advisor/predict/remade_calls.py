@@ -59,6 +59,18 @@ def remade_calls(analysis: Analysis, pipeline: Pipeline) -> frozenset[str]:
     return frozenset(call.id for call in chain if _is_remade(analysis, pipeline, len(texts.same(call))))
 
 
+def calls_with_lost_caches(analysis: Analysis, pipeline: Pipeline) -> frozenset[str]:
+    """Return the ids of the calls after which a cache in memory starts empty in every epoch, without ever being read."""
+    consumed = consumed_call(analysis, pipeline)
+    again = remade_calls(analysis, pipeline)
+    if consumed is None or not again:
+        return frozenset()
+    chain, graph = upstream_calls(analysis, consumed), graph_of(analysis)
+    repeats = [call for call in chain if call.method == "repeat" and call.arguments.get("count") != 1]
+    kept = {other.id for repeat in repeats for other in graph.upstream(repeat)}
+    return again - kept
+
+
 def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     """Return what making the consumed dataset again costs; None if it is made once, or if that was not measured."""
     consumed = consumed_call(analysis, pipeline)
@@ -144,6 +156,7 @@ class _Texts:
         calls = self._by_span.get(self.span(call), [call])
         return [other for other in calls if other is call or other.id not in self._read]
 
+
 def _is_alike(one: Call, other: Call) -> bool:
     """Whether two datasets have as many elements of the same kind, from functions with the same ops.
 
@@ -152,4 +165,3 @@ def _is_alike(one: Call, other: Call) -> bool:
     ops = [call.function.ops if call.function is not None else None for call in (one, other)]
     is_same_kind = (one.element_spec, one.cardinality) == (other.element_spec, other.cardinality)
     return is_same_kind and ops[0] == ops[1]
-

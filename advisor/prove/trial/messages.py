@@ -45,6 +45,8 @@ class ProofRequest:
     """The calls of the first run; empty: the ids are the same in both runs."""
     hold_at: int | None
     """Hold the script at the consumption of this number, whatever the dataset."""
+    lost: tuple[str, ...] = ()
+    """Calls of the first run after which a cache is lost in every epoch, see `TrialRunner`."""
 
 
 class TryFix(msgspec.Struct, frozen=True, tag=True):
