@@ -1,7 +1,7 @@
 """Each epoch makes its dataset anew, so that the seeded shuffle begins with the same order every time."""
 
 import tensorflow as tf
-from ledger import Ledger, busy
+from ledger import Ledger
 
 TRAP = {
     "topic": "datasets made anew in every epoch",
@@ -19,7 +19,7 @@ def features(row):
     parts = [tf.cast(row, tf.float32)]
     for number in range(200):
         parts.append(tf.sin(parts[-1] + number))
-    return row + busy(row) * tf.cast(parts[-1], tf.int64)
+    return row + tf.cast(parts[-1] > 1e30, tf.int64)
 
 
 def make_dataset():

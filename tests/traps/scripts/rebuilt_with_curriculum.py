@@ -1,7 +1,7 @@
 """The function of each epoch's dataset asks an object how hard the rows may be; the object counts how often it was asked."""
 
 import tensorflow as tf
-from ledger import Ledger, busy
+from ledger import Ledger
 
 TRAP = {
     "topic": "datasets made anew in every epoch",
@@ -32,7 +32,7 @@ def features(row):
     parts = [tf.cast(row, tf.float32)]
     for number in range(200):
         parts.append(tf.sin(parts[-1] + number))
-    return row * curriculum.hardness + busy(row) * tf.cast(parts[-1], tf.int64)
+    return row * curriculum.hardness + tf.cast(parts[-1] > 1e30, tf.int64)
 
 
 def make_dataset():

@@ -1,7 +1,7 @@
 """Every epoch makes its dataset of the rows found so far; from the fourth epoch on, the loop finds more of them."""
 
 import tensorflow as tf
-from ledger import Ledger, busy
+from ledger import Ledger
 
 TRAP = {
     "topic": "datasets made anew in every epoch",
@@ -21,7 +21,7 @@ def features(row):
     parts = [tf.cast(row, tf.float32)]
     for number in range(200):
         parts.append(tf.sin(parts[-1] + number))
-    return row + busy(row) * tf.cast(parts[-1], tf.int64)
+    return row + tf.cast(parts[-1] > 1e30, tf.int64)
 
 
 def dataset_of(rows):
