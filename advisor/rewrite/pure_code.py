@@ -63,7 +63,9 @@ class PureCode:
         """Variable from outside -> what is read of it: `args` or `args.batch_size`."""
         self.parts: list[cst.CSTNode] = []
         """The code and the definitions of the functions that it uses."""
-        self._seen: set[tuple[cst.FunctionDef, bool]] = set()
+        self._seen: set[tuple[cst.FunctionDef, bool, bool]] = set()
+        self._called: set[cst.FunctionDef] = set()
+        """Functions that the code calls itself, with values of the script; the others get tensors from tf.data."""
         self._is_traced = False
 
     def add_statement(self, node: cst.CSTNode) -> None:
@@ -90,7 +92,7 @@ class PureCode:
             case cst.AnnAssign():
                 self._target(node.target)
                 self._optional(node.value)
-            case cst.AugAssign() if self._is_traced:
+            case cst.AugAssign(target=cst.Name() as name) if self._is_traced and self._is_rebound(name):
                 self._target(node.target)
                 self._expression(node.value)
             case cst.Return():
@@ -285,6 +287,7 @@ class PureCode:
             return False
         if not self._is_own(variable):
             self._check_function(variable)
+        self._called.add(variable.function)
         self._function(variable.function, self._is_traced)
         return True
 
@@ -308,9 +311,10 @@ class PureCode:
             raise CannotRewriteError(f"{variable.name} is not a plain function of the file.")
 
     def _function(self, node: cst.FunctionDef, is_traced: bool) -> None:
-        if (node, is_traced) in self._seen:
+        key = (node, is_traced, node in self._called)
+        if key in self._seen:
             return
-        self._seen.add((node, is_traced))
+        self._seen.add(key)
         name = node.name.value
         decorators = [self._scopes.path_of(decorator.decorator) for decorator in node.decorators]
         if node.asynchronous is not None or (decorators and not (is_traced and decorators == ["tensorflow.function"])):
@@ -336,6 +340,16 @@ class PureCode:
         return not isinstance(variable.scope, cst.Module) and any(
             part is node for part in self.parts for node in around
         )
+
+    def _is_rebound(self, node: cst.Name) -> bool:
+        """Whether `x += 1` gives the variable another value, and does not extend a list of the script in place."""
+        variable = self._scopes.variable(node)
+        for binding in variable.bindings:
+            if isinstance(binding.node, cst.Param) and variable.scope in self._called:
+                return False
+            if isinstance(binding.value, cst.Name | cst.Attribute | cst.Subscript):
+                return False
+        return True
 
     def _is_fresh(self, variable: Variable) -> bool:
         """Whether the code has made the value itself, so that nothing else sees its changes."""

@@ -233,6 +233,9 @@ REFUSED = {
     "a side effect while it is traced": (
         "import tensorflow as tf\n\n\ndef scale(x):\n    tf.random.set_seed(1)\n    return x\n\n\n" + LOOP
         + "    ds = tf.data.Dataset.range(3).map(scale)\n" + READ, "tf.random.set_seed is called"),
+    "a list that a traced function extends": (
+        "sizes = [1]\n\n\ndef grow(x, some):\n    some += [1]\n    return x + len(some)\n\n\ndef scale(x):\n    return grow(x, sizes)\n\n\n"
+        + LOOP + "    ds = tf.data.Dataset.range(3).map(scale)\n" + READ, "`some += [1]`"),
     "a layer": (
         "layer = tf.keras.layers.RandomFlip()\n" + LOOP + "    ds = tf.data.Dataset.range(3).map(lambda x: layer(x))\n" + READ,
         "layer is called"),
