@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from advisor.model import catalog
 from advisor.model.finding import (
+    BuildOnce,
     Code,
     Edit,
     Evidence,
@@ -37,6 +38,7 @@ from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
 from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
 from advisor.predict import (
     HIGH_WAITING,
+    BuiltOnce,
     CachePlace,
     CoresNeeded,
     CoreUse,
@@ -47,6 +49,7 @@ from advisor.predict import (
     Split,
     asynchronous,
     batch_behind,
+    built_once,
     cache_assumptions,
     cache_bytes,
     cache_obstacles,
@@ -254,6 +257,8 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "NEAR_SHARE",
     "Analysis",
+    "BuildOnce",
+    "BuiltOnce",
     "CachePlace",
     "Call",
     "Code",
@@ -297,6 +302,7 @@ __all__ = [
     "Verdict",
     "asynchronous",
     "batch_behind",
+    "built_once",
     "cache_assumptions",
     "cache_bytes",
     "cache_obstacles",

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar
 
-from advisor.model.units import format_count, format_ns, format_share
+from advisor.model.units import format_bytes, format_count, format_ns, format_share
 from advisor.rule import (
     Analysis,
+    BuildOnce,
+    BuiltOnce,
     Call,
     Evidence,
     Finding,
+    Fix,
     Iter,
     Note,
     Pipeline,
@@ -20,6 +23,8 @@ from advisor.rule import (
     Rejected,
     Remade,
     Rule,
+    built_once,
+    is_editable,
     is_repeated_behind,
     label,
     place,
@@ -40,14 +45,21 @@ class RebuiltEveryEpoch(Rule):
     every epoch, without ever being read.
 
     ## What the fix does
-    Make the dataset once, before the loop, and iterate over it in every epoch. A `shuffle` then still draws a new order in
-    each epoch, because `reshuffle_each_iteration` is the default; with a seed, the order of the later epochs becomes another
-    one, where each new dataset began with the same. This is advice only, because it moves statements of the script.
+    It moves what makes the dataset before the loop, so that every epoch iterates over the same one. A `shuffle` still draws
+    a new order in each epoch, because `reshuffle_each_iteration` is the default, but other ones than before: with a seed each
+    new dataset began with the same order. A script with a fixed seed is therefore changed only with `--allow rerandomized`. A
+    cache in memory keeps its elements from the first epoch on. The gain is between the epochs, so it is proved on the whole
+    script, over whole epochs.
+
+    The text must show that every epoch makes the same dataset: assignments directly in the body of the loop, or an
+    expression in the line that reads the dataset; functions of the same file that do nothing but make it; and only names
+    whose values cannot change during the loop. Otherwise it stays advice, and `advisor fix` names what is in the way.
 
     ## When not to
     When the datasets differ on purpose: another file list, another augmentation or another batch size per epoch. They are
-    compared by their arguments (code and constants of functions, and the beginning of large arrays), so a difference in what a
-    Python object holds may be missed.
+    compared by their arguments (code and constants of functions, and the beginning of large arrays), the ops of their functions
+    and the kind of their elements. Random ops, Python code, `reshuffle_each_iteration=False` without a seed, and a shuffle before
+    a cache stand in the way as well, because one dataset would keep what several drew anew.
 
     ## What tf.data already does
     Nothing: each dataset is a new object to it.
@@ -57,6 +69,8 @@ class RebuiltEveryEpoch(Rule):
 
     min_datasets: int = 3
     """Datasets made at the place. With two, the second may be for another purpose."""
+    max_memory_share: float = 0.5
+    """Share of the free memory that caches may take which are kept from then on, as in `repeated-work`."""
     min_time_share: float = 0.05
     """Share of the time of an epoch in which the dataset is made again. Below that, the gain is less than a factor of 1.05."""
 
@@ -91,12 +105,18 @@ class RebuiltEveryEpoch(Rule):
             if caches
             else ""
         )
+        once = self._judged(analysis, pipeline, again)
+        against = f" No change is proposed: {once.reason}." if once.reason else ""
+        relying = f" It assumes that {', and that '.join(once.assumptions)}." if once.assumptions else ""
+        takes = f"{format_ns(round(again.made_ns))}, {format_share(share)} of an epoch of {format_ns(round(now))}"
         yield self.finding(
             "Make the dataset once, before the loop",
             f"{ends} was made {format_count(again.count)} times with equal arguments, once per epoch. Making it again takes "
-            f"{format_ns(round(again.made_ns))}, {format_share(share)} of an epoch of {format_ns(round(now))}.{empty}",
+            f"{takes}.{empty}{against}{relying}",
             call=again.calls[0],
             prediction=Prediction(value, low, high, first_pass=1.0),
+            memory_bytes=0 if once.reason else once.bytes,
+            fix=_fix(pipeline, again, once),
             code=_code(analysis, pipeline, again),
             evidence=(
                 Evidence("datasets_made", again.count),
@@ -105,6 +125,17 @@ class RebuiltEveryEpoch(Rule):
                 Evidence("made_time_share", share, "share"),
             ),
         )
+
+    def _judged(self, analysis: Analysis, pipeline: Pipeline, again: Remade) -> BuiltOnce:
+        """What making the dataset once does to the data; caches that do not fit in memory are a reason against it."""
+        once = built_once(analysis, pipeline, again)
+        free = analysis.host.memory_free_bytes if analysis.host is not None else None
+        if once.bytes and free is not None and once.bytes > self.max_memory_share * free:
+            return BuiltOnce(
+                f"the cache would keep {format_bytes(once.bytes)}, more than {format_share(self.max_memory_share)} of the "
+                f"{format_bytes(free)} of free memory"
+            )
+        return once
 
     def _lost(self, analysis: Analysis, pipeline: Pipeline, caches: Sequence[Call]) -> Prediction | None:
         """What these caches would save if they were kept; None if that is too little, or if there is none."""
@@ -120,6 +151,15 @@ def _mean_pause_ns(pipeline: Pipeline) -> float:
     """Time between two epochs in which the script waits for TensorFlow to destroy an iterator; it remains (`epoch-pauses`)."""
     pauses = [pause_ns for _, pause_ns in pipeline.consumer.releases[1:]] if pipeline.consumer is not None else []
     return fmean(pauses) if pauses else 0.0
+
+
+def _fix(pipeline: Pipeline, again: Remade, once: BuiltOnce) -> Fix | None:
+    """The fix; None if something is in the way, or if the dataset is not made in the user's own code."""
+    reader = pipeline.consumer.site if pipeline.consumer is not None else None
+    if once.reason or reader is None or not is_editable(again.calls[0]):
+        return None
+    is_known = once.bytes is not None and not once.assumptions
+    return Fix((BuildOnce(again.calls[0].id, reader),), once.safety, is_auto=is_known, assumptions=once.assumptions)
 
 
 def _code(analysis: Analysis, pipeline: Pipeline, again: Remade) -> str:
@@ -138,6 +178,10 @@ def _code(analysis: Analysis, pipeline: Pipeline, again: Remade) -> str:
 _STAGES = (source(elements=3_200), map_("decode", ms=0.1), batch(32))
 
 EXAMPLES = (
+    fires(
+        pipeline(source("Range", elements=3_200), batch(32), consumer_ms=10, epochs=4, making_ms=400),
+        fixed="\nds = tf.data.Dataset.range(3200)\nds = ds.batch(32)\nfor epoch in range(4):\n    for batch in ds:\n",
+    ),
     fires(pipeline(*_STAGES, consumer_ms=10, epochs=4, making_ms=400)),
     fires(pipeline(*_STAGES[:2], cache(), batch(32), consumer_ms=1, cores=2, epochs=4, making_ms=10)),
     silent(pipeline(*_STAGES, consumer_ms=10, epochs=4, making_ms=20), because="making it takes 2 % of an epoch"),

@@ -180,7 +180,7 @@ def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
     for root in _roots(analysis):
         diff = diff_for(finding.fix, calls, root)
         if diff is not None:
-            return replace(finding, diff=diff)
+            return replace(finding, diff=diff, code="")  # the diff shows it better
     return finding
 
 

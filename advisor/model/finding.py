@@ -125,7 +125,19 @@ class SplitFlatMap(SplitFunction):
     """Split the function of a `flat_map`: a parallel `map` before it gets the first half, and it keeps the rest."""
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap | SplitFlatMap
+@dataclass(frozen=True, slots=True)
+class BuildOnce:
+    """Make the dataset that ends with a call once, before the loop in which the script makes it again.
+
+    It leaves the dataset as it is: what it changes is how often the script makes it.
+    """
+
+    call_id: str
+    reader: Site
+    """Where the loop reads the dataset (`Consumer.site`)."""
+
+
+Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap | SplitFlatMap | BuildOnce
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ composition of the training step (`training_step`). See docs/predictions.md.
 """
 
 from advisor.predict.batch_functions import edits_to_batch_first, vectorized_bytes, vectorizing_fix
+from advisor.predict.built_once import BuiltOnce, built_once
 from advisor.predict.cache_break_even import Payoff, payoff
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import (
@@ -63,6 +64,7 @@ from advisor.predict.vectorizing_obstacles import vectorizing_obstacle
 
 __all__ = [
     "HIGH_WAITING",
+    "BuiltOnce",
     "CachePlace",
     "CoreUse",
     "CoresNeeded",
@@ -73,6 +75,7 @@ __all__ = [
     "Split",
     "asynchronous",
     "batch_behind",
+    "built_once",
     "cache_assumptions",
     "cache_bytes",
     "cache_obstacles",

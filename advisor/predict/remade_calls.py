@@ -17,7 +17,7 @@ from advisor.predict.passes_over_data import root_steps_per_epoch
 from advisor.predict.structure import consumed_call, upstream_calls
 
 MAX_COMPARED = 20
-"""Number of datasets whose arguments are compared with those of the first one, the latest ones."""
+"""Number of datasets whose arguments are compared with those of the consumed one, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Remade:
     """Time of the steps of an epoch, in ns; None if their number is unknown."""
     is_equal: bool
     """Whether others were made with equal arguments, as far as they were compared; then only those are counted."""
+    is_all_equal: bool = False
+    """Whether all of those that were compared, the first one among them, were made with equal arguments."""
 
     @property
     def caches(self) -> tuple[Call, ...]:
@@ -57,6 +59,18 @@ def remade_calls(analysis: Analysis, pipeline: Pipeline) -> frozenset[str]:
     return frozenset(call.id for call in chain if _is_remade(analysis, pipeline, len(texts.same(call))))
 
 
+def calls_with_lost_caches(analysis: Analysis, pipeline: Pipeline) -> frozenset[str]:
+    """Return the ids of the calls after which a cache in memory starts empty in every epoch, without ever being read."""
+    consumed = consumed_call(analysis, pipeline)
+    again = remade_calls(analysis, pipeline)
+    if consumed is None or not again:
+        return frozenset()
+    chain, graph = upstream_calls(analysis, consumed), graph_of(analysis)
+    repeats = [call for call in chain if call.method == "repeat" and call.arguments.get("count") != 1]
+    kept = {other.id for repeat in repeats for other in graph.upstream(repeat)}
+    return again - kept
+
+
 def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     """Return what making the consumed dataset again costs; None if it is made once, or if that was not measured."""
     consumed = consumed_call(analysis, pipeline)
@@ -67,7 +81,9 @@ def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     if not _is_remade(analysis, pipeline, len(ends)):
         return None
     own = texts.remade_part(upstream_calls(analysis, consumed))
-    others = [texts.remade_part(upstream_calls(analysis, end)) for end in ends if end is not consumed][-MAX_COMPARED:]
+    rest = [end for end in ends if end is not consumed]
+    others = [texts.remade_part(upstream_calls(analysis, end)) for end in rest[-MAX_COMPARED:]]
+    first = [texts.remade_part(upstream_calls(analysis, end)) for end in rest[:1]]
     equal = [chain for chain in others if texts.are_equal(own, chain)]
     times = [
         sum(call.made_ns or 0 for call in chain) for chain in (own, *(equal or others)) if chain[0].id != ends[0].id
@@ -78,7 +94,8 @@ def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     count = 1 + len(equal) if equal and len(equal) < len(others) else max(len(ends), counted)
     steps = root_steps_per_epoch(analysis, pipeline)
     epoch_ns = steps * pipeline.steps.mean_ns if steps and pipeline.steps is not None else None
-    return Remade(count, own, median(times), epoch_ns, bool(equal))
+    is_all_equal = len(equal) == len(others) and all(texts.are_equal(own, chain) for chain in first)
+    return Remade(count, own, median(times), epoch_ns, bool(equal), is_all_equal)
 
 
 def _reads(analysis: Analysis, pipeline: Pipeline) -> int:
@@ -130,7 +147,7 @@ class _Texts:
     def are_equal(self, one: Sequence[Call], other: Sequence[Call]) -> bool:
         """Whether two chains are of the same text, with equal arguments as far as they were compared."""
         return len(one) == len(other) and all(
-            a.identity != "" and a.identity == b.identity and self.span(a) == self.span(b)
+            a.identity != "" and a.identity == b.identity and self.span(a) == self.span(b) and _is_alike(a, b)
             for a, b in zip(one, other, strict=True)
         )
 
@@ -138,3 +155,13 @@ class _Texts:
         """Return the calls of the same text that no other consumer reads, `call` included, in the order of the recording."""
         calls = self._by_span.get(self.span(call), [call])
         return [other for other in calls if other is call or other.id not in self._read]
+
+
+def _is_alike(one: Call, other: Call) -> bool:
+    """Whether two datasets have as many elements of the same kind, from functions with the same ops.
+
+    Arguments describe a Python object by its simple attributes; what a function makes of others shows in its graph.
+    """
+    ops = [call.function.ops if call.function is not None else None for call in (one, other)]
+    is_same_kind = (one.element_spec, one.cardinality) == (other.element_spec, other.cardinality)
+    return is_same_kind and ops[0] == ops[1]

@@ -38,11 +38,14 @@ class RunSteps:
     """The steps of one run's window."""
 
     step_ns: float
-    """Mean step time in ns; a median would not include a wait in every tenth step."""
+    """Mean step time in ns; a median would not include a wait in every tenth step. Over whole epochs it includes the time between
+    them."""
     wait_share: float | None
     """Share of the step time spent in `next`, 0 to 1; None if Python cannot observe that (Keras' loops)."""
     count: int
     peak_rss_bytes: int | None
+    datasets: int = 0
+    """Number of datasets that the main consumer has read one after the other; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class EndToEnd:
     """`broken` because the changed text does not make the proved calls."""
     is_out_of_time: bool = False
     """`refused` because of the budget: with more time the script could be measured."""
+    epochs: int = 0
+    """Whole epochs in each window, if the step times include the time between epochs; else 0."""
 
     @property
     def runs(self) -> int:
@@ -78,7 +83,11 @@ class EndToEnd:
 
 
 def measure_end_to_end(
-    before: CaptureRequest, after: CaptureRequest, on_progress: OnProgress, deadline: float | None = None
+    before: CaptureRequest,
+    after: CaptureRequest,
+    on_progress: OnProgress,
+    deadline: float | None = None,
+    is_with_gaps: bool = False,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -87,6 +96,7 @@ def measure_end_to_end(
         after: How to run the changed script.
         on_progress: Called with progress messages.
         deadline: A time of `time.monotonic`; no turn starts that would probably end after it, and a run still going is stopped.
+        is_with_gaps: As in `steps_of`.
 
     Raises:
         ScriptFailed: The script fails without the change.
@@ -101,7 +111,7 @@ def measure_end_to_end(
         for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
             label = f"{'unchanged' if name == 'before' else 'with the changes'}, turn {turn + 1} of up to {MAX_PAIRS}"
             try:
-                steps = time_run(sides[name], _labelled(on_progress, label))
+                steps = time_run(sides[name], _labelled(on_progress, label), is_with_gaps)
             except OutOfTime:
                 return _out_of_time(seen, turn)
             except ScriptFailed as error:
@@ -118,12 +128,12 @@ def measure_end_to_end(
     raise AssertionError("the last look always decides")
 
 
-def time_run(request: CaptureRequest, on_progress: OnProgress) -> RunSteps | None:
+def time_run(request: CaptureRequest, on_progress: OnProgress, is_with_gaps: bool = False) -> RunSteps | None:
     """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps."""
     with temporary_run(request) as run_request:
         folder = capture(replace(run_request, is_profiled=False), on_progress)
         path = folder / RECORDING_NAME
-        return steps_of(decode(path.read_bytes(), Recording, str(path)))
+        return steps_of(decode(path.read_bytes(), Recording, str(path)), is_with_gaps)
 
 
 @contextmanager
@@ -133,8 +143,14 @@ def temporary_run(request: CaptureRequest) -> Iterator[CaptureRequest]:
         yield replace(request, out=folder / "run")
 
 
-def steps_of(recording: Recording) -> RunSteps | None:
-    """Return the unprofiled steps of a run's main consumer; None if Python observed fewer than `MIN_STEPS`."""
+def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | None:
+    """Return the unprofiled steps of a run's main consumer; None if Python observed fewer than `MIN_STEPS`.
+
+    Args:
+        recording: The recording of the run.
+        is_with_gaps: Whether the mean step time includes the time between epochs, in which no step is open: the script may make
+            a dataset then. The window should hold whole epochs (`advisor.prove.epoch_window`).
+    """
     window = recording.window
     series = main_series(recording)
     if window is None or series is None:
@@ -148,11 +164,15 @@ def steps_of(recording: Recording) -> RunSteps | None:
     durations = [stop - begin for begin, stop in zip(start, end, strict=False)]
     waits = series.wait_ns[first : first + len(durations)]
     total = sum(durations)
+    spent = total
+    if is_with_gaps:  # a script that ends within the window does other things after its last step
+        spent = window.end_ns - window.start_ns if window.closed_by == "steps" else end[-1] - start[0]
     return RunSteps(
-        step_ns=total / len(durations),
+        step_ns=spent / len(durations),
         wait_share=min(1.0, sum(waits) / total) if waits and total else None,
         count=len(durations),
         peak_rss_bytes=recording.usage.peak_rss_bytes if recording.usage else None,
+        datasets=next((consumer.datasets for consumer in recording.consumers if consumer.is_main), 0),
     )
 
 

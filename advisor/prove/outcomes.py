@@ -272,7 +272,8 @@ def sentence_of(
         return FASTER, f"{alone}. The training was not measured."
     if whole.verdict == FASTER:
         pipeline_gain = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
-        return FASTER, f"Proved on the training: a step is {_ratio(whole.speedup)} faster.{pipeline_gain}"
+        step = "a step, with its share of the time between epochs," if whole.epochs else "a step"
+        return FASTER, f"Proved on the training: {step} is {_ratio(whole.speedup)} faster.{pipeline_gain}"
     if whole.is_undecided:
         return (
             FASTER,

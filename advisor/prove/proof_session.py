@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TypeVar
@@ -87,6 +87,7 @@ class ProofSession:
         calls: tuple[Call, ...] = (),
         silence_s: float = SILENCE_S.value,
         hold_at: int | None = None,
+        lost: Collection[str] = (),
     ) -> None:
         """Create a session.
 
@@ -99,10 +100,12 @@ class ProofSession:
             calls: Calls of the first run, used to match calls that are numbered differently in this run.
             silence_s: Seconds without a message after which a pipeline counts as hanging.
             hold_at: Hold the script at the consumption of this number (`CallGraph.consumption`), whatever the dataset.
+            lost: Ids of the calls after which a cache is lost in every epoch of the training, because the script makes the
+                dataset again.
         """
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
         self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
-        self._hold_at = hold_at
+        self._hold_at, self._lost = hold_at, tuple(lost)
         self.written_files: tuple[str, ...] = ()
         """Absolute paths of files that the script's Python code opened for writing before the first element. Writes by
         TensorFlow's native code (checkpoints, summaries) are not detected.
@@ -230,6 +233,7 @@ class ProofSession:
             consumer=self._consumer_call,
             calls=self._calls,
             hold_at=self._hold_at,
+            lost=self._lost,
         )
         message_file = self._files / "request.json"
         message_file.write_text(encode_message(message), "utf-8")

@@ -5,6 +5,7 @@ In: the analysis of the unchanged script, the changes, the remaining budget.  Ou
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,15 +26,16 @@ from advisor.host.calibration.proof import (
 )
 from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
-from advisor.model.units import NS_PER_S, format_ns
+from advisor.model.units import NS_PER_S, format_epochs, format_ns
 from advisor.prove.end_to_end import EndToEnd, main_series, measure_end_to_end
+from advisor.prove.epoch_window import EpochWindow, epoch_window
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, judged, without_last
 from advisor.prove.proposals import Proposals
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
-from advisor.rewrite.fix_plan import is_splitting
+from advisor.rewrite.fix_plan import is_building_once, is_splitting
 from advisor.rewrite.patch import CannotRewrite, Patch
 
 INJECTING_OPTIONS = (
@@ -42,6 +44,8 @@ INJECTING_OPTIONS = (
     "experimental_optimization.inject_prefetch",
 )
 """Options under which tf.data appends a prefetch."""
+_LONGEST_WINDOW_S = 3600.0
+"""A window of whole epochs ends after its steps; the deadline of the runs limits its time."""
 
 
 class WholeScript:
@@ -104,28 +108,52 @@ class WholeScript:
             return None
         try:
             warmup = self._warmup(candidate)
+            window = self._epoch_window(candidate, warmup)
         except UnknownEpoch:
-            self.notes.append(
-                "The whole script was not measured: a cache takes effect in the second epoch, and the length of the first is "
-                "unknown."
-            )
+            self.notes.append(f"The whole script was not measured: {_why_epochs_matter(candidate)}")
             return None
-        if not self._has_time(warmup):
+        if not self._has_time(warmup, window):
             return EndToEnd(REFUSED, is_out_of_time=True)
         problem = self._problem_of_text(candidate, patches[1])
         if problem:
             return EndToEnd(BROKEN, note=problem, is_other_text=True)
+        request = replace(self._request, warmup=warmup)
+        if window is not None:
+            request = replace(request, warmup=window.warmup, steps=window.steps, seconds=_LONGEST_WINDOW_S)
         with overlays(patches[0].files, patches[1].files) as (before, after):
             whole = measure_end_to_end(
-                replace(self._request, warmup=warmup, overlay=before),
-                replace(self._request, warmup=warmup, overlay=after),
+                replace(request, overlay=before),
+                replace(request, overlay=after),
                 lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
                 self._deadline,
+                is_with_gaps=window is not None,
             )
+        if window is not None:
+            whole = self._of_epochs(whole, window)
         self.runs += whole.runs
         if whole.speedup is None and whole.note:
             self.notes.append(whole.note)
         return whole
+
+    def _epoch_window(self, findings: Sequence[Finding], warmup: int | None) -> EpochWindow | None:
+        """The window of whole epochs, if a change saves time between epochs, which is part of no step."""
+        if not any(finding.fix is not None and is_building_once(finding.fix) for finding in findings):
+            return None
+        return epoch_window(self._analysis, warmup or 0)
+
+    def _of_epochs(self, whole: EndToEnd, window: EpochWindow) -> EndToEnd:
+        """The measurement over whole epochs; it is `broken` if the changed script still makes the dataset in every epoch."""
+        read = [statistics.median(run.datasets for run in runs) for runs in (whole.before, whole.after) if runs]
+        if len(read) == 2 and read[1] >= read[0] > 0:
+            note = "With the changes, the loop still reads another dataset in every epoch."
+            return EndToEnd(BROKEN, note=note, is_other_text=True)
+        if whole.speedup is None:
+            return whole
+        self.notes.append(
+            f"The runs of the whole script were timed over {format_epochs(window.epochs)} each: the time per step includes the "
+            "time between epochs, in which the script makes the dataset."
+        )
+        return replace(whole, epochs=window.epochs)
 
     def _problem_of_text(self, findings: Sequence[Finding], patch: Patch) -> str:
         """Why the changed text differs from what was proved; empty if it does not, or if that is unknown."""
@@ -137,15 +165,19 @@ class WholeScript:
 
     def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
         """Estimate the seconds to prove any of these fixes; 0 if they exceed `BUDGET_SHARE` of the remaining budget."""
-        warmups = []
+        runs_s = [self._run_s(0, None)]
         for finding in findings:
             with suppress(UnknownEpoch, ValueError):
-                warmups.append(self._warmup([finding]) or 0)
-        need_s = 2 * EXPECTED_PAIRS.value * self._run_s(max(warmups, default=0))
+                warmup = self._warmup([finding])
+                runs_s.append(self._run_s(warmup, self._epoch_window([finding], warmup)))
+        need_s = 2 * EXPECTED_PAIRS.value * max(runs_s)
         return need_s if need_s <= BUDGET_SHARE.value * (self._deadline - self._clock()) else 0.0
 
-    def _has_time(self, warmup: int | None) -> bool:
-        need_s, left_s = 2 * EXPECTED_PAIRS.value * self._run_s(warmup), max(0.0, self._deadline - self._clock())
+    def _has_time(self, warmup: int | None, window: EpochWindow | None) -> bool:
+        need_s, left_s = (
+            2 * EXPECTED_PAIRS.value * self._run_s(warmup, window),
+            max(0.0, self._deadline - self._clock()),
+        )
         if need_s <= left_s:
             return True
         filling = (
@@ -168,8 +200,10 @@ class WholeScript:
         )
         return self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
 
-    def _run_s(self, warmup: int | None) -> float:
+    def _run_s(self, warmup: int | None, window: EpochWindow | None) -> float:
         """Estimated seconds of one run."""
+        if window is not None:
+            return self._startup_s + window.seconds + SHUTDOWN_S.value
         window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS.value) * self._step_s()
         return (
             self._startup_s + max(SCRIPT_SETTLE_S.value, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S.value
@@ -178,6 +212,13 @@ class WholeScript:
     def _step_s(self) -> float:
         steps = self._analysis.verdict.steps
         return steps.mean_ns / NS_PER_S if steps is not None else UNKNOWN_STEP_S.value
+
+
+def _why_epochs_matter(findings: Sequence[Finding]) -> str:
+    """Why nothing can be timed without the length of an epoch, as the end of a sentence."""
+    if any(finding.fix is not None and is_building_once(finding.fix) for finding in findings):
+        return "the gain is between epochs, and the number of steps per epoch is unknown."
+    return "a cache takes effect in the second epoch, and the length of the first is unknown."
 
 
 def prove_on_script(

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import (
+    BuildOnce,
     Edit,
     InsertAfter,
     MoveAfter,
@@ -160,6 +161,8 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
                 raise CannotReplay(edit.call_id, f"it sets no options, so {edit.option} cannot be removed there")
             else:
                 _put_behind(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
+        case BuildOnce():  # the dataset stays as it is
+            laid.numbers.setdefault(edit.call_id, []).append(number)
         case _:
             assert_never(edit)
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.finding import (
+    BuildOnce,
     Edit,
     Finding,
     Fix,
@@ -124,6 +125,11 @@ def is_vectorizing(fix: Fix) -> bool:
 def is_splitting(fix: Fix) -> bool:
     """Whether the fix splits a function, so that the halves must be compared with it before they are run."""
     return any(isinstance(edit, SplitFunction) for edit in fix.edits)
+
+
+def is_building_once(fix: Fix) -> bool:
+    """Whether the fix moves what makes a dataset out of a loop, which changes nothing in the dataset itself."""
+    return any(isinstance(edit, BuildOnce) for edit in fix.edits)
 
 
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
@@ -269,6 +275,9 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
                     if isinstance(other, SplitFunction | Vectorize)
                     else f"one moves {name}"
                 )
+        case BuildOnce():
+            if isinstance(other, BuildOnce) and span_of(other.call_id, calls) in spans:
+                return f"both make the dataset that ends with {name} once, for different loops"
         case InsertAfter():
             pass
     return None

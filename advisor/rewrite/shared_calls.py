@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from advisor.model.finding import Edit, Fix, MoveAfter
+from advisor.model.finding import BuildOnce, Edit, Fix, MoveAfter
 from advisor.model.recording import Call
 from advisor.model.shared_text import span_of
 
@@ -30,10 +30,12 @@ def edited_ids(edits: Iterable[Edit]) -> tuple[str, ...]:
 def spread(edits: Sequence[Edit], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
     """Return the edits, followed by the same edits of all other calls made by the same text, in this and other datasets.
 
-    Calls inside a library are excluded: a link after such a text follows only the last of them.
+    Calls inside a library are excluded: a link after such a text follows only the last of them. `BuildOnce` changes no call.
     """
     result = dict.fromkeys(edits)
     for edit in edits:
+        if isinstance(edit, BuildOnce):
+            continue
         peers = _peers(edit.call_id, calls)
         if isinstance(edit, MoveAfter):
             targets = _peers(edit.after_id, calls)

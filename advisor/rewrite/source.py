@@ -16,6 +16,7 @@ from typing import assert_never
 import libcst as cst
 
 from advisor.model.finding import (
+    BuildOnce,
     Code,
     Edit,
     Fix,
@@ -33,6 +34,7 @@ from advisor.model.recording import Call
 from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
+from advisor.rewrite.build_once import build_once
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
 from advisor.rewrite.halves import first_link, replace_function, second_link
@@ -99,6 +101,8 @@ class _Rewriting:
         self._source, self._edits, self._calls = source, edits, calls
         self._imports: dict[str, None] = {}
         self._companions: list[Splice] = []
+        self._moves: list[Splice | Cut] = []
+        """What `BuildOnce` moves out of a loop."""
         moved = {span_of(edit.call_id, calls) for edit in edits if isinstance(edit, MoveAfter)}
         for edit in edits:
             if not isinstance(edit, SetArgument | MoveAfter | Vectorize) and span_of(edit.call_id, calls) in moved:
@@ -113,6 +117,7 @@ class _Rewriting:
         changes: list[Splice | Cut] = []
         for edit in (*others, *reversed(links), *firsts):
             changes += self._changes(edit)
+        self._check_moves(changes)
         return apply_changes(self._source.text, [*self._import_lines(), *changes])
 
     def _changes(self, edit: Edit) -> Iterator[Splice | Cut]:
@@ -146,8 +151,23 @@ class _Rewriting:
                 yield self._moved(edit, call)
             case SetOption():
                 yield from self._option(edit, call)
+            case BuildOnce():
+                moves = build_once(source, call, edit, self._calls)
+                self._moves += moves
+                yield from moves
             case _:
                 assert_never(edit)
+
+    def _check_moves(self, changes: Sequence[Splice | Cut]) -> None:
+        """Raise CannotRewriteError if another change is at the edge of what moves out of a loop, and would stay in it."""
+        others = [change for change in changes if isinstance(change, Splice) and change not in self._moves]
+        for cut in (change for change in self._moves if isinstance(change, Cut)):
+            for other in others:
+                is_near = cut.start <= other.start <= cut.end
+                is_inside = cut.text_start < other.start and other.end < cut.text_end
+                is_next_line = other.start == cut.end and self._source.text[cut.end - 1 : cut.end] in ("\n", "\r")
+                if is_near and not is_inside and not is_next_line:
+                    raise CannotRewriteError("The lines that make the dataset are changed otherwise at the same time.")
 
     def _moved(self, edit: MoveAfter, call: LocatedCall) -> Cut:
         after = self._located(edit.after_id)

@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import (
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    WhitespaceInclusivePositionProvider,
+)
 
 from advisor.model.call_parameters import POSITIONS
 from advisor.model.recording import Call
@@ -167,6 +172,27 @@ class Source:
         """Return the whitespace before a statement."""
         start = self.line_span(statement)[0]
         return re.match(r"[ \t\f]*", self.text[start:]).group()  # type: ignore[union-attr]
+
+    def line_number(self, node: cst.CSTNode) -> int:
+        """Return the line in which a node begins."""
+        return self._range(node).start.line
+
+    def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
+        """Return start and end of an expression with its parentheses."""
+        start, end = self.span(node)
+        if node.lpar:
+            place = self._wrapper.resolve(WhitespaceInclusivePositionProvider)[node].start
+            start = self._offset(place.line, place.column)
+        return start, self._skip_closing(end, len(node.rpar))
+
+    def call_ending_at(self, line: int, column: int) -> cst.Call | None:
+        """Return the call that ends at a place; lines count from 1 and columns from 0, as in LibCST."""
+        return self._calls.get((line, column))
+
+    def place(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
+        """Return (line, column, end line, end column) of a node, lines from 1 and columns from 0."""
+        place = self._range(node)
+        return place.start.line, place.start.column, place.end.line, place.end.column
 
     def line_before(self, offset: int) -> str:
         """Return the part of the line before `offset`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Recording, Scalar, ScriptExit, Site, Usage
+from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Recording, Scalar, ScriptExit, Usage
 from advisor.testing.simulated_script import FILE, Machine, Script, Stage
 
 MS = 1_000_000
@@ -256,7 +256,7 @@ def _analysis(
         "consumer0",
         script.calls[-1].id,
         "for",
-        Site(FILE, len(script.lines) - 1, 1, len(script.lines), 1),
+        script.reader,
         iterators=machine.epochs,
         is_main=True,
         releases=machine.releases,

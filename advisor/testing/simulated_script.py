@@ -124,16 +124,24 @@ class Script:
         self.calls: list[Call] = []
         self.of_stage: dict[int, Call] = {}
         """id(stage) -> call."""
+        self.reader: Site
+        """Where the loop reads the dataset."""
+        self._indent = ""
+        if machine.making_ms is not None and machine.epochs > 1:
+            self.lines.append(f"for epoch in range({machine.epochs}):")
+            self._indent = "    "
         elements, size = 0, 0
         for stage in stages:
             elements, size = _flow(stage, elements, size)
             if stage.method:
                 self._write(stage, elements, size)
-        loop = "for batch in ds:"
-        if machine.epochs > 1:
+        if machine.epochs > 1 and not self._indent:
             self.lines.append(f"for epoch in range({machine.epochs}):")
-            loop = "    " + loop
-        self.lines += [loop, loop[: len(loop) - len(loop.lstrip())] + "    train_step(batch)"]
+            self._indent = "    "
+        loop = f"{self._indent}for batch in ds:"
+        self.lines += [loop, f"{self._indent}    train_step(batch)"]
+        line, end = len(self.lines) - 1, len(loop)
+        self.reader = Site(FILE, line, end - 2, line, end)
         self.text = "\n".join(self.lines) + "\n"
 
     def all_calls(self, machine: Machine) -> tuple[Call, ...]:
@@ -156,10 +164,10 @@ class Script:
 
     def _write(self, stage: Stage, elements: int, size: int) -> None:
         for name, value in stage.options:
-            if "options = tf.data.Options()" not in self.lines:
-                self.lines.append("options = tf.data.Options()")
-            self.lines.append(f"options.{name} = {value}")
-        prefix = "ds = " if stage.consumes == 0 else "ds = ds"
+            if f"{self._indent}options = tf.data.Options()" not in self.lines:
+                self.lines.append(f"{self._indent}options = tf.data.Options()")
+            self.lines.append(f"{self._indent}options.{name} = {value}")
+        prefix = self._indent + ("ds = " if stage.consumes == 0 else "ds = ds")
         inputs = (self.calls[-1].id,) if stage.consumes else ()
         # The id is assigned before those of the calls inside its function.
         call_id = f"c{len(self.calls)}"

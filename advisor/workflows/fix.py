@@ -30,6 +30,7 @@ from advisor.model.recording import Call
 from advisor.model.run_folder import new_run_folder
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.model.units import NS_PER_S, format_ns
+from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.carried_state import with_state_of
@@ -197,7 +198,8 @@ class _Fixing:
             return self._all_refused(report, proposals, "The call that creates the consumed dataset is unknown.")
         with ExitStack() as stack:
             folder = stack.enter_context(temporary_folder("fix"))
-            session = self._session(folder, consumed, report.analysis.calls, deadline)
+            lost = calls_with_lost_caches(report.analysis, main) if main is not None else frozenset[str]()
+            session = self._session(folder, consumed, report.analysis.calls, deadline, lost)
             stack.callback(self._collect_facts, session)
             try:
                 stack.enter_context(session)
@@ -268,7 +270,14 @@ class _Fixing:
             f"{name} was stopped and nothing was tried: it was not {phase} before --budget {budget} was used up. Allow more time."
         )
 
-    def _session(self, folder: Path, consumed: Call | None, calls: tuple[Call, ...], deadline: float) -> ProofSession:
+    def _session(
+        self,
+        folder: Path,
+        consumed: Call | None,
+        calls: tuple[Call, ...],
+        deadline: float,
+        lost: frozenset[str] = frozenset(),
+    ) -> ProofSession:
         script = self._request.script
         request = CaptureRequest(
             folder / "run",
@@ -278,7 +287,7 @@ class _Fixing:
             show_output=script.show_output,
             in_place=script.in_place,
         )
-        return ProofSession(request, consumed, deadline - time.monotonic(), self._on_progress, calls)
+        return ProofSession(request, consumed, deadline - time.monotonic(), self._on_progress, calls, lost=lost)
 
     def _loop(self, session: ProofSession, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
         return prove_fixes(

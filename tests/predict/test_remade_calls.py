@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.predict import cache_places, is_cached_behind, is_read_again, remade
+from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.testing import batch, cache, map_, pipeline, repeat, source
 
 STAGES = (source(elements=3_200), map_("decode", ms=5), batch(32))
@@ -128,3 +129,14 @@ def test_its_caches_are_named():
     assert [call.method for call in remade(made, made.main).caches] == ["cache"]
     made = script(source(elements=3_200), map_("decode", ms=5), cache("file"), batch(32))
     assert remade(made, made.main).caches == ()
+
+
+def test_a_cache_is_lost_unless_a_repeat_reads_it():
+    stages = (source(elements=3_200), map_("decode", ms=5), cache(), batch(32))
+    made = script(*stages)
+    own = {call.id for call in made.calls[-4:]}
+    assert calls_with_lost_caches(made, made.main) == own
+    made = script(*stages, repeat(3))
+    assert calls_with_lost_caches(made, made.main) == frozenset()
+    made = script(*stages, making_ms=None)
+    assert calls_with_lost_caches(made, made.main) == frozenset()

@@ -167,7 +167,7 @@ RUN = RunSteps(10.0, 0.5, 50, 100)
 def test_a_run_that_is_stopped_is_lack_of_time_and_no_verdict(monkeypatch, stopped_in):
     runs, deadlines = [], []
 
-    def time_run(request, on_progress):
+    def time_run(request, on_progress, is_with_gaps):
         runs.append(request.script)
         deadlines.append(request.deadline)
         if len(runs) == stopped_in:

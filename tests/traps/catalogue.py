@@ -34,6 +34,7 @@ TOPICS = (
     "functions that are split",
     "one text that makes several datasets",
     "conditionals that build different pipelines per epoch",
+    "datasets made anew in every epoch",
 )
 LEVELS = ("default", "rerandomized", "reordered", "numerics")
 """Values of `--allow`, and what is allowed without it."""

@@ -121,6 +121,8 @@ MIN_WINDOW_S = Constant(3.0, "s")
 MAX_WINDOW_S = Constant(20.0, "s")
 WINDOW_STEPS = Constant(20, "steps")
 """The window of a run: so many steps, limited to this range of seconds."""
+MIN_WINDOW_EPOCHS = Constant(3, "epochs")
+"""The window of a run whose change saves time between epochs has at least so many whole epochs."""
 SHUTDOWN_S = Constant(2.0, "s")
 """Estimated time for a stopped script to end."""
 SCRIPT_SETTLE_S = Constant(3.0, "s", "The warm-up of `advisor.capture.window`: ten steps and two seconds.")

@@ -9,7 +9,8 @@ every epoch, the first run consumed a later one than this run, which is held at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from advisor.model.finding import Edit, MoveAfter
@@ -94,6 +95,14 @@ class CallMatching:
         if isinstance(edit, MoveAfter):
             return replace(edit, call_id=self._id(edit.call_id), after_id=self._id(edit.after_id))
         return replace(edit, call_id=self._id(edit.call_id))
+
+    def now_ids(self, call_ids: Iterable[str]) -> frozenset[str]:
+        """Return the ids of this run for those of the first run, without calls that this run did not make."""
+        found = set()
+        for call_id in call_ids:
+            with contextlib.suppress(CannotReplay):
+                found.add(self._id(call_id))
+        return frozenset(found)
 
     def first_ids(self) -> dict[str, str] | None:
         """Return a mapping from this run's ids to those of the first run; None if they are the same."""

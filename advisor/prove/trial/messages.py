@@ -15,6 +15,7 @@ import msgspec
 from advisor.capture.request import Progress, SessionRequest
 from advisor.model.call_graph import CallGraph
 from advisor.model.finding import (
+    BuildOnce,
     Edit,
     InsertAfter,
     MoveAfter,
@@ -45,6 +46,8 @@ class ProofRequest:
     """The calls of the first run; empty: the ids are the same in both runs."""
     hold_at: int | None
     """Hold the script at the consumption of this number, whatever the dataset."""
+    lost: tuple[str, ...] = ()
+    """Calls of the first run after which a cache is lost in every epoch, see `TrialRunner`."""
 
 
 class TryFix(msgspec.Struct, frozen=True, tag=True):
@@ -121,7 +124,7 @@ Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended
 
 _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
-    for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap, SplitFlatMap)
+    for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap, SplitFlatMap, BuildOnce)
 }
 
 

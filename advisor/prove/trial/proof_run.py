@@ -69,7 +69,7 @@ class ProofRun(Session):
         self._written = WrittenFiles()
         self._is_serving = False
         self._is_over = False
-        self._hold_at = message.hold_at
+        self._hold_at, self._lost = message.hold_at, message.lost
         self._consumptions = 0
 
     def run(self) -> int:
@@ -142,7 +142,8 @@ class ProofRun(Session):
 
         self._matching.learn(self._recorder.calls())
         with tf.init_scope(), self._consumption.unwatched():
-            runner = TrialRunner(self._recorder, call_id, self._files, self._progress)
+            lost = self._matching.now_ids(self._lost)
+            runner = TrialRunner(self._recorder, call_id, self._files, self._progress, lost=lost)
             self._send(Ready(self._written.stop()))
             for line in self._requests:
                 request: Request = decode_message(line, Request)

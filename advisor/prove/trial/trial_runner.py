@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from advisor.host.calibration.proof import (
     SIBLING_S,
 )
 from advisor.host.machine import memory_bytes
-from advisor.model.finding import Edit, Safety
-from advisor.model.recording import INFINITE_CARDINALITY
+from advisor.model.finding import BuildOnce, Edit, InsertAfter, MoveAfter, Remove, Safety
+from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.units import format_bytes
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
@@ -44,13 +44,20 @@ from advisor.rewrite.shared_calls import spread
 
 Report = Callable[[str, int, int | None], None]
 """Receives the progress: (phase, done, total or None)."""
+_MADE_ONCE = "The dataset is made once here anyway, so only the whole script shows what the change gains."
 
 
 class TrialRunner:
     """Runs trials and profiles of one held dataset."""
 
     def __init__(
-        self, recorder: Recorder, call_id: str, files: Path, report: Report, is_text_edited: bool = True
+        self,
+        recorder: Recorder,
+        call_id: str,
+        files: Path,
+        report: Report,
+        is_text_edited: bool = True,
+        lost: Collection[str] = (),
     ) -> None:
         """Create a runner.
 
@@ -61,9 +68,12 @@ class TrialRunner:
             report: Receives the progress.
             is_text_edited: Whether the edits are meant for the source text, so that they affect all calls and all datasets that
                 the text creates; False if only the one dataset object is edited.
+            lost: Ids of the calls after which a cache in memory is lost in every epoch, because the script makes the dataset
+                again. Such caches are left out of what is timed, as the training never reads them; the elements are compared
+                with them.
         """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
-        self._is_text_edited = is_text_edited
+        self._is_text_edited, self._lost = is_text_edited, frozenset(lost)
         bounds = Bounds(COMPARED_ELEMENTS.value, COMPARED_S.value, least=SMALLEST_SAMPLE)
         self._equivalence = Equivalence(recorder, call_id, bounds, files)
         self._number = 0
@@ -115,7 +125,10 @@ class TrialRunner:
         trial = self._with_siblings(trial, edits, claimed)
         if trial.verdict == BROKEN:
             return trial
-        before, after = self._rebuild(current), self._rebuild(edits)
+        added = [edit for edit in edits if edit not in current]
+        if added and all(isinstance(edit, BuildOnce) for edit in added):
+            return replace(trial, note=f"{trial.note} {_MADE_ONCE}".strip(), is_replayable=False)
+        before, after = self._rebuild(self._as_trained(current)), self._rebuild(self._as_trained(edits))
         too_big = self._cache_too_big(after)
         if too_big:
             return replace(trial, note=too_big)
@@ -187,6 +200,13 @@ class TrialRunner:
         work.dataset(self._call_id)
         return work
 
+    def _as_trained(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        """Return the edits without caches that the training would fill and lose in every epoch, those of the script included."""
+        kept = tuple(edit for edit in edits if not (_adds_cache(edit) and edit.call_id in self._lost))
+        moved = {edit.call_id for edit in kept if isinstance(edit, Remove | MoveAfter)}
+        caches = [call for call in self._recorder.calls() if call.id in self._lost - moved and _is_in_memory(call)]
+        return (*kept, *(Remove(call.id) for call in caches))
+
     def _cache_too_big(self, work: Replay) -> str:
         """Return why the new caches do not fit into memory, judged by their elements; empty if they do or it is unknown."""
         new = [built for built in work.built if built.method == "cache" and self._recorder.call(built.id) is None]
@@ -212,6 +232,16 @@ class TrialRunner:
         side.prepare(lambda: self._report("warming up", 0, None))
         side.close()
         profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report)
+
+
+def _adds_cache(edit: Edit) -> bool:
+    """Whether an edit adds a cache in memory."""
+    return isinstance(edit, InsertAfter) and edit.method == "cache" and not edit.arguments
+
+
+def _is_in_memory(call: Call) -> bool:
+    """Whether a call of the script is a cache in memory."""
+    return call.method == "cache" and call.arguments.get("filename") in ("", None)
 
 
 def _caches(work: Replay) -> list[Any]:

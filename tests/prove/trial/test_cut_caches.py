@@ -8,8 +8,8 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.host.calibration.constant import Constant
-from advisor.model.finding import Remove, Safety
-from advisor.prove.trial import ab_benchmark
+from advisor.model.finding import InsertAfter, Remove, Safety, SetArgument
+from advisor.prove.trial import ab_benchmark, trial_runner
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
 from advisor.prove.trial.trial_runner import TrialRunner, _caches
 
@@ -115,3 +115,24 @@ def test_a_cache_of_the_script_that_never_fills_is_measured_as_it_is(recorded, t
     side = Side("as it is", slow, _caches(work), plan, is_fill_needed=False)
     side.prepare()
     assert side.turn().elements > 0
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_cache_that_every_epoch_loses_is_left_out_of_what_is_timed(is_lost, recorded, tf, tmp_path, monkeypatch):
+    """The script makes the dataset again in every epoch, so that the work before its cache never ends."""
+    dataset = tf.data.Dataset.range(10).map(lambda x: x + 1).cache().batch(2)
+    mapped, cached = recorded.call("map"), recorded.call("cache")
+    timed = []
+
+    def measure(before, after, *_):
+        timed.extend(len(side._caches) for side in (before, after))
+        raise CannotMeasure("seen")
+
+    monkeypatch.setattr(trial_runner, "measure", measure)
+    monkeypatch.setattr(trial_runner, "Plan", lambda **_: Plan(warmup_s=0.1, turn_s=0.1))
+    lost = {mapped.id, cached.id} if is_lost else set()
+    bench = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda *_: None, lost=lost)
+    parallel = SetArgument(mapped.id, "num_parallel_calls", 2)
+    trial = bench.try_fix((), (parallel, InsertAfter(mapped.id, "cache")), Safety.EXACT, None, budget_s=30.0)
+    assert trial.safety_seen is Safety.EXACT, trial.note
+    assert timed == ([0, 0] if is_lost else [1, 2])
