@@ -150,7 +150,7 @@ def test_entries_of_a_rule_that_failed_stay(capsys, project):
         "from dataclasses import dataclass\nfrom advisor.rule import *\n\n@dataclass(frozen=True)\nclass Broken(Rule):\n"
         '    """Broken."""\n    def check(self, analysis):\n        raise ValueError("no")\n'
     )
-    data, err = checked(capsys, "--rules", str(rules), "interleave_map")
+    data, _ = checked(capsys, "--rules", str(rules), "interleave_map")
     assert data["baseline"]["removed"] == []
     assert any("broken" in note for note in data["notes"])
 
@@ -289,7 +289,7 @@ def test_a_script_against_another_revision(project, capsys, monkeypatch, pause, 
     (project / "pauses.py").unlink()
     head = f"PAUSE = {pause}\n{SCRIPT}"
     (project / "train.py").write_text(head)
-    data, err = checked(capsys, "--against", "HEAD", "--steps", "60", "--warmup", "20", "train.py", code=code)
+    data, _ = checked(capsys, "--against", "HEAD", "--steps", "60", "--warmup", "20", "train.py", code=code)
     assert results(data) == {("step_time", "ratio"): (result, "error" if code else "ok")}
     assert data["base"]["files"] == ["pauses.py", "train.py"] and data["base"]["turns"] >= 3
     ratio = data["budgets"][0]["interval"]
