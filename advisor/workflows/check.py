@@ -19,9 +19,10 @@ from advisor.gate.evaluate import Measured, evaluate
 from advisor.gate.new_findings import Found, findings_of, grown, most_of, new_findings
 from advisor.model.budgets import DEFAULT_RATIO, FINDINGS, STEP_TIME, Budget, budgets_of, runs_of
 from advisor.model.check import BaselineEntry, BaselineUse, Check
+from advisor.model.errors import AdvisorError
 from advisor.model.outputs import check_output, write_output
 from advisor.model.own_files import FileKind
-from advisor.model.text import printable
+from advisor.model.text import message_of, printable
 from advisor.rewrite.project import project_root
 from advisor.workflows.analyze import Request, analyze
 from advisor.workflows.base_runs import compare_with_base
@@ -98,7 +99,7 @@ def check(
         ScriptFailed: The script failed before anything was measured.
     """
     path = _baseline_path(asked)
-    stored = read_baseline(path)
+    read_baseline(path)  # a damaged one is reported before anything runs
     check_output("--baseline", path, FileKind.BASELINE)
     texts = None if asked.against is None else read_base(asked.against, _folder_of(asked.request), asked.request.path)
     reports = _analyze_all(asked, rules, settings, on_progress)
@@ -113,7 +114,7 @@ def check(
     entries: tuple[BaselineEntry, ...] = ()
     use: BaselineUse | None = None
     if budget is not None or asked.is_updating:
-        entries, use = _use_baseline(asked, stored, path, runs, reports)
+        entries, use = _use_baseline(asked, path, runs, reports)
     new = new_findings(runs, entries, "median" if budget is None else budget.aggregation)
     # most rules find nothing without steps, and that must not pass
     is_counted = bool(new.num_new) or all(map(_has_steps, reports))
@@ -157,7 +158,7 @@ def _has_steps(report: Report) -> bool:
 
 
 def _notes(reports: Sequence[Report]) -> list[str]:
-    """Return what limits the check: rules that failed, and findings that comments or settings hide."""
+    """Return what limits the check: rules that failed, and runs of different scripts."""
     notes = [f"The rule {error.rule} failed: {error.message}" for report in reports for error in report.rule_errors]
     targets = list(dict.fromkeys(report.analysis.target for report in reports))
     if len(targets) > 1:
@@ -166,13 +167,10 @@ def _notes(reports: Sequence[Report]) -> list[str]:
 
 
 def _use_baseline(
-    asked: CheckRequest,
-    stored: Baseline | None,
-    path: Path,
-    runs: Sequence[Sequence[Found]],
-    reports: Sequence[Report],
+    asked: CheckRequest, path: Path, runs: Sequence[Sequence[Found]], reports: Sequence[Report]
 ) -> tuple[tuple[BaselineEntry, ...], BaselineUse]:
     """Return the entries of the script that count, after writing what remains of them, or all findings if asked to."""
+    stored = read_baseline(path)  # again: another check may have changed it while the script ran
     baseline = stored or Baseline()
     script = _name_in_baseline(asked, reports[0], path.parent)
     before = baseline.entries(script)
@@ -195,7 +193,12 @@ def _use_baseline(
     if after == before and (stored is not None or not asked.is_updating):
         return after, use
     content = baseline_to_bytes(baseline.with_entries(script, after))
-    write_output("--baseline", path, FileKind.BASELINE, content)
+    try:
+        write_output("--baseline", path, FileKind.BASELINE, content)
+    except AdvisorError as error:
+        if asked.is_updating:
+            raise
+        return before, replace(use, note=f"{message_of(error)}, so it was left as it is.")  # no reason to fail a check
     return after, replace(use, is_written=True)
 
 

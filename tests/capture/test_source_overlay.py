@@ -85,7 +85,7 @@ def test_modules_that_exist_only_in_the_overlay_are_found(tmp_path):
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").write_text("")
     files = {
-        "train.py": "import gone, gone_pkg.inner, pkg.sub\nprint(gone.VALUE, gone_pkg.inner.VALUE, pkg.sub.VALUE, gone.__file__)\n",
+        "train.py": "import gone, gone_pkg.inner as i, pkg.sub\nprint(gone.VALUE, i.VALUE, pkg.sub.VALUE, gone.__file__)\n",
         "gone.py": "VALUE = 1\n",
         "gone_pkg/__init__.py": "",
         "gone_pkg/inner.py": "VALUE = 2\n",
@@ -98,9 +98,7 @@ def test_modules_that_exist_only_in_the_overlay_are_found(tmp_path):
 
 def test_modules_on_the_disk_come_first_and_unknown_ones_stay_unknown(tmp_path):
     (tmp_path / "train.py").write_text("pass\n")
-    text = (
-        "import importlib.util as util\nprint(util.find_spec('colorsys').origin.startswith('PLACE'), util.find_spec('nowhere'))\n"
-    )
+    text = "from importlib.util import find_spec\nprint(find_spec('colorsys').origin.startswith('PLACE'), find_spec('nowhere'))\n"
     out, err = run(tmp_path, {"train.py": text.replace("PLACE", str(tmp_path)), "colorsys.py": "VALUE = 1\n"})
     assert out == ["False None"], err
 

@@ -258,6 +258,43 @@ def test_a_baseline_is_found_above_the_current_folder(project, capsys, monkeypat
     assert Path(data["baseline"]["path"]) == project / BASELINE and data["baseline"]["is_present"]
 
 
+def test_a_baseline_that_cannot_be_made_smaller_is_no_reason_to_fail(project, capsys, monkeypatch):
+    from advisor.model.errors import AdvisorError
+
+    checked(capsys, "--update-baseline", "interleave_map")
+    without_finding("interleave_map", 17)
+    without_finding("interleave_map", 14)
+    checked(capsys, "--baseline", "other.json", "--update-baseline", "interleave_map")
+
+    def refuse(option, path, kind, data):
+        raise AdvisorError(f"Cannot write {path}: Read-only file system.")
+
+    monkeypatch.setattr("advisor.workflows.check.write_output", refuse)
+    data, _ = checked(capsys, "interleave_map", code=1)
+    assert "Read-only file system, so it was left as it is." in data["baseline"]["note"]
+    assert main(["check", "--update-baseline", "interleave_map"]) == 2
+    assert "Read-only file system" in capsys.readouterr().err
+
+
+def test_entries_that_another_check_has_written_meanwhile_stay(project, capsys, monkeypatch):
+    from advisor.workflows import check as workflow
+
+    checked(capsys, "--update-baseline", "interleave_map")
+    analyze = workflow._analyze_all
+
+    def slow_analyze(*args):
+        held = json.loads((project / BASELINE).read_text())
+        held["scripts"]["other.py"] = [{"rule": "serial-map", "call": "", "count": 1}]
+        (project / BASELINE).write_text(json.dumps(held))
+        return analyze(*args)
+
+    monkeypatch.setattr(workflow, "_analyze_all", slow_analyze)
+    checked(capsys, "--update-baseline", "keras_fit")
+    assert set(json.loads((project / BASELINE).read_text())["scripts"]) == {
+        "other.py", "scripts/interleave_map.py", "scripts/keras_fit.py",
+    }  # fmt: skip
+
+
 # ---- A script, with TensorFlow
 
 SCRIPT = """import time

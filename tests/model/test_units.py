@@ -161,5 +161,5 @@ def test_sizes_are_parsed(text, size):
 
 @pytest.mark.parametrize("text", ["", "GiB", "0", "-1", "4 parsecs", "1e3", "nan"])
 def test_no_size(text):
-    with pytest.raises(ValueError, match="size|zero"):
+    with pytest.raises(ValueError, match=r"size|zero"):
         units.parse_bytes(text)
