@@ -48,6 +48,8 @@ def _lines(check: Check) -> Iterator[str]:
             yield _row(finding)
         if len(check.new_findings) > MAX_FINDINGS:
             yield f"| and {len(check.new_findings) - MAX_FINDINGS} more | | | |"
+        yield ""
+        yield words.what_to_do()
     yield ""
     told = (*words.base_sentences(check), *(words.baseline_sentences(check.baseline) if check.baseline else ()))
     for sentence in (*told, *check.notes):

@@ -37,6 +37,7 @@ def print_check(check: Check, console: Console) -> None:
             print_lines(console, _finding(finding, len(check.run_folders)), indent=2)
         if len(check.new_findings) > MAX_FINDINGS:
             print_lines(console, Text(f"... and {len(check.new_findings) - MAX_FINDINGS} more"), indent=2)
+        print_lines(console, Text(words.what_to_do(), "dim"), indent=2)
     print_list(console, "Base", words.base_sentences(check))
     print_list(console, "Baseline", words.baseline_sentences(check.baseline) if check.baseline else [])
     print_list(console, "Notes", check.notes)

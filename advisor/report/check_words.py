@@ -58,6 +58,11 @@ def result_cell(outcome: BudgetOutcome) -> str:
     )
 
 
+def what_to_do() -> str:
+    """Say what can be done about new findings."""
+    return "`advisor fix` tries the changes; `advisor check --update-baseline` records the findings as known."
+
+
 def baseline_sentences(use: BaselineUse) -> list[str]:
     """Say what the baseline holds and how it was changed."""
     verb = "is" if use.known == 1 else "are"

@@ -71,6 +71,7 @@ def test_new_findings_fail_without_any_settings(capsys, project):
     assert results(data) == {("findings", "findings"): ("failed", "error")}
     assert {finding["rule"] for finding in data["new_findings"]} == {"serial-interleave", "map-inside-interleave"}
     assert "Check failed: new findings." in err and ".map(heavy): Parallelise map(heavy)" in err
+    assert "advisor check --update-baseline" in err
     assert not (project / BASELINE).exists(), "it never grows by itself"
 
 

@@ -69,6 +69,13 @@ def test_the_runs_end_when_the_side_of_the_limit_is_clear(compare, head_ms, limi
     assert len(seen) == 2 * compared.turns < 16
 
 
+def test_the_runs_go_on_while_the_limit_is_inside_the_interval(compare):
+    """After three pairs it is clear that the head is slower, but not whether by more than the limit."""
+    compared, _ = compare([(10, 11.76), (10, 12), (10, 12.24), (10, 12)], limit=1.3)
+    assert compared.turns == 4
+    assert compared.step_ratio.low > 1 and compared.step_ratio.high <= 1.3
+
+
 def test_noise_leaves_it_open(compare):
     compared, _ = compare([(10, 14), (14, 10), (10, 10), (9, 13)], 1.1)
     assert compared.step_ratio.low < 1.1 < compared.step_ratio.high
