@@ -3,7 +3,7 @@
 In: the command line.  Out: the report on stdout, everything else on stderr, and an exit code:
 
     0    success
-    1    success, and --fail-on matched
+    1    success, and --fail-on matched, or `check`: a budget is exceeded
     2    failure; one sentence on stderr names the problem, the place and the action to take
     3    the script failed before anything was measured
     4    `fix`: --fail-on matched, and the changes are proved on the pipeline alone
@@ -31,6 +31,7 @@ from advisor.model.version import __version__
 COMMANDS = (
     "analyze",
     "capture",
+    "check",
     "compare",
     "doctor",
     "explain",

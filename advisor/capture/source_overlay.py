@@ -3,19 +3,22 @@
 In: `{path of a file: its text for this run}`.  Out: hooks in the import system and in `linecache`. Code is compiled from the
 new text under the original file name. So relative paths, `__file__`, tracebacks, `inspect.getsource` and AutoGraph (which
 reads the source of functions) are consistent with each other. Nothing is written to `__pycache__`.
+Modules whose file does not exist are found as well.
 """
 
 from __future__ import annotations
 
+import importlib.abc
 import importlib.machinery
+import importlib.util
 import io
 import linecache
 import os
 import sys
 import tokenize
 import traceback
-from collections.abc import Mapping
-from types import CodeType
+from collections.abc import Mapping, Sequence
+from types import CodeType, ModuleType
 from typing import Any
 
 _Lines = list[str]
@@ -40,6 +43,7 @@ class Overlay:
         """Install the hooks: modules are compiled from these texts, and `linecache` returns their lines."""
         if self._texts:
             self._install_in_imports()
+            sys.meta_path.append(_MissingFiles(self._texts))
             self._install_in_linecache()
             if (
                 sys.excepthook is sys.__excepthook__
@@ -80,6 +84,26 @@ class Overlay:
             return lines
 
         linecache.updatecache = updatecache
+
+
+class _MissingFiles(importlib.abc.MetaPathFinder):
+    """Finds modules whose file is absent from the disk: another revision of the script may import them."""
+
+    def __init__(self, texts: Mapping[str, bytes]) -> None:
+        self._files = frozenset(path for path in texts if not os.path.exists(path))  # noqa: PTH110
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Look where Python has looked before; a package precedes a module of the same name."""
+        for folder in (sys.path if path is None else path) if self._files else ():
+            place = os.path.join(os.path.realpath(folder), fullname.rpartition(".")[2])  # noqa: PTH118
+            package = os.path.join(place, "__init__.py")  # noqa: PTH118
+            if package in self._files:
+                return importlib.util.spec_from_file_location(fullname, package, submodule_search_locations=[place])
+            if f"{place}.py" in self._files:
+                return importlib.util.spec_from_file_location(fullname, f"{place}.py")
+        return None
 
 
 def _lines(text: bytes) -> _Lines:

@@ -19,7 +19,7 @@ from advisor.commands.script_target import rules_option
 @rules_option
 def command(rule: str, rules: tuple[Path, ...]) -> None:
     """Print the page of RULE: why the pattern is slow, what the fix does, and when not to apply it."""
-    from advisor.model.settings import did_you_mean
+    from advisor.model.text import did_you_mean
     from advisor.report.rule_pages import print_page
 
     by_id = {loaded.id: loaded for loaded in rules_here(rules)}

@@ -82,11 +82,14 @@ def command(runs: tuple[Path, ...], kind: str, out: Path | None, table: str | No
 
 def _sarif(reports: Sequence[dict[str, Any]]) -> bytes:
     from advisor.commands.rules import rules_here
-    from advisor.export.sarif import report_to_sarif
+    from advisor.export.sarif import omissions, report_to_sarif
     from advisor.report.json_format import to_bytes
 
     pages = {loaded.id: loaded.page for loaded in rules_here(())}
-    return to_bytes(report_to_sarif(reports, pages))
+    log = report_to_sarif(reports, pages)
+    for sentence in omissions(log):
+        click.echo(sentence, err=True)
+    return to_bytes(log)
 
 
 def _write_tables(runs: Sequence[Path], out: Path | None, table: str | None) -> None:

@@ -136,7 +136,7 @@ def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) ->
     Raises:
         UsageError: A name is unknown; the message suggests the closest known name.
     """
-    from advisor.model.settings import did_you_mean
+    from advisor.model.text import did_you_mean
 
     for name in names:
         if name not in known:

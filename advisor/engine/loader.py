@@ -23,7 +23,8 @@ from typing import Any
 from advisor.engine.rule_file import LoadedRule, load_file, rule_of
 from advisor.engine.rule_process import try_loading
 from advisor.model.errors import AdvisorError
-from advisor.model.settings import Settings, did_you_mean
+from advisor.model.settings import Settings
+from advisor.model.text import did_you_mean
 
 SHIPPED = "advisor.rules"
 ENTRY_POINT_GROUP = "advisor.rules"

@@ -26,6 +26,8 @@ MAX_RESULTS = 5_000
 """Maximum number of results in a run; code scanning does not show more."""
 MAX_DESCRIPTION = 1_024
 """Maximum number of characters in a rule's description."""
+_OMISSION = {"id": "omitted"}
+"""Descriptor of notifications about what was omitted."""
 
 
 def report_to_sarif(reports: Sequence[Json], pages: Mapping[str, Page]) -> Json:
@@ -42,8 +44,18 @@ def report_to_sarif(reports: Sequence[Json], pages: Mapping[str, Page]) -> Json:
         text = (
             f"{len(reports) - MAX_RUNS} of {len(reports)} runs were omitted: code scanning accepts {MAX_RUNS} per file."
         )
-        runs[-1]["invocations"][0]["toolExecutionNotifications"].append({"level": "warning", "message": {"text": text}})
+        runs[-1]["invocations"][0]["toolExecutionNotifications"].append(_omission(text))
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
+
+
+def omissions(log: Json) -> list[str]:
+    """Return a sentence for each limit of code scanning that a log would exceed."""
+    notes = [note for run in log["runs"] for note in run["invocations"][0]["toolExecutionNotifications"]]
+    return [note["message"]["text"] for note in notes if note.get("descriptor") == _OMISSION]
+
+
+def _omission(text: str) -> Json:
+    return {"level": "warning", "descriptor": _OMISSION, "message": {"text": text}}
 
 
 def _run(report: Json, pages: Mapping[str, Page], taken: set[str]) -> Json:
@@ -53,7 +65,7 @@ def _run(report: Json, pages: Mapping[str, Page], taken: set[str]) -> Json:
     notifications = _notifications(report)
     if len(findings) < len(report["findings"]):
         text = f"{len(report['findings'])} findings, of which the first {MAX_RESULTS:,} are listed: code scanning shows no more."
-        notifications.append({"level": "warning", "message": {"text": text}})
+        notifications.append(_omission(text))
     return {
         "tool": {
             "driver": {

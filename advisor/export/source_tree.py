@@ -81,8 +81,15 @@ def _main_site(report: Json) -> Json:
 
 
 def _target_path(report: Json) -> str:
-    """Return the path in the target, without a script's arguments."""
+    """Return the path in the target, without a script's arguments, which differ from one job to the next; `-m module` stays."""
     target = str(report["target"])
+    words = target.split(" ")
+    if words[0] == "-m":
+        return " ".join(words[:2])
+    scripts = [" ".join(words[:end]) for end in range(1, len(words) + 1) if words[end - 1].endswith(".py")]
+    there = [script for script in scripts if _exists(_absolute(Path(script)))]
+    if there or scripts:  # a path may contain blanks, and an argument may be a script
+        return there[-1] if there else scripts[0]
     return target if target.strip() else "run"
 
 

@@ -23,6 +23,8 @@ class FileKind(Enum):
 
     REPORT = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"target":'
     COMPARISON = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"verdict":'
+    CHECK = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"result":'
+    BASELINE = rb'\s*\{\s*"generator":\s*"advisor check",'
     HTML = rb'\s*<!doctype html>[\s\S]*?<meta name="generator" content="tfdata-advisor[ "]'
     SARIF = rb'\s*\{\s*"\$schema":\s*"[^"]*sarif[^"]*",[\s\S]*?"driver":\s*\{\s*"name":\s*"tfdata-advisor"'
     TRACE = rb'\{"displayTimeUnit":"ns","otherData":\{"generator":"tfdata-advisor"'

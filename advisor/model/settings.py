@@ -13,13 +13,15 @@ In: the folder to start from.  Out: `Settings`; command line options override th
     keep-runs-gib = 2                    # maximum size of these folders together
     rule-seconds = 10                    # time limit for each of the user's own rules
 
+    [tool.advisor.budgets]               # limits of `advisor check`: `advisor.model.budgets`
+    input_wait = ["error", { max = 0.10 }]
+
     [tool.advisor.rules.serial-map]      # thresholds of one rule
     min_blame_share = 0.1
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 import tomllib
@@ -31,8 +33,10 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from advisor.model.budgets import Budgets, read_budgets
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import read_regular
+from advisor.model.text import did_you_mean
 
 _MENTION = re.compile(rb"tool\s*\.\s*[\"']?advisor|^\s*[\"']?advisor\b", re.MULTILINE)
 """Matches files that mention the advisor, for files that are not valid TOML."""
@@ -69,6 +73,8 @@ class Settings:
     """Number of run folders kept in the default location; None keeps all."""
     keep_runs_gib: float = 2.0
     """Maximum size of these folders together, in GiB."""
+    budgets: Budgets | None = None
+    """The budgets of `advisor check`; None for its defaults."""
 
     @property
     def keep_runs_bytes(self) -> float:
@@ -121,12 +127,6 @@ def not_loaded_sentence(settings: Settings) -> str:
     )
 
 
-def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return ` Did you mean X?` if one of `choices` is similar to `word`, or an empty string."""
-    near = difflib.get_close_matches(word, list(choices), n=1)
-    return f" Did you mean {near[0]}?" if near else ""
-
-
 def _advisor_table(path: Path) -> Mapping[str, object] | None:
     try:
         text = read_regular(path)
@@ -160,6 +160,7 @@ def _parse(table: Mapping[str, object], path: Path) -> Settings:
         "allow": lambda value: _levels(_names([value] if isinstance(value, str) else value)),
         "keep-runs": lambda value: None if value is False else _positive(value),
         "keep-runs-gib": _seconds,
+        "budgets": lambda value: read_budgets(value, path),
     }
     values: dict[str, object] = {}
     for key, value in table.items():

@@ -1,8 +1,10 @@
-"""Makes untrusted text safe for a terminal, and the messages of exceptions part of a sentence."""
+"""Makes untrusted text safe for a terminal, the messages of exceptions part of a sentence, and suggests names."""
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -23,6 +25,12 @@ def printable(text: str, keep: str = "") -> str:
 def message_of(error: BaseException) -> str:
     """Return the message of an exception on one line, without a full stop."""
     return " ".join(str(error).split()).rstrip(".")
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return ` Did you mean X?` if one of `choices` is similar to `word`, or an empty string."""
+    near = difflib.get_close_matches(word, list(choices), n=1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _is_visible(char: str) -> bool:

@@ -1,4 +1,4 @@
-"""Formats numbers with units, and parses durations.
+"""Formats numbers with units, and parses durations and sizes.
 
 In: nanoseconds, bytes, shares (0 to 1), rates, ratios.  Out: short text with a unit (`12.3 ms`) and at most three significant
 digits. All numbers in reports are formatted here; report.json keeps full precision.
@@ -14,7 +14,11 @@ _UNKNOWN = "unknown"
 _TIMES = ((60 * NS_PER_S, "min"), (NS_PER_S, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SECONDS_PER = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*")
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*")
+_BYTES_PER = {
+    "": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+}  # fmt: skip
 
 
 def format_ns(ns: float) -> str:
@@ -137,13 +141,31 @@ def parse_seconds(text: str) -> float:
     Raises:
         ValueError: The text is not a duration, or is zero.
     """
-    match = _DURATION.fullmatch(text.lower())
+    match = _AMOUNT.fullmatch(text.lower())
     if match is None or match[2] not in _SECONDS_PER:
         raise ValueError(f"{text!r} is not a duration; write seconds (30) or a number with ms, s, min or h (2min)")
     seconds = float(match[1]) * _SECONDS_PER[match[2]]
     if not 0 < seconds < math.inf:
         raise ValueError(f"{text!r} must be more than zero")
     return seconds
+
+
+def parse_bytes(text: str) -> float:
+    """Parse a size such as `4GiB`, `512 MiB`, `2GB` or `1048576`.
+
+    Returns:
+        The size in bytes.
+
+    Raises:
+        ValueError: The text is not a size, or is zero.
+    """
+    match = _AMOUNT.fullmatch(text.lower())
+    if match is None or match[2] not in _BYTES_PER:
+        raise ValueError(f"{text!r} is not a size; write a number with MiB, GiB, MB or GB (4GiB)")
+    size = float(match[1]) * _BYTES_PER[match[2]]
+    if not 0 < size < math.inf:
+        raise ValueError(f"{text!r} must be more than zero")
+    return size
 
 
 def _is_at_least(value: float, size: int) -> bool:

@@ -26,7 +26,7 @@ from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.model.sequential_test import MAX_PAIRS, Decision, decide
+from advisor.model.sequential_test import MAX_PAIRS, decide
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
@@ -46,6 +46,8 @@ class RunSteps:
     peak_rss_bytes: int | None
     datasets: int = 0
     """Number of datasets that the main consumer has read one after the other; 0 if unknown."""
+    rows: int | None = None
+    """Elements per step: the batch size times Keras' `steps_per_execution`; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ def measure_end_to_end(
     on_progress: OnProgress,
     deadline: float | None = None,
     is_with_gaps: bool = False,
+    names: tuple[str, str] = ("unchanged", "with the changes"),
+    slowdown: float = 1.0,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -97,6 +101,9 @@ def measure_end_to_end(
         on_progress: Called with progress messages.
         deadline: A time of `time.monotonic`; no turn starts that would probably end after it, and a run still going is stopped.
         is_with_gaps: As in `steps_of`.
+        names: What progress messages call the two sides.
+        slowdown: The ratio of step times, after to before, that the runs are to be told apart from: they end when it is clear on
+            which side of it the true ratio is.
 
     Raises:
         ScriptFailed: The script fails without the change.
@@ -109,7 +116,7 @@ def measure_end_to_end(
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
             return _out_of_time(seen, turn)
         for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
-            label = f"{'unchanged' if name == 'before' else 'with the changes'}, turn {turn + 1} of up to {MAX_PAIRS}"
+            label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {MAX_PAIRS}"
             try:
                 steps = time_run(sides[name], _labelled(on_progress, label), is_with_gaps)
             except OutOfTime:
@@ -122,9 +129,9 @@ def measure_end_to_end(
                 return _unfinished(seen, "The script ended before its steps could be timed.")
             seen[name].append(steps)
         pairs = zip(seen["before"], seen["after"], strict=True)
-        decision = decide([b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value)
+        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value)
         if decision is not None:
-            return _judged(seen, decision)
+            return _judged(seen, _scaled(decision.speedup, 1 / slowdown))
     raise AssertionError("the last look always decides")
 
 
@@ -173,7 +180,24 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
         count=len(durations),
         peak_rss_bytes=recording.usage.peak_rss_bytes if recording.usage else None,
         datasets=next((consumer.datasets for consumer in recording.consumers if consumer.is_main), 0),
+        rows=_rows_of(recording),
     )
+
+
+def _rows_of(recording: Recording) -> int | None:
+    """Return the elements per step of the main consumer, as `advisor.predict.rows_per_step` does for an analysis."""
+    calls = {call.id: call for call in recording.calls}
+    main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
+    call = calls.get(main.call_id or "") if main is not None else None
+    for _ in calls:
+        if call is None or call.method in ("batch", "padded_batch", "ragged_batch"):
+            break
+        call = calls.get(call.inputs[0]) if call.inputs else None
+    size = call.arguments.get("batch_size") if call is not None else None
+    per_call = recording.keras.get("steps_per_execution")
+    if not isinstance(size, int):
+        return None
+    return size * (per_call if isinstance(per_call, int) and per_call > 0 else 1)
 
 
 def main_series(recording: Recording) -> StepSeries | None:
@@ -182,9 +206,13 @@ def main_series(recording: Recording) -> StepSeries | None:
     return next((series for series in recording.steps if main and series.consumer_id == main.id), None)
 
 
-def _judged(seen: dict[str, list[RunSteps]], decision: Decision) -> EndToEnd:
-    verdict, note = judge(decision.speedup)
-    return EndToEnd(verdict, decision.speedup, *_tuples(seen), note)
+def _judged(seen: dict[str, list[RunSteps]], speedup: Interval) -> EndToEnd:
+    verdict, note = judge(speedup)
+    return EndToEnd(verdict, speedup, *_tuples(seen), note)
+
+
+def _scaled(interval: Interval, factor: float) -> Interval:
+    return Interval(interval.value * factor, interval.low * factor, interval.high * factor)
 
 
 def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:

@@ -1,6 +1,6 @@
-"""Common parts of report.json and comparison.json: the base class of their objects, and their dictionaries, bytes and schemas.
+"""Common parts of the JSON outputs (reports, comparisons, checks): base class, dictionaries, bytes and schemas.
 
-The `Object`s in the `*_format.py` files, together with the dataclasses of the model that they hold, are version 1 of the two
+The `Object`s in the `*_format.py` files, together with the dataclasses of the model that they hold, are version 1 of these
 formats. `schema.py` generates the JSON Schemas from them.
 """
 
@@ -23,7 +23,7 @@ Json = dict[str, object]
 
 
 class Object(msgspec.Struct, frozen=True):
-    """An object of report.json or comparison.json. Its fields are the keys, in this order; all of them are always present."""
+    """An object of such an output. Its fields are the keys, in this order; all of them are always present."""
 
     @classmethod
     def of(cls, source: object, **derived: object) -> Self:

@@ -1,4 +1,4 @@
-"""Generates the JSON Schemas of report.json and comparison.json from their classes: `python -m advisor.report.schema --write`.
+"""Generates the JSON Schemas of the JSON outputs from their classes: `python -m advisor.report.schema --write`.
 
 The classes are those of the `*_format.py` files and the dataclasses of the model that they hold. Descriptions are the docstrings
 of the classes and of their fields. Without `--write`, the exit code says whether the files are up to date.
@@ -17,12 +17,14 @@ from typing import Any
 import msgspec.inspect
 
 from advisor.model.field_docstrings import field_docstrings
+from advisor.report.check_format import Check
 from advisor.report.comparison_format import RunComparison
 from advisor.report.report_format import Report
 
 SCHEMAS: dict[str, tuple[type, str]] = {
     "report.schema.json": (Report, "report.json of tfdata-advisor, schema_version 1"),
     "comparison.schema.json": (RunComparison, "advisor compare --json, schema_version 1"),
+    "check.schema.json": (Check, "advisor check --json, schema_version 1"),
 }
 """File name -> class of the whole document, title."""
 _LEAF = re.compile(r"([\[{])\n\s+([^\[\]{}]{1,90})\n\s+([\]}])")

@@ -18,6 +18,7 @@ from advisor.workflows.analyze import Request, analyze, analyze_run
 
 if TYPE_CHECKING:
     from advisor.engine import LoadedRule
+    from advisor.model.outcome import Report
     from advisor.model.run_comparison import RunComparison
     from advisor.model.settings import Settings
 
@@ -57,15 +58,15 @@ def compare(
         return compare_reports(old, new)
     old = analyze(before, rules, settings, on_progress)
     new = analyze(after, rules, settings, on_progress)
-    steps = [report.analysis.verdict.steps for report in (old, new)]
-    step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
-    window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
-    requests = [_capture_request(request, settings, window_s) for request in (before, after)]
+    requests = [timed_request(request, settings, (old, new)) for request in (before, after)]
     return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], on_progress))
 
 
-def _capture_request(request: Request, settings: Settings, window_s: float) -> CaptureRequest:
-    """A run without the profiler, with the same window for both scripts."""
+def timed_request(request: Request, settings: Settings, reports: Sequence[Report]) -> CaptureRequest:
+    """Return a run whose steps are timed, with the window that suits the slowest of the reports unless the settings have one."""
+    steps = [report.analysis.verdict.steps for report in reports]
+    step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
+    window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
     return CaptureRequest(
         out=Path("unused"),
         script=request.path,

@@ -79,6 +79,30 @@ def test_declared_encoding_is_kept(tmp_path):
     assert out == ["'\\xe9' \"name = '\\xe9'\\n\""]
 
 
+def test_modules_that_exist_only_in_the_overlay_are_found(tmp_path):
+    """Another revision may import a module that has been removed since."""
+    (tmp_path / "train.py").write_text("pass\n")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").write_text("")
+    files = {
+        "train.py": "import gone, gone_pkg.inner as i, pkg.sub\nprint(gone.VALUE, i.VALUE, pkg.sub.VALUE, gone.__file__)\n",
+        "gone.py": "VALUE = 1\n",
+        "gone_pkg/__init__.py": "",
+        "gone_pkg/inner.py": "VALUE = 2\n",
+        "pkg/sub.py": "VALUE = 3\n",
+    }
+    out, err = run(tmp_path, files)
+    assert out == [f"1 2 3 {tmp_path / 'gone.py'}"], err
+    assert not (tmp_path / "gone.py").exists() and not (tmp_path / "gone_pkg").exists()
+
+
+def test_modules_on_the_disk_come_first_and_unknown_ones_stay_unknown(tmp_path):
+    (tmp_path / "train.py").write_text("pass\n")
+    text = "from importlib.util import find_spec\nprint(find_spec('colorsys').origin.startswith('PLACE'), find_spec('nowhere'))\n"
+    out, err = run(tmp_path, {"train.py": text.replace("PLACE", str(tmp_path)), "colorsys.py": "VALUE = 1\n"})
+    assert out == ["False None"], err
+
+
 @pytest.mark.long
 @pytest.mark.tensorflow
 def test_autograph_reads_the_new_text(tmp_path):

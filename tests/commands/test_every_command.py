@@ -73,6 +73,16 @@ def capture(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["pipelines"][0]["bottleneck"]["name"] == "MapAndBatch"
 
 
+def check(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["check", "--steps", "30", "--warmup", "5", "--json", "-"]
+    assert main([*command, "train.py"]) == 1
+    found = json.loads(capsys.readouterr().out)["new_findings"]
+    assert ".map(slow)" in {finding["call"] for finding in found}
+    assert main([*command, "--update-baseline", "train.py"]) == 0
+    baseline = json.loads(Path("advisor-baseline.json").read_text())
+    assert ".map(slow)" in {entry["call"] for entry in baseline["scripts"]["train.py"]}
+
+
 def compare(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--json", "-", project.run, project.run]) == 0
     assert json.loads(capsys.readouterr().out)["verdict"] == "same"
@@ -124,7 +134,7 @@ def runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
-    check.__name__: check for check in (analyze, capture, compare, doctor, explain, export, fix, rules, runs)
+    one.__name__: one for one in (analyze, capture, check, compare, doctor, explain, export, fix, rules, runs)
 }
 
 

@@ -221,3 +221,100 @@ def test_equal_neighbourhoods_are_counted():
     hashes = line_hashes("x\n" * 200)
     assert hashes[0].endswith(":1") and hashes[1] == hashes[0].replace(":1", ":2")
     assert len(hashes) == 201
+
+
+@pytest.mark.parametrize(
+    ("target", "label"),
+    [
+        ("src/train.py --epochs 1", "src/train.py"),
+        ("src/train.py src/other.py", "src/train.py"),
+        ("src/two words.py --flag", "src/two%20words.py"),
+        ("gone.py --flag x.py", "gone.py"),
+        ("-m package.train --epochs 1", "-m%20package.train"),
+    ],
+)
+def test_arguments_do_not_make_another_category(repository, monkeypatch, target, label):
+    monkeypatch.chdir(repository)
+    (repository / "src/two words.py").write_text("x\n")
+    (run,) = report_to_sarif([{**without_site(), "target": target}], PAGES)["runs"]
+    assert run["automationDetails"]["id"] == f"advisor/{label}/"
+    if label.endswith(".py"):
+        (location,) = run["results"][0]["locations"]
+        place = location["physicalLocation"]
+        assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == (label, 1)
+
+
+def test_with_arguments_the_category_does_not_depend_on_the_folder_either(repository, monkeypatch):
+    monkeypatch.chdir(repository / "src")
+    (run,) = report_to_sarif([{**without_site(), "target": "train.py --epochs 1"}], PAGES)["runs"]
+    assert run["automationDetails"]["id"] == "advisor/src/train.py/"
+
+
+def complete(repository):
+    """Reports that make use of every part that a log may have."""
+    report = report_on(repository / "src/train.py")
+    (finding,) = report["findings"]
+    run = {"sentence": "It saves 3 s."}
+    gain = {"value": 2.0, "low": 1.5, "high": 2.5}
+    findings = [
+        {**finding, "over_run": {**(finding["over_run"] or {}), **run}, "predicted_speedup": gain, "memory_bytes": 1},
+        {**finding, "site": None, "predicted_speedup": None, "over_run": None, "diff": None, "safety": None},
+        {**finding, "rule": "my-own"},
+        {**finding, "site": {"file": "/elsewhere/lib.py", "line": 3, "column": 2}},
+    ]
+    errors = [{"rule": "my-own", "message": "It raised."}]
+    first = {**report, "findings": findings, "warnings": ["A warning."], "rule_errors": errors}
+    return [first, {**report, "findings": findings * 1_500}] + [report] * 20
+
+
+def paths_of(part, above=""):
+    """The path of every property, with `*` for the elements of arrays."""
+    if isinstance(part, dict):
+        for name, inner in part.items():
+            yield f"{above}/{name}"
+            yield from paths_of(inner, f"{above}/{name}")
+    elif isinstance(part, list):
+        for inner in part:
+            yield from paths_of(inner, f"{above}/*")
+
+
+def test_a_log_with_every_optional_part_is_valid(repository):
+    log = report_to_sarif(complete(repository), PAGES)
+    checker = jsonschema.FormatChecker()
+    jsonschema.Draft4Validator(SCHEMA, format_checker=checker).validate(log)
+    assert list(violations(log)) == []
+    run, rule, result = "/runs/*", "/runs/*/tool/driver/rules/*", "/runs/*/results/*"
+    assert set(paths_of(log)) >= {
+        f"{run}/automationDetails/id",
+        f"{run}/columnKind",
+        f"{run}/originalUriBaseIds/%SRCROOT%/uri",
+        f"{run}/invocations/*/toolExecutionNotifications/*/descriptor/id",
+        f"{rule}/name",
+        f"{rule}/help/markdown",
+        f"{rule}/properties/tags",
+        f"{result}/locations/*/physicalLocation/artifactLocation/uriBaseId",
+        f"{result}/locations/*/physicalLocation/region/endColumn",
+        f"{result}/partialFingerprints/primaryLocationLineHash",
+        f"{result}/properties/predictedSpeedup/value",
+    }
+    levels = {note["level"] for note in log["runs"][0]["invocations"][0]["toolExecutionNotifications"]}
+    assert levels == {"warning", "error"}
+    uris = {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in log["runs"][0]["results"]}
+    assert uris == {"src/train.py", "file:///elsewhere/lib.py"}
+
+
+def test_the_command_says_what_it_cut(repository, tmp_path, capsys):
+    report = report_on(repository / "src/train.py")
+    folders = []
+    for number in range(21):
+        folder = tmp_path / f"run-{number}"
+        folder.mkdir()
+        findings = report["findings"] * (5_001 if number == 0 else 1)
+        (folder / "report.json").write_text(json.dumps({**report, "findings": findings}))
+        folders.append(str(folder))
+    assert main(["export", "--to", "sarif", *folders]) == 0
+    out, err = capsys.readouterr()
+    assert list(violations(json.loads(out))) == []
+    assert "5001 findings, of which the first 5,000 are listed" in err and "1 of 21 runs were omitted" in err
+    assert main(["export", "--to", "sarif", folders[1]]) == 0
+    assert capsys.readouterr().err == ""

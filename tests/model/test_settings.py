@@ -60,7 +60,7 @@ def test_no_file_means_defaults(tmp_path):
         ("rule_directories = []", "Did you mean rule-directories?"),
         (
             "zzz = 3",
-            "Known: allow, ignore, keep-runs, keep-runs-gib, rule-directories, rule-seconds, rules, seconds, steps",
+            "Known: allow, budgets, ignore, keep-runs, keep-runs-gib, rule-directories, rule-seconds, rules, seconds, steps",
         ),
         ("steps = 0", "tool.advisor.steps must be a whole number of at least 1, not 0"),
         ("steps = true", "must be a whole number"),

@@ -150,3 +150,16 @@ def _bytes(text):
     number, unit = text.split()
     size = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[unit]
     return float(number.replace(",", "")) * size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("4GiB", 4 << 30), (" 1.5 mib ", 1.5 * (1 << 20)), ("2GB", 2e9), ("512", 512), ("1B", 1)]
+)
+def test_sizes_are_parsed(text, size):
+    assert units.parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "0", "-1", "4 parsecs", "1e3", "nan"])
+def test_no_size(text):
+    with pytest.raises(ValueError, match=r"size|zero"):
+        units.parse_bytes(text)

@@ -119,3 +119,15 @@ PREFETCH = InsertAfter("c1", "prefetch", (("", Code("tf.data.AUTOTUNE")),))
 )
 def test_what_only_overlaps_with_the_training_is_left_to_the_whole_script(attempt, expected):
     assert needs_script(attempt, {"c1": "map", "shuffle": "shuffle", "source": "range"}) is expected
+
+
+@pytest.mark.parametrize("name", ["keras_fit", "generator", "interleave_map", "mirrored", "model_bound", "short_steps"])
+def test_elements_per_step_are_those_of_the_analysis(name):
+    from advisor.model.settings import Settings
+    from advisor.predict import rows_per_step
+    from advisor.workflows.analyze import analyze_run
+
+    report = analyze_run(Path(__file__).parents[1] / "data" / name, [], Settings())
+    found = steps_of(report.analysis.recording)
+    if found is not None:
+        assert found.rows == rows_per_step(report.analysis)
