@@ -116,29 +116,27 @@ class Moments:
         self._block_length = max(1, most_counts // most_groups)
 
     def __iter__(self) -> Iterator[Block]:
-        held = np.zeros(len(self._larger) - 1, np.int64)
+        held = np.zeros(len(self._larger) - 1, np.int32)
         for first in range(0, len(self._duration_ns), self._block_length):
             part = slice(first, first + self._block_length)
             is_moment = self._duration_ns[part] > 0
             # boundaries between the same two moments have the same position
-            position: Ints = np.cumsum(is_moment) - is_moment
+            position = np.cumsum(is_moment, dtype=np.int32) - is_moment
             before, after = self._before[part], self._after[part]
             larger_before, larger_after = self._larger[before], self._larger[after]
             stays = larger_before == larger_after
             larger_before[stays] = larger_after[stays] = NO_GROUP
             # one row per boundary, so that the changes of each group stay in chronological order
             group = np.stack([before, after, larger_before, larger_after], axis=1).reshape(-1)
-            counts = group != NO_GROUP
-            group = group[counts]
-            position = np.repeat(position, 4)[counts]
-            change = np.tile(np.array([-1, 1, -1, 1], np.int64), len(before))[counts]
-            held_after = held + np.bincount(group, weights=change, minlength=len(held)).astype(np.int64)
+            rows = np.flatnonzero(group != NO_GROUP).astype(np.int32)
+            group, position, change = group[rows], position[rows >> 2], 2 * (rows & 1) - 1
+            held_after = held + np.bincount(group, weights=change, minlength=len(held)).astype(np.int32)
             if is_moment.any():
                 yield _block(self._duration_ns[part][is_moment], held, held_after, group, position, change)
             held = held_after
 
 
-def _block(duration_ns: Ints, held: Ints, held_after: Ints, group: Rows, position: Ints, change: Ints) -> Block:
+def _block(duration_ns: Ints, held: Rows, held_after: Rows, group: Rows, position: Rows, change: Rows) -> Block:
     """Make a block from the changes inside it.
 
     Args:
@@ -151,21 +149,22 @@ def _block(duration_ns: Ints, held: Ints, held_after: Ints, group: Rows, positio
     """
     opening, closing = np.flatnonzero(held), np.flatnonzero(held_after)
     # from nothing to nothing: the changes of every group add up to 0, so one running sum serves all groups
-    group = np.concatenate([opening, group, closing])
-    position = np.concatenate([np.zeros(len(opening), np.int64), position, np.full(len(closing), len(duration_ns))])
+    group = np.concatenate([opening, group, closing]).astype(np.int16 if len(held) < 2**15 else np.int32)
+    bounds = np.zeros(len(opening), np.int32), np.full(len(closing), len(duration_ns), np.int32)
+    position = np.concatenate([bounds[0], position, bounds[1]])
     change = np.concatenate([held[opening], change, -held_after[closing]])
-    # NumPy sorts 16-bit integers in linear time
-    order = np.argsort(group.astype(np.int16 if len(held) < 2**15 else np.int32), kind="stable")
+    order = np.argsort(group, kind="stable")  # of 16-bit integers in linear time
     group, position = group[order], position[order]
-    threads = np.cumsum(change[order])
+    threads = np.cumsum(change[order], dtype=np.int32)
     length = np.diff(position, append=position[-1:])
     runs = np.flatnonzero((threads > 0) & (length > 0))
     group, length = group[runs], length[runs]
-    end = np.cumsum(length)
-    moments = (np.arange(int(length.sum())) + np.repeat(position[runs] - (end - length), length)).astype(np.int32)
-    repeated = np.repeat(threads[runs].astype(np.int32), length)
-    first_run = np.flatnonzero(np.diff(group, prepend=-1))
-    first = np.append((end - length)[first_run], len(moments)).tolist()
+    start = np.cumsum(length, dtype=np.int32) - length
+    moments = np.repeat(position[runs] - start, length)
+    moments += np.arange(len(moments), dtype=np.int32)
+    repeated = np.repeat(threads[runs], length)
+    first_run = np.flatnonzero(np.diff(group, prepend=group.dtype.type(-1)))
+    first = np.append(start[first_run], len(moments)).tolist()
     presences = {
         number: Presence(moments[first[row] : first[row + 1]], repeated[first[row] : first[row + 1]])
         for row, number in enumerate(group[first_run].tolist())
