@@ -22,8 +22,8 @@ from advisor.graph.thread_states import Timeline
 
 NO_GROUP = -1
 """Group of activities that do not count, and larger group of groups that belong to none."""
-MOST_COUNTS = 2**18
-"""Maximum number of counts in a block, which bounds its memory (about 50 bytes per count while it is made)."""
+MOST_COUNTS = 2**20
+"""Maximum number of counts in a block, which bounds its memory (about 16 bytes per count)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,7 +50,7 @@ def test_equal_on_recorded_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
         timeline: Timeline, forest: Forest, root: int, intervals: tuple[Ints, Ints], parallelism: Mapping[int, int]
     ) -> Blame:
         slow = attribute_by_states(timeline, forest, root, intervals, parallelism)
-        for most_counts in (2**18, 1000):
+        for most_counts in (2**20, 1000):
             assert_equal(attribute(timeline, forest, root, intervals, parallelism, most_counts), slow)
         compared.append(slow.total_ns)
         return slow
@@ -130,7 +130,7 @@ def cases(draw: st.DrawFn) -> tuple[Timeline, Forest, tuple[Ints, Ints], dict[in
 
 
 @settings(max_examples=examples(300))
-@given(case=cases(), most_counts=st.sampled_from([1, 50, 2**18]))
+@given(case=cases(), most_counts=st.sampled_from([1, 50, 2**20]))
 def test_equal_on_random_timelines(
     case: tuple[Timeline, Forest, tuple[Ints, Ints], dict[int, int]], most_counts: int
 ) -> None:
