@@ -16,6 +16,7 @@ from advisor.graph.attribution import Blame, attribute
 from advisor.graph.join import Ints
 from advisor.graph.nodes import Forest, Node
 from advisor.graph.thread_states import Activity, Timeline
+from advisor.model.catalog import ASYNC
 from advisor.model.codec import decode
 from advisor.model.recording import Recording
 from advisor.model.trace import EventKind
@@ -66,26 +67,15 @@ def test_equal_on_recorded_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert sum(compared) > 0
 
 
-TYPES = [
-    "Root",
-    "Batch",
-    "Map",
-    "Range",
-    "Zip",
-    "Generator",
-    "Prefetch",
-    "ParallelInterleaveV4",
-    "ParallelMapV2",
-    "MapAndBatch",
-]
-KINDS = [EventKind.ITERATOR, EventKind.PRODUCE, EventKind.PRODUCE, EventKind.EXECUTOR, EventKind.FUNCTION]
+TYPES = ["Map", "Range", "Generator", "Generator", "Prefetch", "ParallelInterleaveV4", "ParallelMapV2", "MapAndBatch"]
+KINDS = [EventKind.ITERATOR, EventKind.PRODUCE, EventKind.PRODUCE, EventKind.PRODUCE, EventKind.EXECUTOR]
 
 
 @st.composite
 def forests(draw: st.DrawFn) -> Forest:
-    """Trees of random types, numbered in any order that puts consumers before their inputs."""
-    count = draw(st.integers(1, 8))
-    consumers = [draw(st.integers(-1 if index > 1 else index - 1, index - 1)) for index in range(count)]
+    """Trees of random types, mostly one, numbered so that consumers precede their inputs."""
+    count = draw(st.integers(2, 6))
+    consumers = [-1, 0, *(draw(st.integers(-1, index - 1)) for index in range(2, count))]
     nodes = [Node(index, draw(st.sampled_from(TYPES)), f"d{index}", "") for index in range(count)]
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
@@ -100,29 +90,41 @@ def forests(draw: st.DrawFn) -> Forest:
 def activities(draw: st.DrawFn, forest: Forest, is_proper: bool) -> Activity:
     """One activity; a proper worker is upstream of the node that it works for, so that no worker waits for itself."""
     kind = draw(st.sampled_from(KINDS))
-    top = draw(st.sampled_from(forest.nodes))
-    leaf = draw(st.sampled_from(forest.upstream(top) if is_proper else forest.nodes))
     is_multi_device = kind == EventKind.ITERATOR and draw(st.booleans())
-    return Activity(kind, top.index, leaf.index, draw(st.booleans()), is_multi_device)
+    tops = forest.nodes
+    if is_multi_device:
+        tops = [i for node in forest.nodes if node.base == "Generator" for i in forest.inputs(node)] or tops
+    elif kind == EventKind.ITERATOR:
+        tops = draw(st.sampled_from([tops, tops[:1], tops[:1]]))
+    elif kind == EventKind.PRODUCE:
+        tops = [node for node in tops if node.base in ASYNC] or tops
+    top = draw(st.sampled_from(tops))
+    leaf = draw(st.sampled_from(forest.upstream(top) if is_proper else forest.nodes))
+    is_in_function = draw(st.sampled_from([False, False, True]))
+    return Activity(kind, top.index, leaf.index, is_in_function, is_multi_device)
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Timeline, Forest, tuple[Ints, Ints], dict[int, int]]:
-    """Many threads that change all the time, some at the same instant, and intervals that begin and end anywhere."""
+    """A consumer that mostly waits, workers that change all the time, some at the same instant, and any intervals."""
     forest = draw(forests())
     is_proper = draw(st.booleans())
-    known = draw(st.lists(activities(forest, is_proper), min_size=1, max_size=12, unique=True))
-    known.append(Activity(EventKind.ITERATOR, 0, draw(st.integers(0, len(forest.nodes) - 1)) if not is_proper else 0))
-    known = list(dict.fromkeys(known))
+    own = forest.upstream(forest.nodes[0])
+    leaf = draw(st.sampled_from([node for node in own if node.base in {*ASYNC, "Generator"}] or own))
+    waiting = Activity(EventKind.ITERATOR, 0, leaf.index, draw(st.booleans()))
+    some = draw(st.lists(activities(forest, is_proper), min_size=1, max_size=20))
+    known = list(dict.fromkeys([waiting, *some]))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    last = draw(st.sampled_from([30, 10**6, 10**12]))
     times, codes = [], []
-    for _ in range(draw(st.integers(1, 8))):
+    for thread in range(draw(st.integers(1, 8))):
         length = draw(st.integers(0, 40))
-        times.append(np.sort(random.integers(0, draw(st.sampled_from([30, 10**6, 10**12])), length)))
+        times.append(np.sort(random.integers(0, last, length)))
         codes.append(random.integers(-1, len(known), length, dtype=np.int32))
+        if thread == 0:
+            codes[0][random.random(length) < 0.7] = 0
         codes[-1][-1:] = -1  # every call ends
-    last = max((int(column[-1]) for column in times if len(column)), default=1)
-    bounds = np.unique(random.integers(0, last + 2, 2 * draw(st.integers(1, 10))))
+    bounds = np.unique(random.integers(0, last + 1, 2 * draw(st.integers(1, 10))))
     bounds = bounds[: len(bounds) // 2 * 2]
     parallelism = {node.index: draw(st.integers(0, 16)) for node in forest.nodes}
     timeline = Timeline(known, times, codes, [], {}, frozenset(), {})
