@@ -5,6 +5,7 @@ In: a real capture (taken here, or given).  Out: a table on stdout with the fact
     python benchmarks/analysis_cost.py                                   # 10 thousand to 5 million events
     python benchmarks/analysis_cost.py RUN --sizes 1e6 --repeats 5
     python benchmarks/analysis_cost.py --xprof xprof/bin/python --write-docs     # compared with XProf's converter
+    python benchmarks/analysis_cost.py --attribution 2 16 64 128 --sizes 1e6     # the attribution of the wait alone
 
 Larger profiles are the capture repeated several times in a row, like a longer window of the same program: the same threads
 and iterators, but separate ids for the elements, contexts and steps of each repetition, so that they are connected as in the
@@ -14,6 +15,9 @@ Tasks: `decode` is the protobuf library alone, which decodes every event as a me
 `read_trace` and `advisor.graph.analyse`. `report` is everything that `advisor analyze FILE` does, including timeline,
 statistics, rules and report.json. `xprof` is XProf's converter for its input-pipeline page. Seconds exclude imports and
 memory includes them. The median of the repeats is shown.
+
+With `--attribution`, the sizes are boundaries (instants at which a thread changes its activity) of simulated threads that are
+all busy at the same time; `simulated_threads` describes them. Memory is what the attribution allocates.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from published import machine_sentence, write_section
+from simulated_threads import measure
 from xprof_converter import convert
 
 from advisor.profile import read_trace
@@ -108,6 +113,9 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, help="spread the events over about so many threads (default: as captured)"
     )
+    parser.add_argument(
+        "--attribution", nargs="+", type=int, metavar="THREADS", help="time the attribution alone on so many threads"
+    )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--folder", type=Path, help="keep the profiles here, and use those that are here")
@@ -116,6 +124,13 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{_cpu_model()}, {_cores()} usable cores, {platform.system()} {platform.release()}")
     print(f"Python {platform.python_version()}, numpy {version('numpy')}, protobuf {version('protobuf')}\n")
+    if options.attribution:
+        rows = _measure_attribution(options.attribution, [int(size) for size in options.sizes], options.repeats)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
+        if options.write_docs:
+            write_section("attribution cost", [machine_sentence(), "", *_attribution_table(rows)])
+        return
     print(f"{'events':>9} {'file MB':>8}  {'task':<8} {'seconds':>8} {'s per 1e6':>9} {'peak MB':>8} {'x file':>7}")
     measured = []
     with tempfile.TemporaryDirectory() as folder:
@@ -208,6 +223,35 @@ def _measure(task: str, path: Path) -> dict[str, float]:
         sys.exit(f"{task} failed.\n{done.stderr[-2000:]}")
     measured: dict[str, float] = json.loads(done.stdout)
     return measured
+
+
+def _measure_attribution(threads: list[int], sizes: list[int], repeats: int) -> list[dict[str, float]]:
+    """One row per number of threads and boundaries."""
+    print(f"{'threads':>7} {'boundaries':>10} {'seconds':>8} {'s per 1e6':>9} {'MB':>6}")
+    rows = []
+    for num_threads in threads:
+        for size in sizes:
+            runs = [measure(num_threads, size) for _ in range(repeats)]
+            row = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+            rows.append(row)
+            print(
+                f"{row['threads']:>7.0f} {row['boundaries']:>10,.0f} {row['seconds']:>8.3f}"
+                f" {row['seconds'] / row['boundaries'] * 1e6:>9.2f} {row['allocated_bytes'] / 1e6:>6.0f}",
+                flush=True,
+            )
+    return rows
+
+
+def _attribution_table(rows: list[dict[str, float]]) -> list[str]:
+    return [
+        "| threads | boundaries | seconds | seconds per million | memory |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {row['threads']:.0f} | {row['boundaries']:,.0f} | {row['seconds']:.2f} s"
+            f" | {row['seconds'] / row['boundaries'] * 1e6:.2f} s | {row['allocated_bytes'] / 1e6:.0f} MB |"
+            for row in rows
+        ),
+    ]
 
 
 def _table(measured: list[dict[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from advisor.graph.align import already_done, calls_of, is_injected
-from advisor.graph.attribution import Blame, Walk, collect_states
+from advisor.graph.attribution import Blame, attribute
 from advisor.graph.critical_path import critical_path, find_bottleneck
 from advisor.graph.line_costs import lines_of
 from advisor.graph.models import Models, executed_call
@@ -89,8 +89,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
     if steps is not None and calls is not None:
         # without a complete step (old single-step captures), attribute the calls themselves
         intervals = (steps.start_ns, steps.end_ns) if len(steps.start_ns) else union(calls)
-        states = collect_states(context.timeline, frozenset({root.index}), intervals)
-        blame = Walk(forest, parallelism).attribute(states)
+        blame = attribute(context.timeline, forest, root.index, intervals, parallelism)
     ids = {node.index: f"p{number}.{place}" for place, node in enumerate(nodes)}
     models = Models(forest, root, context.recording, context.calls)
     iterators = [_iterator(context, node, ids, blame, models) for node in nodes]

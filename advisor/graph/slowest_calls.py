@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from advisor.graph.attribution import Walk, collect_states
+from advisor.graph.attribution import attribute
 from advisor.graph.critical_path import PASSIVE, critical_path
 from advisor.graph.nodes import Forest, Node
 from advisor.graph.thread_states import Timeline
@@ -39,8 +39,8 @@ def slowest_calls(
         blame: Mapping[int, float] = {}
         if root.index not in timeline.fed_roots and call.end_ns > call.start_ns:
             interval = (np.array([call.start_ns], np.int64), np.array([call.end_ns], np.int64))
-            states = collect_states(_cut(timeline, call.start_ns, call.end_ns), frozenset({root.index}), interval)
-            blame = Walk(forest, dict(parallelism)).attribute(states).blame_ns
+            during = _cut(timeline, call.start_ns, call.end_ns)
+            blame = attribute(during, forest, root.index, interval, parallelism).blame_ns
         inside = [call.inside.get(node.index, (0, 0, 0)) for node in nodes]
         blamed = [round(blame.get(node.index, 0.0)) for node in nodes]
         path = critical_path(forest, nodes, {node.index: ns for node, ns in zip(nodes, blamed, strict=True)})
