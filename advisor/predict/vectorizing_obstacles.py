@@ -37,6 +37,8 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
     unknown = [op for op in function.ops if op not in VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS]
     if unknown:
         return f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no form for batches that is known to be the same"
+    if function.stateful_ops is None:
+        return "which of its ops have state was not recorded"
     if not is_vectorizable(function):
         return "it has stateful ops"
     return "its elements are not known to have equal shapes, or another call between it and the batch depends on single elements"

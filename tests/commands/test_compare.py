@@ -37,7 +37,7 @@ def test_schema_is_sound_and_closed():
 
 
 def test_run_against_itself_is_no_difference(runs, capsys):
-    data, err = compared(capsys, runs[0], runs[0])
+    data, err = compared(capsys, runs[1], runs[1])
     assert data["verdict"] == "same"
     assert data["step_time"]["speedup"] == 1.0
     assert data["step_time"]["low"] < 1 < data["step_time"]["high"]
@@ -45,6 +45,13 @@ def test_run_against_itself_is_no_difference(runs, capsys):
     assert "segments" in err
     assert all(node["before"] == node["after"] for node in data["nodes"])
     assert "No significant difference" in err
+
+
+def test_a_short_run_with_steps_of_many_lengths_gives_no_verdict(runs, capsys):
+    data, err = compared(capsys, runs[0], runs[0])
+    assert data["verdict"] == "unknown"
+    assert data["step_time"]["low"] < 0.8 and data["step_time"]["high"] > 1.25
+    assert "The step times give no verdict" in err and "The runs vary too much for a verdict" in err
 
 
 def test_figures_and_nodes_of_two_runs(runs, capsys):

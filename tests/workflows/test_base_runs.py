@@ -33,7 +33,7 @@ def compare(monkeypatch, texts):
         seen = []
         times = [itertools.cycle(side) for side in zip(*pairs, strict=True)]
 
-        def time_run(request, on_progress):
+        def time_run(request, on_progress, is_with_gaps=False):
             overlay = {path.name: text.read_bytes() for path, text in request.overlay}
             is_base = overlay["train.py"] == b"base"
             seen.append(overlay)
