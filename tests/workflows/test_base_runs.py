@@ -38,7 +38,7 @@ def compare(monkeypatch, texts):
             is_base = overlay["train.py"] == b"base"
             seen.append(overlay)
             given = {name: value[0 if is_base else 1] for name, value in steps.items()}
-            return RunSteps(next(times[0 if is_base else 1]) * MS, None, 50, given.get("rss"), given.get("rows"))
+            return RunSteps(next(times[0 if is_base else 1]) * MS, None, 50, given.get("rss"), rows=given.get("rows"))
 
         monkeypatch.setattr(end_to_end, "time_run", time_run)
         request = Request(path=texts.top / "train.py")
