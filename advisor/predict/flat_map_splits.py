@@ -12,7 +12,7 @@ from advisor.model.finding import Fix, Safety, SplitFlatMap
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
 from advisor.predict.determinism import parallel_safety
-from advisor.predict.splits import Split, facts_of_first, is_in_script, text_of_file
+from advisor.predict.splits import Split, facts_of_first, is_in_script, split_edit, text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, Halves, split_function
 
@@ -36,19 +36,7 @@ def flat_map_split(analysis: Analysis, call: Call) -> Split:
     reason = _reason_against(analysis, call, _first(call.function, halves))
     if reason is not None:
         return replace(split, reason=reason)
-    texts = halves.texts
-    edit = SplitFlatMap(
-        call.id,
-        texts.first,
-        texts.second,
-        halves.names,
-        texts.first_name,
-        texts.second_name,
-        texts.original,
-        texts.line,
-        texts.is_replaced,
-    )
-    return replace(split, fix=Fix((edit,), Safety.EXACT, is_auto=True))
+    return replace(split, fix=Fix((split_edit(SplitFlatMap, call, halves),), Safety.EXACT, is_auto=True))
 
 
 def _first(function: FunctionFacts, halves: Halves) -> FunctionFacts:

@@ -10,8 +10,9 @@ import io
 import tokenize
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
-from advisor.model.finding import Edit, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SplitMap
+from advisor.model.finding import Edit, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SplitFunction, SplitMap
 from advisor.model.op_effects import RESOURCE_READERS
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Call, FunctionFacts
@@ -26,6 +27,9 @@ from advisor.predict.determinism import (
 )
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, Halves, split_function
+
+
+E = TypeVar("E", bound=SplitFunction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +115,20 @@ def _with_fix(
     assumptions = tuple(
         dict.fromkeys((*cache_assumptions(analysis, feeding), *assumptions_of_function(analysis, call, first)))
     )
+    edit = split_edit(SplitMap, call, halves)
+    fix = Fix(
+        (edit, *moves, InsertAfter(call.id, "cache")),
+        Safety.RERANDOMIZED if is_redrawn else Safety.EXACT,
+        is_auto=split.bytes is not None and not assumptions,
+        assumptions=assumptions,
+    )
+    return replace(split, fix=fix)
+
+
+def split_edit(kind: type[E], call: Call, halves: Halves) -> E:
+    """Return the edit that writes these halves of the function of a call."""
     texts = halves.texts
-    edit = SplitMap(
+    return kind(
         call.id,
         texts.first,
         texts.second,
@@ -123,13 +139,6 @@ def _with_fix(
         texts.line,
         texts.is_replaced,
     )
-    fix = Fix(
-        (edit, *moves, InsertAfter(call.id, "cache")),
-        Safety.RERANDOMIZED if is_redrawn else Safety.EXACT,
-        is_auto=split.bytes is not None and not assumptions,
-        assumptions=assumptions,
-    )
-    return replace(split, fix=fix)
 
 
 def facts_of_first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
