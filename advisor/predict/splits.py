@@ -28,7 +28,6 @@ from advisor.predict.determinism import (
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, Halves, split_function
 
-
 E = TypeVar("E", bound=SplitFunction)
 
 
