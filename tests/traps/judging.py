@@ -62,8 +62,8 @@ class Written:
     text: str | None
     """The script's new text; None: nothing was written."""
     fixes: tuple[str, ...] = ()
-    alone: tuple[tuple[str, str], ...] = ()
-    """(fix, the script's text with this one alone), where several were written together."""
+    steps: tuple[tuple[str, str], ...] = ()
+    """(fix, the script's text with this one and those kept before it), where several were written together."""
     safeties: frozenset[str] = frozenset()
     """What the fixes that were found claim to do to the data, and those that were tried: one that is exact may round otherwise if
     that is allowed."""
@@ -186,11 +186,11 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
         return Written(None, note=found["error"])
     applied = tuple(f"{each['rule']} ({each['safety']})" for each in found["fixes"] if each["applied"])
     refused = tuple(f"{each['rule']}: {each['note']}" for each in found["fixes"] if each["verdict"] == "broken")
-    alone = tuple((each["rule"], text) for each in found["alone"] for text in each["texts"].values())
+    steps = tuple((each["rule"], text) for each in found["steps"] for text in each["texts"].values())
     text = found["together"].get(trap.path.name)
     note = "; ".join(refused) or ("" if text else found["sentence"])
     safeties = frozenset(found["safeties"]) | {each["safety"] for each in found["fixes"]}
-    return Written(text, applied if text else (), alone, safeties, note)
+    return Written(text, applied if text else (), steps, safeties, note)
 
 
 def _choices(tool: Tool, level: str) -> list[str]:
@@ -271,7 +271,7 @@ class _Judging:
         """What became of the script with what was written."""
         trap = self._trap
         harmed: list[str] = []
-        for label, text in (("", written.text), *written.alone):
+        for label, text in (("", written.text), *written.steps):
             if text is not None:
                 harmed += [f"{label}: {key}" if label else key for key in self._harmed(level, text)]
         is_failed = written.note.startswith(_FAILURES)

@@ -2,8 +2,8 @@
 
     python tests/traps/regardless_of_speed.py SCRIPT RESULT [--allow LEVEL]... [--only RULE]... [--budget SECONDS]
 
-In: a script.  Out: RESULT, a JSON object: the texts of the script with all fixes that the proof keeps together and with each of
-them alone, and what became of every fix that was tried.
+In: a script.  Out: RESULT, a JSON object: the texts of the script with all fixes that the proof keeps together and with the first
+of them, the first two and so on, and what became of every fix that was tried.
 
 Run by path with the Python of any version of the advisor: it imports nothing of the test suite. Three places of the advisor are
 replaced in this process and in the proof's child, and nothing else: the process that holds the script
@@ -56,9 +56,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "error": "",
         "together": together,
-        "alone": []
+        "steps": []
         if not together or len(seen.kept) < 2
-        else [_alone(seen.proposals, finding) for finding in seen.kept],
+        else [_up_to(seen.proposals, seen.kept[: number + 1]) for number in range(len(seen.kept))],
         "fixes": [
             {
                 "rule": fix.rule,
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class _Seen:
-    """What the proof kept, for the fixes one by one."""
+    """What the proof kept, for the texts with the first fixes of it."""
 
     def __init__(self) -> None:
         self.proposals: Any = None
@@ -129,9 +129,13 @@ def _safeties(report: Any) -> set[str]:
     return {str(finding.fix.safety) for finding in report.findings if finding.fix is not None}
 
 
-def _alone(proposals: Any, finding: Any) -> dict[str, Any]:
-    patch = proposals.patch([finding])
-    return {"rule": finding.rule, "title": finding.title, "texts": _texts(patch) if hasattr(patch, "files") else {}}
+def _up_to(proposals: Any, kept: Any) -> dict[str, Any]:
+    """The texts with a fix and those kept before it: what the tool writes if it drops the later ones, the latest first.
+
+    A later fix was judged on top of the earlier ones: a cache before a map that an earlier one has moved away.
+    """
+    patch, last = proposals.patch(kept), kept[-1]
+    return {"rule": last.rule, "title": last.title, "texts": _texts(patch) if hasattr(patch, "files") else {}}
 
 
 def _texts(patch: Any) -> dict[str, str]:

@@ -134,9 +134,9 @@ def test_levels_that_permit_the_same_of_what_was_found_share_a_run(monkeypatch):
     assert harmed == {**dict.fromkeys(LEVELS, ("order",)), "reordered": ()}
 
 
-def test_each_of_several_fixes_is_judged_alone_too(monkeypatch):
-    alone = (("serial-map", MUTABLE_TABLE.text()), ("repeated-work", MUTABLE_TABLE.wrong_text()))
-    harmed, _, _ = judged(monkeypatch, lambda level: Written(MUTABLE_TABLE.text(), ("a", "b"), alone))
+def test_the_first_of_several_fixes_are_judged_without_the_later_ones_too(monkeypatch):
+    steps = (("serial-map", MUTABLE_TABLE.text()), ("repeated-work", MUTABLE_TABLE.wrong_text()))
+    harmed, _, _ = judged(monkeypatch, lambda level: Written(MUTABLE_TABLE.text(), ("a", "b"), steps))
     assert harmed["default"] == ("repeated-work: elements",)
 
 
