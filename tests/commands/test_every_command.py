@@ -85,7 +85,8 @@ def check(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 def compare(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--json", "-", project.run, project.run]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == "same"
+    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    assert verdict in ("same", "unknown")  # the latter where the steps of one run vary by more than a quarter
 
 
 def doctor(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
