@@ -221,7 +221,7 @@ def test_script_edited_meanwhile_keeps_the_edit(folder):
     edited = SCRIPT + "# a thought\n"
     (folder / "train.py").write_text(edited)
     _, err = child.communicate(timeout=300)
-    assert child.returncode == 2
+    assert child.returncode == 2, err
     assert "has changed since" in err.splitlines()[-1]
     assert (folder / "train.py").read_text() == edited
 
@@ -265,7 +265,7 @@ def test_killed_child_is_one_sentence(folder):
     time.sleep(3)
     os.kill(pid, signal.SIGKILL)
     _, err = child.communicate(timeout=60)
-    assert child.returncode == 2
+    assert child.returncode == 2, err
     assert "killed by signal 9" in err.splitlines()[-1]
     assert (folder / "train.py").read_text() == SCRIPT
     beside, runs = leftovers(folder)
