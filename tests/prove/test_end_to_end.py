@@ -112,7 +112,7 @@ PREFETCH = InsertAfter("c1", "prefetch", (("", Code("tf.data.AUTOTUNE")),))
         (tried(SAME, PREFETCH, InsertAfter("c1", "cache")), False),
         (tried(SAME, SetOption("c1", "autotune.ram_budget", None)), False),
         (tried(SAME, MoveAfter("map", "shuffle")), True),
-        (tried(SLOWER, MoveAfter("map", "shuffle")), False),
+        (tried(SLOWER, MoveAfter("map", "shuffle")), True),
         (tried(SAME, MoveAfter("filter", "source")), False),
         (tried(SAME, MoveAfter("map", "shuffle"), MoveAfter("filter", "source")), False),
     ],
