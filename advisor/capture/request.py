@@ -72,6 +72,8 @@ class SessionRequest:
 
 CANNOT_WRITE = "cannot write"
 """Phase of a `Progress` whose text is the error that occurred while writing the run folder. It is not shown as progress."""
+RESULT = "result"
+"""Phase of a `Progress` whose text is a result: a sentence that is shown at once and stays."""
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):

@@ -109,7 +109,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
         click.echo(announcement(fix_request), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
         result = fix(fix_request, rules, settings, on_progress)
-    report, refusal = _write(result, request) if write else (result.report, None)
+    report, refusal = _write(result, request) if write and not result.is_interrupted else (result.report, None)
     problem = _keep(report)
     emit_json(report, json_path)
     emit_html(report, html_path)
@@ -123,6 +123,8 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
         say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
     if refusal or problem:  # raised only now, so that the proof, which took minutes, is shown first
         raise refusal or problem or AssertionError
+    if result.is_interrupted:
+        raise KeyboardInterrupt
     return exit_code_of(report, fail_on)
 
 

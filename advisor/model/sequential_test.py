@@ -53,12 +53,14 @@ class Decision:
         return self.reason != LAST
 
 
-def decide(ratios: Sequence[float], worthwhile: float) -> Decision | None:
+def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True) -> Decision | None:
     """Return the decision after these pairs; None if more are needed.
 
     Args:
         ratios: Time before / time after of each pair, in the order in which they were measured.
         worthwhile: The smallest gain that counts, such as 1.05; a loss counts from its inverse.
+        may_give_up: Whether to stop when more pairs could not show a difference. They could still show that there is none, which
+            only matters to whoever asks whether two versions are the same.
     """
     look = next((look for look in LOOKS if look.pairs == len(ratios)), None)
     if look is None:
@@ -70,7 +72,7 @@ def decide(ratios: Sequence[float], worthwhile: float) -> Decision | None:
         return Decision(speedup, LAST)
     if 1 / worthwhile < speedup.low and speedup.high < worthwhile:
         return Decision(speedup, FUTILE)
-    if not any(_could_become_clear(ratios, following) for following in LOOKS[LOOKS.index(look) + 1 :]):
+    if may_give_up and not any(_could_become_clear(ratios, following) for following in LOOKS[LOOKS.index(look) + 1 :]):
         return Decision(speedup, CURTAILED)
     return None
 

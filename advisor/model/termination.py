@@ -25,6 +25,11 @@ class Terminated(KeyboardInterrupt):
         """The signal number."""
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an exception comes from Ctrl-C, which the child processes on the terminal have received as well."""
+    return isinstance(error, KeyboardInterrupt) and not isinstance(error, Terminated)
+
+
 @contextmanager
 def raising_when_terminated() -> Iterator[None]:
     """Raise Terminated in the block at the first signal; later signals are ignored so that `finally` blocks complete."""

@@ -92,6 +92,7 @@ def measure_end_to_end(
     is_with_gaps: bool = False,
     names: tuple[str, str] = ("unchanged", "with the changes"),
     slowdown: float = 1.0,
+    may_give_up: bool = True,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -104,6 +105,7 @@ def measure_end_to_end(
         names: What progress messages call the two sides.
         slowdown: The ratio of step times, after to before, that the runs are to be told apart from: they end when it is clear on
             which side of it the true ratio is.
+        may_give_up: As for `decide`.
 
     Raises:
         ScriptFailed: The script fails without the change.
@@ -129,7 +131,7 @@ def measure_end_to_end(
                 return _unfinished(seen, "The script ended before its steps could be timed.")
             seen[name].append(steps)
         pairs = zip(seen["before"], seen["after"], strict=True)
-        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value)
+        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value, may_give_up)
         if decision is not None:
             return _judged(seen, _scaled(decision.speedup, 1 / slowdown))
     raise AssertionError("the last look always decides")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from advisor.capture.request import Progress
+from advisor.capture.request import RESULT, Progress
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
@@ -23,6 +23,8 @@ from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
+from advisor.model.termination import is_interrupt
+from advisor.prove.result_lines import line_of_trial
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 from advisor.rewrite.fix_plan import combine
 
@@ -80,6 +82,16 @@ class LoopResult:
     """The original pipeline against all kept fixes; None if no fix is kept or they were not measured together."""
     stopped_because: str = ""
     """One sentence; empty if the loop ended for lack of new proposals."""
+    is_interrupted: bool = False
+    """Ctrl-C ended the proof: what was found until then is reported, and nothing is written."""
+
+
+class LoopInterrupted(KeyboardInterrupt):
+    """Ctrl-C after at least one trial; `result` holds what was proved until then."""
+
+    def __init__(self, result: LoopResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 @dataclass(slots=True)
@@ -149,8 +161,41 @@ def prove_fixes(
 
     Returns:
         All attempts and the kept fixes.
+
+    Raises:
+        LoopInterrupted: Ctrl-C, after a trial.
     """
     state = _State(calls, is_asked, clock, least_trial_s)
+    try:
+        stopped = _search(session, report, state, propose, analyse, deadline, on_progress, is_enough)
+        return _conclude(session, state, stopped, on_progress)
+    except KeyboardInterrupt as error:
+        if not is_interrupt(error) or not state.attempts:
+            raise
+        kept = tuple(state.kept)
+        total = _first_trial(state.attempts) if len(kept) == 1 else None
+        result = LoopResult(tuple(state.attempts), kept, total)
+        raise LoopInterrupted(interrupted(result, "before all changes were tried")) from error
+
+
+def interrupted(loop: LoopResult, when: str) -> LoopResult:
+    """Return the result of a loop that Ctrl-C ended, with a note."""
+    note = f"{loop.stopped_because} Interrupted {when}, so nothing was written.".strip()
+    return replace(loop, stopped_because=note, is_interrupted=True)
+
+
+def _search(
+    session: Session,
+    report: Report,
+    state: _State,
+    propose: Callable[[Report, Sequence[Finding]], Sequence[Finding]],
+    analyse: Callable[[Path], Report],
+    deadline: float,
+    on_progress: Callable[[Progress], None],
+    is_enough: Callable[[Trial], bool],
+) -> str:
+    """Try fixes, and return why the search has ended before everything was tried; empty if it has not."""
+    clock = state.clock
     proposed = propose(report, ())
     stopped = ""
     while finding := _next(proposed, state):
@@ -191,7 +236,7 @@ def prove_fixes(
         except AdvisorError as error:
             stopped = f"The changed pipeline could not be analysed: {error}"
             break
-    return _conclude(session, state, stopped, on_progress)
+    return stopped
 
 
 def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
@@ -215,6 +260,7 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
     state.attempts.append(attempt)
     if attempt.is_kept:
         state.kept.append(finding)
+    on_progress(Progress(RESULT, text=line_of_trial(finding, attempt.trial, attempt.is_kept)))
     return attempt
 
 

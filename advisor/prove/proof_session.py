@@ -34,6 +34,7 @@ from advisor.model.codec import decode_message, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Safety
 from advisor.model.recording import Call, ScriptExit
+from advisor.model.termination import is_interrupt
 from advisor.prove.trial.messages import (
     Calls,
     Ended,
@@ -365,7 +366,7 @@ class ProofSession:
                         self._to_child.write((encode_message(Quit()) + "\n").encode())
                     self._wait_for_end(child)
                 is_late = time.monotonic() >= self._deadline and not isinstance(error, KeyboardInterrupt)
-                stop(child, is_told=error is None or type(error) is KeyboardInterrupt, is_hard=is_late)
+                stop(child, is_told=error is None or is_interrupt(error), is_hard=is_late)
         finally:
             for pipe in (self._to_child, self._from_child):
                 if pipe is not None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import msgspec
 
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import RESULT, CaptureRequest, Progress
 from advisor.host.calibration.proof import (
     BUDGET_SHARE,
     EXPECTED_PAIRS,
@@ -29,8 +29,9 @@ from advisor.model.pipeline import Analysis
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
 from advisor.prove.end_to_end import EndToEnd, main_series, measure_end_to_end
 from advisor.prove.epoch_window import EpochWindow, epoch_window
-from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, judged, without_last
+from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, interrupted, judged, without_last
 from advisor.prove.proposals import Proposals
+from advisor.prove.result_lines import line_of_whole
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
 from advisor.prove.text_check import TextCheck
@@ -131,6 +132,7 @@ class WholeScript:
         if window is not None:
             whole = self._of_epochs(whole, window)
         self.runs += whole.runs
+        self._on_progress(Progress(RESULT, text=line_of_whole(title, whole)))
         if whole.speedup is None and whole.note:
             self.notes.append(whole.note)
         return whole
@@ -232,24 +234,30 @@ def prove_on_script(
         is_asked: As for `prove_fixes`.
 
     Returns:
-        The updated result, and the measurement of all kept fixes; None if there are none or they were not measured.
+        The updated result, and the measurement of all kept fixes; None if there are none or they were not measured, also because
+        of Ctrl-C, which keeps what was proved until then.
     """
     whole: EndToEnd | None = None
-    for number, attempt in enumerate(loop.attempts):
-        if not needs_script(attempt, script.method_of):
-            continue
-        alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
-        if alone is None or alone.verdict == REFUSED:
-            continue
-        tried = _attempt_of(attempt, alone, is_asked)
-        attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
-        if tried.is_kept:
-            whole = alone if not loop.kept else None
-            loop = replace(loop, kept=(*loop.kept, tried.finding), total=None)
-        loop = replace(loop, attempts=attempts)
-    if loop.kept and whole is None:
-        whole = script.measure((), loop.kept, "all changes")
-    return _without_culprit(loop, whole, script)
+    try:
+        for number, attempt in enumerate(loop.attempts):
+            if not needs_script(attempt, script.method_of):
+                continue
+            alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
+            if alone is None or alone.verdict == REFUSED:
+                continue
+            tried = _attempt_of(attempt, alone, is_asked)
+            attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
+            if tried.is_kept:
+                whole = alone if not loop.kept else None
+                loop = replace(loop, kept=(*loop.kept, tried.finding), total=None)
+            loop = replace(loop, attempts=attempts)
+        if loop.kept and whole is None:
+            whole = script.measure((), loop.kept, "all changes")
+        return _without_culprit(loop, whole, script)
+    except KeyboardInterrupt as error:
+        if not is_interrupt(error):
+            raise
+        return interrupted(loop, "before all runs of the whole script had ended"), None
 
 
 def _without_culprit(

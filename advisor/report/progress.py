@@ -1,6 +1,6 @@
-"""Progress display: one line on a terminal, nothing elsewhere.
+"""Progress display: one line on a terminal, nothing elsewhere; results are lines that stay, everywhere.
 
-In: `Progress` messages.  Out: a live line on stderr that disappears when the work is done.
+In: `Progress` messages.  Out: a live line on stderr that disappears when the work is done, and the results above it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from advisor.capture.request import Progress
+from advisor.capture.request import RESULT, Progress
 from advisor.model import units
 from advisor.report.places import clean
 
@@ -68,9 +68,12 @@ def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progre
 
 @contextmanager
 def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[Callable[[Progress], None]]:
-    """Like `show_progress`, with a bar that shows how much of `budget_s` seconds is used."""
-    if is_quiet or not console.is_terminal or console.is_dumb_terminal:
+    """Like `show_progress`, with a bar that shows how much of `budget_s` seconds is used, and with results."""
+    if is_quiet:
         yield lambda progress: None
+        return
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield lambda progress: _show_result(console, progress)
         return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -88,6 +91,8 @@ def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[C
 
         def show(progress: Progress) -> None:
             nonlocal phase, phase_began
+            if _show_result(bar.console, progress):
+                return
             now = time.monotonic_ns()
             if (progress.phase, progress.text) != phase:
                 phase, phase_began = (progress.phase, progress.text), now
@@ -95,3 +100,11 @@ def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[C
             bar.update(task, completed=used_s, now=describe(progress, now - phase_began))
 
         yield show
+
+
+def _show_result(console: Console, progress: Progress) -> bool:
+    """Print a result on a line of its own; whether the message is one."""
+    if progress.phase != RESULT:
+        return False
+    console.print(Text(clean(progress.text)), soft_wrap=not console.is_terminal)
+    return True

@@ -56,6 +56,7 @@ def compare_with_base(
                 on_progress,
                 names=(f"text of {texts.revision}", "working tree"),
                 slowdown=limit,
+                may_give_up=False,
             )
         except ScriptFailed as error:
             return replace(compared, note=f"Its script fails: {message_of(error)}.")

@@ -59,7 +59,7 @@ def compare(
     old = analyze(before, rules, settings, on_progress)
     new = analyze(after, rules, settings, on_progress)
     requests = [timed_request(request, settings, (old, new)) for request in (before, after)]
-    return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], on_progress))
+    return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], on_progress, may_give_up=False))
 
 
 def timed_request(request: Request, settings: Settings, reports: Sequence[Report]) -> CaptureRequest:

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import RESULT, CaptureRequest, Progress
 from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.call_graph import CallGraph
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
@@ -29,13 +29,14 @@ from advisor.model.outcome import Report
 from advisor.model.recording import Call
 from advisor.model.run_folder import new_run_folder
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.model.termination import is_interrupt
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd, main_series
-from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, is_enough, prove_fixes
+from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, edits_of, interrupted, is_enough, prove_fixes
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
@@ -82,6 +83,8 @@ class FixResult:
     """Patch of the applied fixes; empty if there are none."""
     changed_meanwhile: Path | None = None
     """A file of the patch that changed after the script was started and so differs from what was measured."""
+    is_interrupted: bool = False
+    """Ctrl-C ended the proof: the report holds what was found until then."""
 
 
 def announcement(request: FixRequest) -> str:
@@ -179,16 +182,30 @@ class _Fixing:
         if no_time:
             return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
         loop = self._try_on_dataset(report, proposals, deadline)
+        if loop.is_interrupted:
+            return self._conclude(report, proposals, loop, None)
         check = whole.text_check = self._text_check(report)
-        loop = with_proved_text(loop, proposals, check, self._notes.append)
-        loop, proved = prove_on_script(loop, whole, proposals.is_asked)
-        measured = loop.kept
-        loop = with_proved_text(loop, proposals, check, self._notes.append)
-        if loop.kept != measured:
-            proved = None
+        loop, proved = self._prove_on_script(loop, proposals, check, whole)
         self._runs += whole.runs + check.runs
         self._notes += whole.notes
         return self._conclude(report, proposals, loop, proved)
+
+    def _prove_on_script(
+        self, loop: LoopResult, proposals: Proposals, check: TextCheck, whole: WholeScript
+    ) -> tuple[LoopResult, EndToEnd | None]:
+        """Check the changed text, and measure the whole script; Ctrl-C keeps what was proved until then."""
+        try:
+            loop = with_proved_text(loop, proposals, check, self._notes.append)
+            loop, proved = prove_on_script(loop, whole, proposals.is_asked)
+            if loop.is_interrupted:
+                return loop, None
+            measured = loop.kept
+            loop = with_proved_text(loop, proposals, check, self._notes.append)
+            return loop, proved if loop.kept == measured else None
+        except KeyboardInterrupt as error:
+            if not is_interrupt(error):
+                raise
+            return interrupted(loop, "before the changed text was checked"), None
 
     def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
         """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix."""
@@ -196,20 +213,23 @@ class _Fixing:
         consumed = consumed_call(report.analysis, main) if main is not None else None
         if consumed is None:
             return self._all_refused(report, proposals, "The call that creates the consumed dataset is unknown.")
-        with ExitStack() as stack:
-            folder = stack.enter_context(temporary_folder("fix"))
-            lost = calls_with_lost_caches(report.analysis, main) if main is not None else frozenset[str]()
-            session = self._session(folder, consumed, report.analysis.calls, deadline, lost)
-            stack.callback(self._collect_facts, session)
-            try:
-                stack.enter_context(session)
-            except ScriptFailed:
-                raise
-            except AdvisorError as error:  # the whole script may still be run
-                return self._all_refused(report, proposals, str(error))
-            loop = self._loop(session, report, proposals, deadline)
-            self._read_calls(session, loop, proposals)
-            return loop
+        try:
+            with ExitStack() as stack:
+                folder = stack.enter_context(temporary_folder("fix"))
+                lost = calls_with_lost_caches(report.analysis, main) if main is not None else frozenset[str]()
+                session = self._session(folder, consumed, report.analysis.calls, deadline, lost)
+                stack.callback(self._collect_facts, session)
+                try:
+                    stack.enter_context(session)
+                except ScriptFailed:
+                    raise
+                except AdvisorError as error:  # the whole script may still be run
+                    return self._all_refused(report, proposals, str(error))
+                loop = self._loop(session, report, proposals, deadline)
+                self._read_calls(session, loop, proposals)
+                return loop
+        except LoopInterrupted as stop:
+            return stop.result
 
     def _read_calls(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> None:
         try:
@@ -237,25 +257,29 @@ class _Fixing:
         ):
             deadline = self._budget.end
             session = self._session(Path(folder), None, (), deadline)
-            with ExitStack() as stack:
-                try:
-                    stack.enter_context(session)
-                    profile = session.profile(())
-                except OutOfTime:
-                    raise self._too_slow("held at its first element and profiled") from None
-                for part in profile.iterdir():
-                    shutil.move(part, run_folder / part.name)
-                calibrate_run(run_folder, deadline, self._on_progress)
-                report = analyze_run(run_folder, self._rules, self._settings)
-                proposals = self._proposals_of(report)
-                if not self._candidates(report, proposals):
-                    loop = LoopResult()
-                else:
-                    loop = self._loop(session, report, proposals, deadline)
-                    self._read_calls(session, loop, proposals)
+            try:
+                with ExitStack() as stack:
+                    try:
+                        stack.enter_context(session)
+                        profile = session.profile(())
+                    except OutOfTime:
+                        raise self._too_slow("held at its first element and profiled") from None
+                    for part in profile.iterdir():
+                        shutil.move(part, run_folder / part.name)
+                    calibrate_run(run_folder, deadline, self._on_progress)
+                    report = analyze_run(run_folder, self._rules, self._settings)
+                    proposals = self._proposals_of(report)
+                    if not self._candidates(report, proposals):
+                        loop = LoopResult()
+                    else:
+                        loop = self._loop(session, report, proposals, deadline)
+                        self._read_calls(session, loop, proposals)
+            except LoopInterrupted as stop:
+                loop = stop.result
             self._collect_facts(session)
             check = self._text_check(report)
-            loop = with_proved_text(loop, proposals, check, self._notes.append)
+            if not loop.is_interrupted:
+                loop = with_proved_text(loop, proposals, check, self._notes.append)
             self._runs += check.runs
             self._notes.append(
                 "The training was not run: the report covers the pipeline alone, which may not be what limits the training."
@@ -323,7 +347,11 @@ class _Fixing:
         Raises:
             AdvisorError: All of them change files that cannot be written.
         """
+        self._on_progress(Progress(RESULT, text=report.analysis.verdict.sentence))
         candidates = proposals.propose(report, ())
+        if candidates:
+            titles = "; ".join(finding.title for finding in candidates)
+            self._on_progress(Progress(RESULT, text=f"To be tried: {titles}."))
         if not candidates and proposals.unwritable:
             raise AdvisorError(
                 f"{proposals.unwritable}, so no change was tried: --write could not write it. The analysis is in "
@@ -342,7 +370,7 @@ class _Fixing:
         if isinstance(patch, CannotRewrite):
             self._notes.append(patch.reason)
             patch = Patch()
-        is_applied = bool(patch.files) and is_proved(whole)
+        is_applied = bool(patch.files) and is_proved(whole) and not loop.is_interrupted
         changed = next((path for path in patch.files if _changed_ns(path) >= self._began_ns), None)
         if changed is not None:
             self._notes.append(
@@ -364,7 +392,8 @@ class _Fixing:
             written_files=self._written,
             notes=tuple(self._notes),
         )
-        return FixResult(report_of(report, loop, whole, about), patch if is_applied else Patch(), changed)
+        proved = patch if is_applied else Patch()
+        return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)
 
 
 def _changed_ns(path: Path) -> int:

@@ -298,11 +298,20 @@ def test_whole_script_by_turns(folder, validate):
 @pytest.mark.long
 @pytest.mark.tensorflow
 def test_interrupt_between_turns(folder):
-    """Analysed, held, and run as it is and with the changes; then Ctrl-C."""
-    child = start(folder, "--steps", "10", "--warmup", "2", "--only", "repeated-work", "--write", "train.py")
+    """Analysed, held, and run as it is and with the changes; then Ctrl-C: what was proved by then is reported."""
+    options = ["--steps", "10", "--warmup", "2", "--only", "repeated-work", "--write", "--json", "-"]
+    child = start(folder, *options, "train.py")
     pids = wait_for_starts(folder, 4, child)
     os.killpg(child.pid, signal.SIGINT)
-    assert ended(child, folder) == (130, "error: Interrupted.")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, err.splitlines()[-1]) == (130, "error: Interrupted.")
+    assert "Cache after batch: " in err.split("Proved")[0]  # told when it was proved
+    report = json.loads(out)
+    assert report["proof"]["training"] == "not measured"
+    assert any("Interrupted" in note for note in report["proof"]["notes"])
+    assert [(each["verdict"], each["applied"]) for each in report["fixes"]] == [("faster", False)]
+    assert (folder / "train.py").read_text() == SCRIPT
+    assert leftovers(folder) == (set(), [])
     assert not any(is_alive(pid) for pid in pids)
 
 

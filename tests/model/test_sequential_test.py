@@ -106,6 +106,14 @@ def test_when_it_stops_and_why(ratios, reason, pairs):
     assert decision.is_early == (reason != LAST)
 
 
+def test_who_asks_whether_two_scripts_are_the_same_gets_more_pairs():
+    ratios = [1.0, 1.2, 0.8, 1.0, 1.01, 0.99, 1.0, 1.0]
+    decisions = [decide(ratios[:count], WORTHWHILE, may_give_up=False) for count in range(1, 9)]
+    assert decisions[:7] == [None] * 7
+    assert decisions[7] is not None and decisions[7].reason == LAST
+    assert decide(ratios[:3], WORTHWHILE) is not None
+
+
 def test_intervals_are_those_of_students_t_on_the_log_scale():
     # log ratios 1, 2, 3: mean 2, standard deviation 1; the quantile of t with 2 degrees of freedom at 0.975 is 4.3027
     found = interval_at([math.e, math.e**2, math.e**3], 0.025)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
 from advisor.model.outcome import Interval, Report
-from advisor.prove.greedy_loop import LoopResult, prove_fixes, safety_of
+from advisor.capture.request import RESULT
+from advisor.model.termination import Terminated
+from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, prove_fixes, safety_of
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
 
 ANALYSIS = None
@@ -51,7 +55,7 @@ class Arithmetic:
         return Path(*sorted(names(edits)))
 
 
-def prove(session, rounds, seconds=60.0, is_enough=lambda trial: False) -> LoopResult:
+def prove(session, rounds, seconds=60.0, is_enough=lambda trial: False, on_progress=lambda progress: None) -> LoopResult:
     """`rounds`: what is proposed, by the set of what is kept."""
 
     def propose(report, kept):
@@ -59,7 +63,7 @@ def prove(session, rounds, seconds=60.0, is_enough=lambda trial: False) -> LoopR
 
     report = Report(ANALYSIS)
     return prove_fixes(session, report, {}, propose, lambda path: report, time.monotonic() + seconds,
-                       lambda progress: None, is_enough)  # fmt: skip
+                       on_progress, is_enough)  # fmt: skip
 
 
 def kept(result):
@@ -159,3 +163,51 @@ def test_refused_is_neither_kept_nor_the_end():
     result = prove(session, {frozenset(): [CACHE, MAP]})
     assert kept(result) == ["map"]
     assert result.total.speedup.value == 2.0
+
+
+class Stopped(Arithmetic):
+    """A signal arrives while the second fix is tried."""
+
+    def __init__(self, rate, error):
+        super().__init__(rate)
+        self.error = error
+
+    def try_fix(self, current, candidate, claimed, predicted_memory_bytes=None):
+        if self.tried:
+            raise self.error
+        return super().try_fix(current, candidate, claimed, predicted_memory_bytes)
+
+
+def test_ctrl_c_keeps_what_is_proved():
+    session = Stopped(lambda on: 1.0 + len(on), KeyboardInterrupt())
+    with pytest.raises(LoopInterrupted) as stop:
+        prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [MAP]})
+    result = stop.value.result
+    assert kept(result) == ["cache"]
+    assert result.is_interrupted
+    assert result.total.speedup.value == 2.0
+    assert result.stopped_because == "Interrupted before all changes were tried, so nothing was written."
+
+
+def test_ctrl_c_before_the_first_result_and_a_signal_to_end_keep_nothing():
+    first = Arithmetic(lambda on: 1 / 0)
+    first.try_fix = lambda *args: (_ for _ in ()).throw(KeyboardInterrupt)
+    for session in (first, Stopped(lambda on: 1.0 + len(on), Terminated(15))):
+        with pytest.raises(KeyboardInterrupt) as stop:
+            prove(session, {frozenset(): [CACHE, MAP]})
+        assert not isinstance(stop.value, LoopInterrupted)
+
+
+def test_each_trial_is_told_at_once():
+    told = []
+
+    def listen(progress):
+        if progress.phase == RESULT:
+            told.append((len(session.tried), progress.text))
+
+    session = Arithmetic(lambda on: 2.0 if "cache" in on else 1.0)
+    prove(session, {frozenset(): [CACHE, MAP], frozenset({"cache"}): [MAP]}, on_progress=listen)
+    assert told == [
+        (1, "Do cache: 2.0x (1.98x to 2.0x), faster on the pipeline alone; data: exact; kept."),
+        (2, "Do map: 1.00x (0.99x to 1.01x), no faster on the pipeline alone; data: exact; not kept."),
+    ]

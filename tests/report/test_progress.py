@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from advisor.capture.request import Progress
-from advisor.report.progress import describe, show_progress
+from advisor.capture.request import RESULT, Progress
+from advisor.report.progress import describe, show_budget, show_progress
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,23 @@ def test_shown_on_a_terminal(monkeypatch):
     with show_progress(Console(file=file, force_terminal=True, width=40), is_quiet=False) as show:
         show(Progress("warming up", 7, 10))
     assert "warming up 7/10 steps" in file.getvalue()
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_results_stay_on_lines_of_their_own(is_terminal, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    file = io.StringIO()
+    with show_budget(Console(file=file, force_terminal=is_terminal, width=60), False, 60.0) as show:
+        show(Progress("proving", 1, text="Cache after batch"))
+        show(Progress(RESULT, text="train.py:9 Cache\x1b[31m after batch: 3x"))
+    lines = [line for line in file.getvalue().splitlines() if "after batch: 3x" in line]
+    assert len(lines) == 1
+    assert "train.py:9 Cache\\x1b[31m after batch: 3x" in lines[0]
+    assert is_terminal or file.getvalue() == lines[0] + "\n"
+
+
+def test_quiet_tells_no_results():
+    file = io.StringIO()
+    with show_budget(Console(file=file), True, 60.0) as show:
+        show(Progress(RESULT, text="3x"))
+    assert file.getvalue() == ""
