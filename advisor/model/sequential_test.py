@@ -3,7 +3,7 @@
 In: the ratios of the pairs so far.  Out: `Decision`, or None if more pairs are needed.
 
 The looks and their error rates are fixed in advance. A look tests the mean of the logarithms of the ratios with Student's t; its
-interval has the level of that look, so that all intervals together miss the true ratio in at most 3.8 % of the cases (the sum of
+interval has the level of that look, so that all intervals together miss the true ratio in at most 2.2 % of the cases (the sum of
 both sides of all looks). `tests/model/test_sequential_test.py` simulates the error rates for normal and heavy-tailed noise, a
 machine that slows down, and bursts of foreign load.
 """
@@ -32,8 +32,8 @@ class Look:
     """Probability that the interval lies above (or below) the true ratio."""
 
 
-LOOKS = (Look(3, 0.004), Look(4, 0.004), Look(6, 0.005), Look(8, 0.006))
-"""The first look needs an effect of about 20 standard errors of a pair, such as 1.3x with runs that vary by 2 %."""
+LOOKS = (Look(3, 0.002), Look(4, 0.002), Look(6, 0.003), Look(8, 0.004))
+"""The first look needs an effect of about nine standard deviations of a pair's ratio, such as 1.3x with runs that vary by 2 %."""
 MAX_PAIRS = LOOKS[-1].pairs
 MIN_PAIRS = LOOKS[0].pairs
 

@@ -194,7 +194,7 @@ def test_ctrl_c_before_the_first_result_and_a_signal_to_end_keep_nothing():
     first.try_fix = lambda *args: (_ for _ in ()).throw(KeyboardInterrupt)
     for session in (first, Stopped(lambda on: 1.0 + len(on), Terminated(15))):
         with pytest.raises(KeyboardInterrupt) as stop:
-            prove(session, {frozenset(): [CACHE, MAP]})
+            prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [MAP]})
         assert not isinstance(stop.value, LoopInterrupted)
 
 
