@@ -95,7 +95,7 @@ def test_identical_scripts_do_not_take_all_pairs():
         ([0.5, 0.505, 0.495], CLEAR, 3),
         ([1.0, 1.001, 0.999], FUTILE, 3),
         ([1.0, 1.2, 0.8], CURTAILED, 3),
-        ([1.1, 1.14, 1.2, 1.02, 0.95, 1.12, 1.1, 1.0], LAST, 8),
+        ([1.1, 1.14, 1.2, 1.02, 1.0, 1.12, 1.1, 1.0], LAST, 8),
     ],
 )
 def test_when_it_stops_and_why(ratios, reason, pairs):
@@ -123,5 +123,5 @@ def test_intervals_are_those_of_students_t_on_the_log_scale():
 
 
 def test_all_looks_together_miss_as_often_as_the_documentation_says():
-    assert 2 * sum(look.error for look in LOOKS) == pytest.approx(0.038)
+    assert 2 * sum(look.error for look in LOOKS) == pytest.approx(0.022)
     assert [look.pairs for look in LOOKS] == [3, 4, 6, 8]
