@@ -41,7 +41,7 @@ from advisor.model.proof import TRAINING
 if TYPE_CHECKING:
     from advisor.model.outcome import Report
     from advisor.workflows.analyze import Request
-    from advisor.workflows.fix import FixResult
+    from advisor.workflows.fix_request import FixResult
 
 DEFAULT_BUDGET = "10min"
 EXIT_PIPELINE_ALONE = 4
@@ -84,7 +84,8 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     from advisor.commands.runs import say_pruned
     from advisor.prove.budget import check_budget
     from advisor.workflows.analyze import load
-    from advisor.workflows.fix import FixRequest, announcement, check_writable, fix
+    from advisor.workflows.fix import fix
+    from advisor.workflows.fix_request import FixRequest, announcement, check_writable
     from advisor.workflows.stored_runs import prune
 
     if write and undo:

@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,6 @@ from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.recording import Call
 from advisor.model.run_folder import new_run_folder
-from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.model.termination import is_interrupt
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.predict.remade_calls import calls_with_lost_caches
@@ -44,65 +43,20 @@ from advisor.prove.proved_text import with_proved_text
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.prove.whole_script import WholeScript, prove_on_script
-from advisor.rewrite.apply.writable import early_obstacle, uncommitted
+from advisor.rewrite.apply.writable import uncommitted
 from advisor.rewrite.fix_plan import is_seeded
 from advisor.rewrite.patch import CannotRewrite, Patch
 from advisor.rewrite.project import project_root
 from advisor.sandbox.temporary import temporary_folder
-from advisor.workflows.analyze import Request, analyze, analyze_run
+from advisor.workflows.analyze import analyze, analyze_run
 from advisor.workflows.calibrate import calibrate_run
+from advisor.workflows.fix_request import FixRequest, FixResult, check_writable
 
 if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.settings import Settings
 
 OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class FixRequest:
-    """A script to fix, and the limits."""
-
-    script: Request
-    budget_s: float = 600.0
-    """Wall time of the whole command in seconds; whatever still runs at its end is stopped (`advisor.prove.budget`)."""
-    only: tuple[str, ...] = ()
-    """Ids of the rules whose fixes are tried; empty for all."""
-    is_pipeline_only: bool = False
-    """Prove on the pipeline alone, without running the training."""
-    is_to_be_written: bool = False
-    """Proved changes will be written, so changes to unwritable files are not tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixResult:
-    """The report, and the proved change of the user's files."""
-
-    report: Report
-    patch: Patch = field(default_factory=Patch)
-    """Patch of the applied fixes; empty if there are none."""
-    changed_meanwhile: Path | None = None
-    """A file of the patch that changed after the script was started and so differs from what was measured."""
-    is_interrupted: bool = False
-    """Ctrl-C ended the proof: the report holds what was found until then."""
-
-
-def announcement(request: FixRequest) -> str:
-    """Say how often the script will run and what happens to its files, to be shown before the first run."""
-    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
-    if request.is_pipeline_only:
-        return (
-            "The script will be run once, up to its first element; it will not train. If there is something to change, it will "
-            f"be run to the same point once more with the changes. {files}"
-        )
-    return (
-        f"The script will be run up to {3 + 2 * MAX_PAIRS} times: once to analyse its input pipeline, once up to its first "
-        "element to try changes, once to the same point with the changes to verify the changed text, and "
-        f"{2 * MIN_PAIRS} to {2 * MAX_PAIRS} times alternating without and with the changes. Each run is stopped after "
-        "its window. A change that only the whole script can prove takes as many runs again, and so does finding which of "
-        "several changes slows the script down. If there is nothing to fix, the script is run once. "
-        f"{files}"
-    )
 
 
 def fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> FixResult:
@@ -124,20 +78,6 @@ def fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on
     check_budget(request.budget_s)
     check_writable(request)
     return _Fixing(request, rules, settings, on_progress).run()
-
-
-def check_writable(request: FixRequest) -> None:
-    """Check, before anything is run, that a script to be changed can be written.
-
-    Raises:
-        AdvisorError: It cannot be written.
-    """
-    path = request.script.path
-    obstacle = early_obstacle(path) if request.is_to_be_written and path is not None else ""
-    if obstacle:
-        raise AdvisorError(
-            f"{obstacle}, so nothing was run: --write could not write it. Without --write, changes are tried and shown."
-        )
 
 
 class _Fixing:

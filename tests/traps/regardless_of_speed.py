@@ -39,16 +39,16 @@ def main() -> int:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """The result as a JSON object."""
     from advisor.model.errors import AdvisorError
-    from advisor.workflows import fix
+    from advisor.workflows import fix, fix_request
     from advisor.workflows.analyze import Request, load
 
     seen = _replace_measurements(fix)
     folder = options.result.with_suffix(".run")
     request = Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
     rules, settings = load(request)
-    fix_request = fix.FixRequest(request, options.budget, tuple(options.only))
+    asked = fix_request.FixRequest(request, options.budget, tuple(options.only))
     try:
-        result = fix.fix(fix_request, rules, settings, lambda progress: None)
+        result = fix.fix(asked, rules, settings, lambda progress: None)
     except AdvisorError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     report = result.report

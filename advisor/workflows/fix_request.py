@@ -1,0 +1,76 @@
+"""What `advisor fix` is asked to do, and what it returns.
+
+In: nothing.  Out: `FixRequest`, `FixResult`, and what is said and checked before the script runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from advisor.model.errors import AdvisorError
+from advisor.model.outcome import Report
+from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.rewrite.apply.writable import early_obstacle
+from advisor.rewrite.patch import Patch
+from advisor.workflows.analyze import Request
+
+
+@dataclass(frozen=True, slots=True)
+class FixRequest:
+    """A script to fix, and the limits."""
+
+    script: Request
+    budget_s: float = 600.0
+    """Wall time of the whole command in seconds; whatever still runs at its end is stopped (`advisor.prove.budget`)."""
+    only: tuple[str, ...] = ()
+    """Ids of the rules whose fixes are tried; empty for all."""
+    is_pipeline_only: bool = False
+    """Prove on the pipeline alone, without running the training."""
+    is_to_be_written: bool = False
+    """Proved changes will be written, so changes to unwritable files are not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """The report, and the proved change of the user's files."""
+
+    report: Report
+    patch: Patch = field(default_factory=Patch)
+    """Patch of the applied fixes; empty if there are none."""
+    changed_meanwhile: Path | None = None
+    """A file of the patch that changed after the script was started and so differs from what was measured."""
+    is_interrupted: bool = False
+    """Ctrl-C ended the proof: the report holds what was found until then."""
+
+
+def announcement(request: FixRequest) -> str:
+    """Say how often the script will run and what happens to its files, to be shown before the first run."""
+    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
+    if request.is_pipeline_only:
+        return (
+            "The script will be run once, up to its first element; it will not train. If there is something to change, it will "
+            f"be run to the same point once more with the changes. {files}"
+        )
+    return (
+        f"The script will be run up to {3 + 2 * MAX_PAIRS} times: once to analyse its input pipeline, once up to its first "
+        "element to try changes, once to the same point with the changes to verify the changed text, and "
+        f"{2 * MIN_PAIRS} to {2 * MAX_PAIRS} times alternating without and with the changes. Each run is stopped after "
+        "its window. A change that only the whole script can prove takes as many runs again, and so does finding which of "
+        "several changes slows the script down. If there is nothing to fix, the script is run once. "
+        f"{files}"
+    )
+
+
+def check_writable(request: FixRequest) -> None:
+    """Check, before anything is run, that a script to be changed can be written.
+
+    Raises:
+        AdvisorError: It cannot be written.
+    """
+    path = request.script.path
+    obstacle = early_obstacle(path) if request.is_to_be_written and path is not None else ""
+    if obstacle:
+        raise AdvisorError(
+            f"{obstacle}, so nothing was run: --write could not write it. Without --write, changes are tried and shown."
+        )
