@@ -78,6 +78,28 @@ class CombinedPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Headroom:
+    """How fast the pipeline could go if the training did not hold it back; for a training that does not wait for input."""
+
+    element_ns: float
+    """Predicted time per element at the root with a consumer that takes no time and no core: the shortest step without a wait."""
+    low_ns: float
+    high_ns: float
+    """The range of the prediction."""
+    step_ns: float
+    """The present step."""
+    limit: Limit
+    """What would limit the pipeline then."""
+    sentence: str
+    """The prediction as text for the report."""
+
+    @property
+    def step_speedup(self) -> float:
+        """How much faster the training could become before it waits for input; below 1 if it is on the brink."""
+        return self.step_ns / self.element_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """The potential of the main pipeline."""
 
@@ -94,3 +116,5 @@ class Outlook:
     """None if no finding has a prediction."""
     horizon: Horizon | None = None
     """How often a run passes over the data."""
+    headroom: Headroom | None = None
+    """None if the training waits for input."""

@@ -22,6 +22,8 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import format_bytes, format_epochs, format_many, format_range, format_ratio
 from advisor.predict.call_index import graph_of
 from advisor.predict.demand import Demands, demands
+from advisor.predict.headroom import headroom
+from advisor.predict.limit_names import name_of_limit
 from advisor.predict.operational import combined_factors, predict_from
 from advisor.predict.passes_over_data import horizon
 from advisor.predict.run_gain import run_gain
@@ -29,13 +31,6 @@ from advisor.predict.unprofiled_costs import unprofiled
 
 MAX_FINDINGS = 8
 """All sets of this many findings, those with the best predictions, are tried (256 sets)."""
-
-_NAMES = {
-    "consumer": "the consumer itself is",
-    "cpu": "the cores are",
-    "gil": "the GIL is",
-    "disk": "the disk is",
-}
 
 
 def outlook(
@@ -68,6 +63,7 @@ def outlook(
         memory_room_bytes=room,
         plan=_best(analysis, pipeline, measured, findings, allowed, room, over),
         horizon=over,
+        headroom=headroom(analysis, pipeline, measured),
     )
 
 
@@ -236,12 +232,7 @@ def _sentence(
 ) -> str:
     numbers = [str(place + 1) for place in places]
     which = f"{', '.join(numbers[:-1])} and {numbers[-1]} together" if len(numbers) > 1 else f"{numbers[0]} alone"
-    if limit.iterator_id is not None:
-        iterator = pipeline.iterator(limit.iterator_id)
-        call = iterator.main_call
-        name = f"{call.method} (as {iterator.name}) is" if call is not None else f"{iterator.name} is"
-    else:
-        name = _NAMES[limit.resource]
+    name = name_of_limit(pipeline, limit)
     memory = f", {format_bytes(memory_bytes)} more memory" if memory_bytes >= 1 << 20 else ""
     at = f", at {format_ratio(limit_speedup)}" if math.isfinite(limit_speedup) else ""
     text = f"Best plan: {which}, predicted {_gain_text(best)}{memory}. Then {name} the limit{at}."

@@ -109,6 +109,21 @@ class CombinedPlan(Object, frozen=True):
     """The effect on a whole run."""
 
 
+class Headroom(Object, frozen=True):
+    """How fast the pipeline could go if the training did not hold it back. Times are in nanoseconds per element at the root."""
+
+    element_ns: Amount | None
+    """Predicted time per element with a consumer that takes no time and no core: the shortest step without a wait."""
+    low_ns: Amount | None
+    high_ns: Amount | None
+    """The range of the prediction."""
+    step_speedup: float | None
+    """How much faster the training could become before it waits for input."""
+    limit: Limit
+    """What would limit the pipeline then."""
+    sentence: str
+
+
 class Outlook(Object, frozen=True):
     """The potential of the main pipeline. Times are in nanoseconds per element at the root."""
 
@@ -124,6 +139,8 @@ class Outlook(Object, frozen=True):
     """null if no finding has a prediction."""
     horizon: Horizon | None
     """How often a run passes over the data."""
+    headroom: Headroom | None
+    """null if the training waits for input."""
 
 
 class Fix(Object, frozen=True):

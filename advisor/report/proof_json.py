@@ -26,6 +26,7 @@ def outlook(potential: Outlook) -> v1.Outlook:
         limits=[v1.Limit.of(limit) for limit in potential.limits],
         plan=potential.plan and _plan(potential.plan),
         horizon=v1.Horizon.maybe(potential.horizon),
+        headroom=potential.headroom and v1.Headroom.of(potential.headroom, limit=v1.Limit.of(potential.headroom.limit)),
     )
 
 

@@ -50,10 +50,13 @@ _RESOURCES = {
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print the report; two lines for a healthy pipeline."""
+    """Print the report; three lines for a healthy pipeline."""
     analysis = report.analysis
     main, is_bound = analysis.main, analysis.verdict.is_input_bound
     print_lines(console, _headline(analysis))
+    headroom = report.outlook.headroom if report.outlook is not None else None
+    if headroom is not None and analysis.verdict.level == "none":
+        print_lines(console, Text(clean(headroom.sentence)))
     if report.permission:
         console.print(Text(clean(report.permission), "bold", overflow="fold"), soft_wrap=True)
     if main is not None and (is_bound or _waits_in_few_steps(analysis)):

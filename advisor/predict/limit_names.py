@@ -1,0 +1,22 @@
+"""Names the limit of a pipeline in a sentence."""
+
+from __future__ import annotations
+
+from advisor.model.outlook import Limit
+from advisor.model.pipeline import Pipeline
+
+_NAMES = {
+    "consumer": "the consumer itself is",
+    "cpu": "the cores are",
+    "gil": "the GIL is",
+    "disk": "the disk is",
+}
+
+
+def name_of_limit(pipeline: Pipeline, limit: Limit) -> str:
+    """Return the beginning of a clause, such as `the cores are` or `map (as ParallelMapV2) is`."""
+    if limit.iterator_id is None:
+        return _NAMES[limit.resource]
+    iterator = pipeline.iterator(limit.iterator_id)
+    call = iterator.main_call
+    return f"{call.method} (as {iterator.name}) is" if call is not None else f"{iterator.name} is"
