@@ -51,7 +51,8 @@ class EpochPauses(Rule):
         consumer = analysis.main.consumer if analysis.main is not None else None
         if consumer is None or len(consumer.releases) <= self.min_epochs:
             return
-        if analysis.recording is not None and analysis.recording.is_pipeline_alone:
+        recording = analysis.recording
+        if recording is not None and (recording.is_pipeline_alone or recording.as_if_step_ns is not None):
             return
         (first_ns, _), *rest = consumer.releases  # the first epoch is excluded because it traces and compiles
         pauses = [pause_ns for _, pause_ns in rest]

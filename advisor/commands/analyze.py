@@ -24,6 +24,8 @@ from advisor.commands.output import (
 from advisor.commands.script_target import (
     SCRIPT_SETTINGS,
     ScriptCommand,
+    as_if_of,
+    as_if_options,
     html_option,
     json_option,
     out_option,
@@ -49,6 +51,7 @@ from advisor.commands.script_target import (
 @run_options
 @click.option("--to-end", is_flag=True, help="Let the script finish, in place: the files it writes are kept.")
 @click.option("--ceiling", is_flag=True, help="Run again with the first batch repeated: the maximum possible speedup.")
+@as_if_options
 @saved_run_options
 @report_options
 def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None,
@@ -62,12 +65,18 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
 
     check_report_outputs(json_path, html_path)
     request = request_of(target, args, options)
+    as_if = as_if_of(options)
     rules, settings = load(request)
     check_fail_on(fail_on, rules)
     people = console_for_people(to_stderr=json_path == "-")
     with progress_line(is_quiet=quiet or request.show_output) as on_progress:
-        report = analyze(request, rules, settings, on_progress)
-    if not (request.is_saved_run or request.show_output):
+        if as_if is None:
+            report = analyze(request, rules, settings, on_progress)
+        else:
+            from advisor.workflows.as_if_step import analyze_as_if
+
+            report = analyze_as_if(as_if, request, rules, settings, on_progress)
+    if not (request.is_saved_run or request.show_output or as_if is not None):
         show_failure(report)
     emit_json(report, json_path)
     emit_html(report, html_path)

@@ -26,6 +26,8 @@ from advisor.commands.output import (
 from advisor.commands.script_target import (
     SCRIPT_SETTINGS,
     ScriptCommand,
+    as_if_of,
+    as_if_options,
     html_option,
     json_option,
     out_option,
@@ -69,6 +71,7 @@ _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
     help="Time limit for the whole command.",
 )
 @click.option("--pipeline-only", is_flag=True, help="Prove on the input pipeline alone, without running the training.")
+@as_if_options
 @json_option
 @html_option
 @out_option
@@ -96,12 +99,13 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     request = request_of(target, args, options)
     if request.is_saved_run:
         raise click.UsageError(f"{target} is a saved run; `advisor fix` needs the script, which it runs.")
+    as_if = as_if_of(options)
     rules, settings = load(request)
     check_fail_on(fail_on, rules)
     check_rule_names("--only", only, [loaded.id for loaded in rules])
     if only:  # another rule may propose the same change, and the report would attribute it to that rule
         rules = [loaded for loaded in rules if loaded.id in only]
-    fix_request = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write)
+    fix_request = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write, as_if=as_if)
     if not quiet:
         _note_late_options(args)
     check_budget(budget)

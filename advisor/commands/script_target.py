@@ -13,12 +13,14 @@ import click
 
 if TYPE_CHECKING:
     from advisor.workflows.analyze import Request
+    from advisor.workflows.as_if_step import AsIf
 
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
 """`context_settings` of commands whose target may be a script: options of the command precede the script."""
 _ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
-_ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output", "in_place")
+_ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output", "in_place", "as_if_step",
+                     "as_if_speedup")  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -120,6 +122,46 @@ def report_options(command: Function) -> Function:
 
 
 json_option = click.option("--json", "json_path", metavar="PATH|-", help="Write the report as JSON; - for stdout.")
+
+
+def as_if_options(command: Function) -> Function:
+    """Add the options that replace the training step by a wait."""
+    options = (
+        click.option(
+            "--as-if-step",
+            callback=read_duration,
+            metavar="T",
+            help="Replace each training step by a wait of T, such as 5ms, that takes no core; the model is not run.",
+        ),
+        click.option(
+            "--as-if-speedup",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="X",
+            help="The same, with a step X times as fast as measured here.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def as_if_of(options: Mapping[str, Any]) -> AsIf | None:
+    """Build the imagined step from the options above; None if none is given.
+
+    Raises:
+        UsageError: Both are given.
+    """
+    step_s, speedup = options.get("as_if_step"), options.get("as_if_speedup")
+    if step_s is None and speedup is None:
+        return None
+    if step_s is not None and speedup is not None:
+        raise click.UsageError("--as-if-step and --as-if-speedup are mutually exclusive.")
+    for name in ("ceiling", "to_end"):
+        if options.get(name):
+            raise click.UsageError(f"--{name.replace('_', '-')} needs the training, which an imagined step replaces.")
+    from advisor.workflows.as_if_step import AsIf
+
+    return AsIf(step_s, speedup)
 
 
 html_option = click.option(

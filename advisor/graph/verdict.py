@@ -82,7 +82,18 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
             f"Input is not the problem: {format_share(share)} of the step time is spent waiting for the input pipeline "
             f"({_STEPS[wait_steps]}). Look at the model and the device side."
         )
+    if recording is not None and recording.as_if_step_ns is not None:
+        sentence = _imagined(sentence, recording.as_if_step_ns, share)
     return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level, wait_steps)
+
+
+def _imagined(sentence: str, step_ns: int, share: float) -> str:
+    """The sentence for a training that was replaced by waits; MLPerf Storage calls the rest of the time accelerator utilisation."""
+    said = sentence.removesuffix(" Look at the model and the device side.")
+    return (
+        f"As if a step took {format_ns(step_ns)} on a device of its own (accelerator utilisation {format_share(1 - share)}): "
+        f"{said[:1].lower()}{said[1:]}"
+    )
 
 
 def _pipeline_alone(main: Pipeline, wait_steps: str) -> Verdict:

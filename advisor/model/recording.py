@@ -437,6 +437,8 @@ class Recording:
     if unknown."""
     is_pipeline_alone: bool = False
     """Whether the consumer read the elements without using them: the pipeline in isolation instead of a training."""
+    as_if_step_ns: int | None = None
+    """Length of the wait that replaced each training step; None for a training, and for the pipeline in isolation."""
     state: tuple[ObservedState, ...] | None = None
     """State that the pipelines read and that could change while the script ran; None if it was not observed."""
     generators: tuple[GeneratorPasses, ...] = ()

@@ -98,7 +98,8 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
     busy = {it.id: _share(pipeline, it) for it in pipeline.iterators}
     sleeping = {it.id: _python_share_of(pipeline, it) * (1 - computing) for it in pipeline.iterators}
     wanted = {it.id: max(0.0, busy[it.id] - sleeping[it.id]) for it in pipeline.iterators}
-    is_on_device = analysis.host is not None and bool(analysis.host.accelerators)
+    is_imagined = analysis.recording is not None and analysis.recording.as_if_step_ns is not None
+    is_on_device = is_imagined or (analysis.host is not None and bool(analysis.host.accelerators))
     consumer = 0.0 if is_on_device else own_share
     had = use.own if use is not None and analysis.usage is not None else sum(wanted.values()) + consumer
     # Threads worked for `asked` and had a core for `had`. If `had` is less, they waited, for a core or for something else. If

@@ -94,7 +94,7 @@ def _reads(analysis: Analysis, pipeline: Pipeline, consumed: Call, call: Call) -
     consumer, recording = pipeline.consumer, analysis.recording
     if consumer is None or recording is None:
         return _Reads(None, UNKNOWN, "the script's loop was not recorded")
-    if recording.is_pipeline_alone:
+    if recording.is_pipeline_alone or recording.as_if_step_ns is not None:
         return _Reads(None, UNKNOWN, "the pipeline was measured in isolation")
     is_finished = recording.script_exit.kind == "finished"
     if consumer.kind == "keras.fit":

@@ -26,11 +26,13 @@ def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd
     analysis, finding = report.analysis, attempt.finding
     alone, step = finding.prediction, None
     is_of_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
+    if analysis.recording is not None and analysis.recording.as_if_step_ns is not None:
+        alone, step = None, finding.prediction  # every analysis is of the pipeline with the imagined step
     if is_of_training:
         first = next(
             (each for each in report.findings if each.fix and finding.fix and each.fix.edits == finding.fix.edits), None
         )
-        step = first.prediction if first is not None else None
+        step = first.prediction if first is not None else step
         if first is not None and first.prediction == finding.prediction:
             alone = predict_pipeline_alone(analysis, analysis.main, step) if analysis.main and step else None
     measured = attempt.trial.speedup

@@ -130,11 +130,15 @@ class ProofFacts:
     left_out: tuple[str, ...] = ()
     written_files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    waits: tuple[float | None, float | None] = (None, None)
+    """Input wait of imagined steps, as shares of a step, without and with all kept changes."""
 
 
 def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
     """Return the report extended by fixes, comparison and proof."""
     before, after = sides_of(loop.total, whole)
+    if whole is None and about.waits[0] is not None:
+        before, after = replace(before, wait_share=about.waits[0]), replace(after, wait_share=about.waits[1])
     if whole is not None and before.wait_share is None:
         before = replace(before, wait_share=report.analysis.verdict.input_wait_share)
     verdict, sentence = sentence_of(loop, whole, before.wait_share, after.wait_share)

@@ -89,6 +89,7 @@ class ProofSession:
         silence_s: float = SILENCE_S.value,
         hold_at: int | None = None,
         lost: Collection[str] = (),
+        as_if_step_ns: int = 0,
     ) -> None:
         """Create a session.
 
@@ -103,10 +104,11 @@ class ProofSession:
             hold_at: Hold the script at the consumption of this number (`CallGraph.consumption`), whatever the dataset.
             lost: Ids of the calls after which a cache is lost in every epoch of the training, because the script makes the
                 dataset again.
+            as_if_step_ns: Length of the wait after each element that `profile` makes, in place of a training step.
         """
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
         self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
-        self._hold_at, self._lost = hold_at, tuple(lost)
+        self._hold_at, self._lost, self._as_if_step_ns = hold_at, tuple(lost), as_if_step_ns
         self.written_files: tuple[str, ...] = ()
         """Absolute paths of files that the script's Python code opened for writing before the first element. Writes by
         TensorFlow's native code (checkpoints, summaries) are not detected.
@@ -186,7 +188,7 @@ class ProofSession:
         self._profiles += 1
         out = self._request.out / f"edited-{self._profiles}"
         try:
-            self._ask(Profile(edits_to_json(edits), out.resolve()), Profiled)
+            self._ask(Profile(edits_to_json(edits), out.resolve(), self._as_if_step_ns), Profiled)
         except _Hangs:
             self._hangs += 1
             self._end(is_hanging=True)

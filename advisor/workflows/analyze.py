@@ -264,10 +264,10 @@ def _analyze_saved_run(
             request.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise AdvisorError(f"Cannot write to {request.out}: {error.strerror or error}.") from None
-        _write_reports(report, request.out)
+        write_reports(report, request.out)
     elif report.run_folder:
         with suppress(AdvisorError):  # a read-only run folder can still be analysed
-            _write_reports(report, Path(report.run_folder))
+            write_reports(report, Path(report.run_folder))
     return report
 
 
@@ -292,7 +292,7 @@ def _check_reports(folder: Path) -> None:
             raise AdvisorError(f"{file} is not a regular file: remove it, or name another folder with --out.")
 
 
-def _write_reports(report: Report, folder: Path) -> None:
+def write_reports(report: Report, folder: Path) -> None:
     """Write report.json and report.html into a run folder.
 
     Raises:
@@ -339,7 +339,7 @@ def _analyze_script(
     on_progress(Progress("analysing"))
     try:
         report = analyze_run(folder, rules, settings)
-        _write_reports(report, folder)
+        write_reports(report, folder)
     except AdvisorError as error:
         raise AdvisorError(f"{error} The run is kept in {folder}.") from None
     return report

@@ -49,6 +49,7 @@ from advisor.rewrite.patch import CannotRewrite, Patch
 from advisor.rewrite.project import project_root
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import analyze, analyze_run
+from advisor.workflows.as_if_step import step_ns_of
 from advisor.workflows.calibrate import calibrate_run
 from advisor.workflows.fix_request import FixRequest, FixResult, check_writable
 
@@ -96,7 +97,9 @@ class _Fixing:
 
     def run(self) -> FixResult:
         """Run all phases in order."""
-        return self._run_on_pipeline() if self._request.is_pipeline_only else self._run_on_script()
+        if self._request.is_pipeline_only or self._request.as_if is not None:
+            return self._run_on_pipeline()
+        return self._run_on_script()
 
     def _run_on_script(self) -> FixResult:
         began_ns = time.time_ns()
@@ -196,7 +199,9 @@ class _Fixing:
             temporary_folder("fix") as folder,
         ):
             deadline = self._budget.end
-            session = self._session(Path(folder), None, (), deadline)
+            step_ns = self._imagined_step()
+            session = self._session(Path(folder), None, (), deadline, as_if_step_ns=step_ns)
+            wait_after: float | None = None
             try:
                 with ExitStack() as stack:
                     try:
@@ -214,6 +219,7 @@ class _Fixing:
                     else:
                         loop = self._loop(session, report, proposals, deadline)
                         self._read_calls(session, loop, proposals)
+                        wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
             except LoopInterrupted as stop:
                 loop = stop.result
             self._collect_facts(session)
@@ -222,9 +228,35 @@ class _Fixing:
                 loop = with_proved_text(loop, proposals, check, self._notes.append)
             self._runs += check.runs
             self._notes.append(
-                "The training was not run: the report covers the pipeline alone, which may not be what limits the training."
+                f"The training was not run: a wait of {format_ns(step_ns)}, which takes no core, replaced each step."
+                if step_ns
+                else "The training was not run: the report covers the pipeline alone, which may not be what limits the training."
             )
-            return self._conclude(report, proposals, loop, None)
+            waits = (report.analysis.verdict.input_wait_share, wait_after) if step_ns else (None, None)
+            return self._conclude(report, proposals, loop, None, waits)
+
+    def _imagined_step(self) -> int:
+        """The length of an imagined step in ns; 0 if none is asked for."""
+        as_if = self._request.as_if
+        if as_if is None:
+            return 0
+        request = replace(self._request.script, deadline=self._budget.analysis_end)
+        try:
+            step_ns = step_ns_of(as_if, request, self._rules, self._settings, self._on_progress)
+        except OutOfTime:
+            raise self._too_slow("measured") from None
+        self._runs += as_if.speedup is not None
+        return step_ns
+
+    def _wait_at_the_end(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> float | None:
+        """The share of the imagined steps that is waiting with all kept changes; None if it is not measured."""
+        if not loop.kept:
+            return None
+        try:
+            report = analyze_run(session.profile(edits_of(loop.kept, proposals.calls)), self._rules, self._settings)
+        except AdvisorError:
+            return None
+        return report.analysis.verdict.input_wait_share
 
     def _too_slow(self, phase: str) -> AdvisorError:
         script = self._request.script
@@ -241,6 +273,7 @@ class _Fixing:
         calls: tuple[Call, ...],
         deadline: float,
         lost: frozenset[str] = frozenset(),
+        as_if_step_ns: int = 0,
     ) -> ProofSession:
         script = self._request.script
         request = CaptureRequest(
@@ -251,7 +284,10 @@ class _Fixing:
             show_output=script.show_output,
             in_place=script.in_place,
         )
-        return ProofSession(request, consumed, deadline - time.monotonic(), self._on_progress, calls, lost=lost)
+        seconds = deadline - time.monotonic()
+        return ProofSession(
+            request, consumed, seconds, self._on_progress, calls, lost=lost, as_if_step_ns=as_if_step_ns
+        )
 
     def _loop(self, session: ProofSession, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
         return prove_fixes(
@@ -262,7 +298,7 @@ class _Fixing:
             lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
             deadline,
             self._on_progress,
-            (lambda trial: False) if self._request.is_pipeline_only else partial(is_enough, report.analysis),
+            partial(is_enough, report.analysis) if not self._request.is_pipeline_only else lambda trial: False,
             proposals.is_asked,
             LEAST_TRIAL_S.value,
         )
@@ -305,7 +341,23 @@ class _Fixing:
         findings = proposals.propose(report, ())
         return LoopResult(tuple(Attempt(finding, refused, is_kept=False) for finding in findings))
 
-    def _conclude(self, report: Report, proposals: Proposals, loop: LoopResult, whole: EndToEnd | None) -> FixResult:
+    def _conclude(
+        self,
+        report: Report,
+        proposals: Proposals,
+        loop: LoopResult,
+        whole: EndToEnd | None,
+        waits: tuple[float | None, float | None] = (None, None),
+    ) -> FixResult:
+        """The result.
+
+        Args:
+            report: The first analysis.
+            proposals: Creates the patch.
+            loop: What was tried and kept.
+            whole: The measurement of the whole script; None if there is none.
+            waits: Input wait of imagined steps, before and after.
+        """
         patch = proposals.patch(loop.kept) if loop.kept else Patch()
         if isinstance(patch, CannotRewrite):
             self._notes.append(patch.reason)
@@ -331,6 +383,7 @@ class _Fixing:
             left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
             written_files=self._written,
             notes=tuple(self._notes),
+            waits=waits,
         )
         proved = patch if is_applied else Patch()
         return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)

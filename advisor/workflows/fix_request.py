@@ -14,6 +14,7 @@ from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.rewrite.apply.writable import early_obstacle
 from advisor.rewrite.patch import Patch
 from advisor.workflows.analyze import Request
+from advisor.workflows.as_if_step import AsIf
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class FixRequest:
     """Prove on the pipeline alone, without running the training."""
     is_to_be_written: bool = False
     """Proved changes will be written, so changes to unwritable files are not tried."""
+    as_if: AsIf | None = None
+    """An imagined training step, which the pipeline is to feed; implies `is_pipeline_only`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class FixResult:
 def announcement(request: FixRequest) -> str:
     """Say how often the script will run and what happens to its files, to be shown before the first run."""
     files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
-    if request.is_pipeline_only:
+    if request.is_pipeline_only or request.as_if is not None:
         return (
             "The script will be run once, up to its first element; it will not train. If there is something to change, it will "
             f"be run to the same point once more with the changes. {files}"

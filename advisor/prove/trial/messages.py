@@ -68,6 +68,8 @@ class Profile(msgspec.Struct, frozen=True, tag=True):
     edits: list[dict[str, Any]]
     out: Path
     """The run folder."""
+    as_if_step_ns: int = 0
+    """Length of a wait after each element, in place of a training step; 0: the elements are taken as fast as possible."""
 
 
 class ReadCalls(msgspec.Struct, frozen=True, tag=True):

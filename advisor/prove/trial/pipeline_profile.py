@@ -1,7 +1,8 @@
 """Profiles an edited pipeline in isolation, into an ordinary run folder.
 
 In: a finished `Replay` and the folder.  Out: `plugins/profile/...`, `recording.json`, `host.json`. The consumer takes elements
-without using them, so that the whole step is waiting and the profile shows the pipeline's own limit.
+without using them, so that the whole step is waiting and the profile shows the pipeline's own limit; or it waits after each element
+as long as an imagined training step takes, without using a core.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def profile_pipeline(
     out: Path,
     facts: dict[str, Any],
     report: Callable[[str, int, int | None], None],
+    as_if_step_ns: int = 0,
 ) -> None:
     """Iterate over the dataset until the rules of `advisor.capture.window.schedule` close the profiled window.
 
@@ -45,6 +47,7 @@ def profile_pipeline(
         out: The run folder; created if needed.
         facts: Further fields of the `Recording`: target, argv, cwd, is_seeded.
         report: Called with (phase, steps so far, expected number of steps).
+        as_if_step_ns: Length of the wait after each element; 0 for none.
 
     Raises:
         CannotMeasure: The pipeline produces no elements, or ends before a window could be profiled.
@@ -70,7 +73,7 @@ def profile_pipeline(
     track = tracks.at("for", call.site if call is not None else None, None)
     track.call_id = work.output_id(call_id)
     track.saw_tape = True  # marks it as the training loop, so that the window does not wait for another one
-    _consume(work.dataset(call_id), track, monitor)
+    _consume(work.dataset(call_id), track, monitor, as_if_step_ns / 1e9)
     monitor.script_ended("finished")
     capture = monitor.capture
     if capture is None:
@@ -88,15 +91,16 @@ def profile_pipeline(
         usage=_over_steps(capture, track),
         models=capture.models,
         plain_models=capture.plain_models,
-        is_pipeline_alone=True,
+        is_pipeline_alone=not as_if_step_ns,
+        as_if_step_ns=as_if_step_ns or None,
         warnings=tuple(warnings),
         **facts,
     )
     write_whole(out / "recording.json", encode(recording))
 
 
-def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN401
-    """Take elements, epoch after epoch, until the monitor stops the loop."""
+def _consume(dataset: Any, track: Any, monitor: Monitor, step_s: float) -> None:  # noqa: ANN401
+    """Take elements, epoch after epoch, until the monitor stops the loop; wait for so many seconds after each."""
     import weakref
 
     try:
@@ -117,6 +121,8 @@ def _consume(dataset: Any, track: Any, monitor: Monitor) -> None:  # noqa: ANN40
                     break
                 count += 1
                 track.fetch_ns += time.time_ns() - start
+                if step_s:
+                    time.sleep(step_s)
             if not count:
                 raise CannotMeasure("the edited pipeline produces no elements")
     except StopScript:

@@ -168,7 +168,7 @@ class ProofRun(Session):
                 )
                 return Tried(trial)
             case Profile():
-                runner.profile(self._edits(request.edits), request.out, self._recorded)
+                runner.profile(self._edits(request.edits), request.out, self._recorded, request.as_if_step_ns)
                 return Profiled()
             case ReadCalls():
                 edits, first_ids = self._edits(request.edits), self._matching.first_ids()

@@ -212,13 +212,16 @@ class TrialRunner:
         new = [built for built in work.built if built.method == "cache" and self._recorder.call(built.id) is None]
         return _too_big(_bytes_held([cache.dataset for cache in new if not cache.is_inside]))
 
-    def profile(self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]]) -> None:
+    def profile(
+        self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]], as_if_step_ns: int = 0
+    ) -> None:
         """Profile the pipeline with these edits in isolation.
 
         Args:
             edits: The edits to apply.
             out: The run folder; created if needed.
             facts: Returns further fields of the `Recording`, see `profile_pipeline`.
+            as_if_step_ns: Length of the wait after each element.
 
         Raises:
             CannotMeasure: The pipeline does not reach a steady state, or ends before a window could be profiled.
@@ -231,7 +234,7 @@ class TrialRunner:
         self._report("profiling", 0, None)
         side.prepare(lambda: self._report("warming up", 0, None))
         side.close()
-        profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report)
+        profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report, as_if_step_ns)
 
 
 def _adds_cache(edit: Edit) -> bool:

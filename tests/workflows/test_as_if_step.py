@@ -1,0 +1,77 @@
+"""A training step replaced by a wait: the report is that of a training with such steps, and the model is not run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from advisor.cli import main
+
+SCRIPT = """import pathlib, time
+import tensorflow as tf
+
+def slow(x):
+    return tf.numpy_function(pause, [x], tf.int64)
+
+def pause(x):
+    time.sleep(0.002)
+    return x
+
+dataset = tf.data.Dataset.range(10_000).map(slow).batch(8).prefetch(2)
+for epoch in range(100):
+    for batch in dataset:
+        pathlib.Path("trained").write_text("a step")
+        time.sleep(0.03)
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "train.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def analyzed(capsys, *options):
+    assert main(["analyze", "--in-place", "--json", "-", *options, "train.py"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_step_of_a_given_length(project, capsys, validate):
+    """A batch takes at least 16 ms; steps of 4 ms wait for at least 3/4 of the time, as the step includes the wait."""
+    report = analyzed(capsys, "--as-if-step", "4ms")
+    validate(report)
+    verdict = report["verdict"]
+    assert verdict["sentence"].startswith("As if a step took 4 ms on a device of its own (accelerator utilisation ")
+    assert verdict["input_bound"]
+    assert verdict["input_wait_share"] > 0.6
+    assert report["bottleneck"]["call"]["method"] == "map" if "bottleneck" in report else True
+    assert not (project / "trained").exists()
+    assert report["outlook"]["headroom"] is None
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_step_that_the_pipeline_can_feed(project, capsys):
+    report = analyzed(capsys, "--as-if-step", "60ms")
+    assert not report["verdict"]["input_bound"]
+    assert report["outlook"]["headroom"]["step_speedup"] > 1.5
+    assert report["verdict"]["step_time_ms"]["median"] == pytest.approx(60, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--as-if-step", "5ms", "--as-if-speedup", "2"], "--as-if-step and --as-if-speedup are mutually exclusive."),
+        (["--as-if-step", "5ms", "--ceiling"], "--ceiling needs the training, which an imagined step replaces."),
+        (["--as-if-speedup", "0"], "0.0 is not in the range x>0"),
+        (["--as-if-step", "fast"], "fast"),
+    ],
+)
+def test_what_cannot_be_imagined_is_refused_before_anything_runs(options, message, project, capsys):
+    assert main(["analyze", *options, "train.py"]) == 2
+    assert message in capsys.readouterr().err
