@@ -14,6 +14,7 @@ from advisor.graph.nodes import Forest, Node
 from advisor.model.catalog import base_type
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Call
+from advisor.model.units import format_many
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _INJECTED = re.compile(r"^inject/|^device_prefetch$")
@@ -75,7 +76,7 @@ def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
         methods = [call.method for call in it.calls]
         if it.injected_by_tensorflow:
             if base == "Prefetch":
-                limit = f" of up to {it.buffer_size} elements" if it.buffer_size else ""
+                limit = f" of up to {format_many(it.buffer_size, 'element')}" if it.buffer_size else ""
                 sentences.append(f"put a prefetch buffer{limit} at the end of the pipeline")
         elif base == "MapAndBatch" and len(methods) > 1:
             sentences.append(
@@ -93,8 +94,8 @@ def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
         elif base == "ParallelBatch" and methods and it.calls[-1].arguments.get("num_parallel_calls") is None:
             sentences.append(f"runs {where} in parallel ({it.name}{chosen})")
         elif base == "Prefetch" and it.is_autotuned and it.buffer_size:
-            sentences.append(f"tunes the buffer of {where}, now up to {it.buffer_size} elements")
-    return tuple(sentences)
+            sentences.append(f"tunes the buffer of {where}, now up to {format_many(it.buffer_size, 'element')}")
+    return tuple(dict.fromkeys(sentences))  # two branches of a pipeline may have the same calls
 
 
 def _where(it: Iterator) -> str:

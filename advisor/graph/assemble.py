@@ -20,7 +20,7 @@ from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.thread_states import RootCalls, Timeline
 from advisor.graph.unmarked_steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
 from advisor.host.calibration.analysis import UNSEEN_SHARE, UNSEEN_WAIT_SHARE
-from advisor.model.catalog import is_async, is_source
+from advisor.model.catalog import SHUFFLES, base_type, is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
 from advisor.model.recording import Call, Consumer, Recording
 from advisor.model.trace import HostTrace
@@ -270,8 +270,9 @@ def _notes(iterators: list[Iterator]) -> tuple[str, ...]:
     notes = []
     for it in iterators:
         if it.is_upstream_unseen:
+            why = ", as its buffer held all elements that were left" if base_type(it.name) in SHUFFLES else ""
             notes.append(
-                f"The input of {it.name} did not run inside the profile: {it.name} is the last recorded iterator, "
+                f"The input of {it.name} did not run inside the profile{why}: {it.name} is the last recorded iterator, "
                 "not the source."
             )
         if it.name in ("MemoryCache", "FileCache") and any(

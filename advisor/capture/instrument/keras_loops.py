@@ -156,7 +156,7 @@ class KerasLoops:
             self.facts |= {
                 "loop": kind,
                 "dtype_policy": str(getattr(policy, "name", policy)),
-                "steps_per_execution": int(getattr(model, "steps_per_execution", 1) or 1),
+                "steps_per_execution": _integer(getattr(model, "steps_per_execution", 1)),
                 "jit_compile": bool(getattr(model, "jit_compile", False)),
                 "run_eagerly": bool(getattr(model, "run_eagerly", False)),
                 "batch_size": kwargs.get("batch_size", args[2] if len(args) > 2 else None),
@@ -165,6 +165,16 @@ class KerasLoops:
             }
         except Exception as error:  # the facts are optional
             self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")
+
+
+def _integer(value: Any) -> int | None:  # noqa: ANN401
+    """The value of a number or of a variable, which under a distribution strategy cannot be converted itself; None if unknown."""
+    if value is None:
+        return 1
+    for read in (lambda: value, lambda: value.read_value(), lambda: value.values[0]):
+        with contextlib.suppress(Exception):
+            return int(read()) or 1
+    return None
 
 
 def _is_observing(callback: object) -> bool:
