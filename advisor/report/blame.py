@@ -5,6 +5,9 @@ In: a `Pipeline` and the console's width.  Out: a table, with fewer columns on a
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -39,9 +42,38 @@ def blame_table(pipeline: Pipeline, console: Console) -> Table:
     if is_wide:
         for title in ("parallelism", "calls", "self time"):
             table.add_column(title, justify="right", no_wrap=True)
+    branches = _branches(pipeline, rows)
     for iterator in rows:
-        table.add_row(*_row(iterator, is_wide, _bar_character(console), most))
+        call, *cells = _row(iterator, is_wide, _bar_character(console), most)
+        if iterator.id in branches:
+            call = Text.assemble(call, (f" ({clean(branches[iterator.id])})", "dim"))
+        table.add_row(call, *cells)
     return table
+
+
+def _branches(pipeline: Pipeline, rows: Sequence[Iterator]) -> dict[str, str]:
+    """Iterator id -> its branch, `input 2 of Zip`, for rows that would read the same: a dataset that is used twice."""
+    by_id = {iterator.id: iterator for iterator in pipeline.iterators}
+    children: dict[str | None, list[str]] = {}
+    for iterator in pipeline.iterators:
+        children.setdefault(iterator.parent_id, []).append(iterator.id)
+    counts = Counter(_identity(iterator) for iterator in rows)
+    found = {}
+    for iterator in rows:
+        if counts[_identity(iterator)] < 2:
+            continue
+        at = iterator
+        while at.parent_id in by_id and len(children[at.parent_id]) < 2:
+            at = by_id[at.parent_id]
+        if at.parent_id in by_id:
+            place = children[at.parent_id].index(at.id) + 1
+            found[iterator.id] = f"input {place} of {by_id[at.parent_id].name}"
+    return found
+
+
+def _identity(iterator: Iterator) -> tuple[str | None, str]:
+    call = iterator.main_call
+    return None if call is None else call.id, iterator.name
 
 
 def is_shown(name: str, share: float, has_calls: bool, is_bottleneck: bool) -> bool:

@@ -32,3 +32,15 @@ def test_a_place_is_not_broken_in_the_middle(width):
     assert f"train_with_a_long_name.py:{line} " in text + " "
     assert max(len(row) for row in text.splitlines()) <= width
     assert "self time" in text
+
+
+def test_branches_with_the_same_call_are_told_apart():
+    made = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis.main
+    twice = next(it for it in made.iterators if it.blame_share > 0.5)
+    console = Console(width=160, file=io.StringIO(), force_terminal=False)
+    console.print(blame_table(made, console))
+    assert "input 1 of" not in console.file.getvalue()
+    console.print(blame_table(replace(made, iterators=(*made.iterators, replace(twice, id="other"))), console))
+    parent = next(it for it in made.iterators if it.id == twice.parent_id)
+    assert f"(input 1 of {parent.name})" in console.file.getvalue()
+    assert f"(input 2 of {parent.name})" in console.file.getvalue()
