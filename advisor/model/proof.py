@@ -28,6 +28,16 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the proof's wall time."""
+
+    name: str
+    """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
+    text`."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """How the fixes were proved."""
 
@@ -55,6 +65,8 @@ class Proof:
     """Limitations of the result."""
     seconds: float = 0.0
     """Wall time of the whole proof."""
+    phases: tuple[Phase, ...] = ()
+    """Where that time went; the rest is reading, writing and rendering."""
     proved_on: str | None = None
     """Where all kept fixes together were measured to be faster: `training` (the whole script) or `pipeline` (the input pipeline
     in isolation); None if nowhere."""

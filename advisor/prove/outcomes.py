@@ -13,7 +13,7 @@ from advisor.host.calibration.proof import MIN_GAIN, STILL
 from advisor.model import units
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
-from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Proof, Side
+from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase, Proof, Side
 from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
 from advisor.prove.gains import gains_of
@@ -132,6 +132,7 @@ class ProofFacts:
     notes: tuple[str, ...] = ()
     waits: tuple[float | None, float | None] = (None, None)
     """Input wait of imagined steps, as shares of a step, without and with all kept changes."""
+    phases: tuple[Phase, ...] = ()
 
 
 def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
@@ -172,6 +173,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         written_files=about.written_files,
         notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note and note != sentence)),
         seconds=about.seconds,
+        phases=about.phases,
     )
     outcomes = (
         outcome_of(

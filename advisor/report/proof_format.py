@@ -198,6 +198,15 @@ class ProofSide(Object, frozen=True):
     peak_rss_bytes: Count | None
 
 
+class Phase(Object, frozen=True):
+    """A part of the proof's wall time."""
+
+    name: str
+    """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
+    text`."""
+    seconds: Amount
+
+
 class Proof(Object, frozen=True):
     """How the fixes were proved."""
 
@@ -230,6 +239,8 @@ class Proof(Object, frozen=True):
     notes: Sequence[str]
     seconds: Amount | None
     """Wall time of the whole proof."""
+    phases: Sequence[Phase]
+    """Where that time went."""
 
 
 class Throughput(Object, frozen=True):

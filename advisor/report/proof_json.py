@@ -65,6 +65,7 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
         before=_side(result.before),
         after=_side(result.after),
         diff=result.diff or None,
+        phases=[v1.Phase.of(phase) for phase in result.phases],
         fixes=[
             v1.FixDetails.of(
                 fix,

@@ -212,6 +212,8 @@ def _measured(report: Report, proof: Proof) -> str:
         )
     runs = f"the script was run {units.format_many(proof.runs, 'time')}"
     took = units.format_ns(proof.seconds * units.NS_PER_S)
+    phases = ", ".join(f"{phase.name} {units.format_ns(phase.seconds * units.NS_PER_S)}" for phase in proof.phases)
+    took += f" ({phases})" if phases else ""
     host = report.analysis.host
     machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
     interval = "; medians with 95 % intervals" if parts else ""

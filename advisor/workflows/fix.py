@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from advisor.model.call_graph import CallGraph
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
+from advisor.model.proof import Phase
 from advisor.model.recording import Call
 from advisor.model.run_folder import new_run_folder
 from advisor.model.termination import is_interrupt
@@ -94,6 +95,7 @@ class _Fixing:
         self._notes: list[str] = []
         self._written: tuple[str, ...] = ()
         self._graph: CallGraph | None = None
+        self._phases: list[Phase] = []
 
     def run(self) -> FixResult:
         """Run all phases in order."""
@@ -105,7 +107,8 @@ class _Fixing:
         began_ns = time.time_ns()
         request = replace(self._request.script, deadline=self._budget.analysis_end)
         try:
-            report = analyze(request, self._rules, self._settings, self._on_progress)
+            with self._phase("analysis"):
+                report = analyze(request, self._rules, self._settings, self._on_progress)
         except OutOfTime:
             raise self._too_slow("measured") from None
         self._runs += 1
@@ -124,11 +127,13 @@ class _Fixing:
         no_time = self._budget.why_no_trial(deadline, startup_s)
         if no_time:
             return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
-        loop = self._try_on_dataset(report, proposals, deadline)
+        with self._phase("trials"):
+            loop = self._try_on_dataset(report, proposals, deadline)
         if loop.is_interrupted:
             return self._conclude(report, proposals, loop, None)
         check = whole.text_check = self._text_check(report)
-        loop, proved = self._prove_on_script(loop, proposals, check, whole)
+        with self._phase("whole script"):
+            loop, proved = self._prove_on_script(loop, proposals, check, whole)
         self._runs += whole.runs + check.runs
         self._notes += whole.notes
         return self._conclude(report, proposals, loop, proved)
@@ -149,6 +154,15 @@ class _Fixing:
             if not is_interrupt(error):
                 raise
             return interrupted(loop, "before the changed text was checked"), None
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        """Measure the wall time of a block."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._phases.append(Phase(name, time.monotonic() - began))
 
     def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
         """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix."""
@@ -204,28 +218,31 @@ class _Fixing:
             wait_after: float | None = None
             try:
                 with ExitStack() as stack:
-                    try:
-                        stack.enter_context(session)
-                        profile = session.profile(())
-                    except OutOfTime:
-                        raise self._too_slow("held at its first element and profiled") from None
-                    for part in profile.iterdir():
-                        shutil.move(part, run_folder / part.name)
-                    calibrate_run(run_folder, deadline, self._on_progress)
-                    report = analyze_run(run_folder, self._rules, self._settings)
+                    with self._phase("analysis"):
+                        try:
+                            stack.enter_context(session)
+                            profile = session.profile(())
+                        except OutOfTime:
+                            raise self._too_slow("held at its first element and profiled") from None
+                        for part in profile.iterdir():
+                            shutil.move(part, run_folder / part.name)
+                        calibrate_run(run_folder, deadline, self._on_progress)
+                        report = analyze_run(run_folder, self._rules, self._settings)
                     proposals = self._proposals_of(report)
                     if not self._candidates(report, proposals):
                         loop = LoopResult()
                     else:
-                        loop = self._loop(session, report, proposals, deadline)
-                        self._read_calls(session, loop, proposals)
-                        wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
+                        with self._phase("trials"):
+                            loop = self._loop(session, report, proposals, deadline)
+                            self._read_calls(session, loop, proposals)
+                            wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
             except LoopInterrupted as stop:
                 loop = stop.result
             self._collect_facts(session)
             check = self._text_check(report)
             if not loop.is_interrupted:
-                loop = with_proved_text(loop, proposals, check, self._notes.append)
+                with self._phase("check of the changed text"):
+                    loop = with_proved_text(loop, proposals, check, self._notes.append)
             self._runs += check.runs
             self._notes.append(
                 f"The training was not run: a wait of {format_ns(step_ns)}, which takes no core, replaced each step."
@@ -384,6 +401,7 @@ class _Fixing:
             written_files=self._written,
             notes=tuple(self._notes),
             waits=waits,
+            phases=tuple(self._phases),
         )
         proved = patch if is_applied else Patch()
         return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)
