@@ -2,8 +2,8 @@
 
     python benchmarks/as_if_step.py [--step 10ms] [--only NAME] [--write-docs]
 
-In: examples whose loop has a line `loss = train_step(...)`.  Out: per example the share of the step time spent waiting for input, as
-imagined and as measured on a copy in which that line is a `time.sleep` of the same length; then the median of the differences.
+In: examples whose loop has a line `loss = train_step(...)`.  Out: per example the share of the step time spent waiting for
+input, as imagined and as measured on a copy in which that line is a `time.sleep` of the same length; then the median difference.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Row:
 def main() -> None:
     """Measure all scripts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--step", type=parse_seconds, default="10ms", metavar="T", help="length of a step (default: 10ms)")
+    parser.add_argument(
+        "--step", type=parse_seconds, default="10ms", metavar="T", help="length of a step (default: 10ms)"
+    )
     parser.add_argument("--only", action="append", metavar="NAME", help="the file's name without .py; may be repeated")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()

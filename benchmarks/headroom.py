@@ -120,7 +120,10 @@ def table(rows: Sequence[Row]) -> list[str]:
     if rows:
         inside = sum(row.is_inside for row in rows)
         middle = statistics.median(abs(row.error) for row in rows)
-        lines += ["", f"Median error {middle:.0%}; {inside} of {len(rows)} measurements are inside the predicted range."]
+        lines += [
+            "",
+            f"Median error {middle:.0%}; {inside} of {len(rows)} measurements are inside the predicted range.",
+        ]
     return lines
 
 

@@ -88,7 +88,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
 
 
 def _imagined(sentence: str, step_ns: int, share: float) -> str:
-    """The sentence for a training that was replaced by waits; MLPerf Storage calls the rest of the time accelerator utilisation."""
+    """The sentence for a training that was replaced by waits; the rest is what MLPerf Storage calls accelerator utilisation."""
     said = sentence.removesuffix(" Look at the model and the device side.")
     return (
         f"As if a step took {format_ns(step_ns)} on a device of its own (accelerator utilisation {format_share(1 - share)}): "
@@ -151,7 +151,7 @@ def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | 
     most = format_ratio(ceiling)
     if is_measured:
         return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated)."
-    if recording is not None and not recording.host.accelerators:
+    if recording is not None and not recording.host.accelerators and recording.as_if_step_ns is None:
         return (
             f"Without that wait, a step is {most} faster. Pipeline and model share the cores of this machine, so the maximum "
             "possible speedup is higher: --ceiling measures it."

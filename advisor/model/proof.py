@@ -65,11 +65,11 @@ class Proof:
     """Limitations of the result."""
     seconds: float = 0.0
     """Wall time of the whole proof."""
-    phases: tuple[Phase, ...] = ()
-    """Where that time went; the rest is reading, writing and rendering."""
     proved_on: str | None = None
     """Where all kept fixes together were measured to be faster: `training` (the whole script) or `pipeline` (the input pipeline
     in isolation); None if nowhere."""
     training: str = NOT_MEASURED
     """Result of the whole script with all kept fixes: `faster`, `same`, `slower`, `broken`, `undecided` (the runs vary more than
     the gain), or `not measured`."""
+    phases: tuple[Phase, ...] = ()
+    """Where `seconds` went; the rest is reading, writing and rendering."""

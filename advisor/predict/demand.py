@@ -98,8 +98,7 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
     busy = {it.id: _share(pipeline, it) for it in pipeline.iterators}
     sleeping = {it.id: _python_share_of(pipeline, it) * (1 - computing) for it in pipeline.iterators}
     wanted = {it.id: max(0.0, busy[it.id] - sleeping[it.id]) for it in pipeline.iterators}
-    is_imagined = analysis.recording is not None and analysis.recording.as_if_step_ns is not None
-    is_on_device = is_imagined or (analysis.host is not None and bool(analysis.host.accelerators))
+    is_on_device = has_consumer_elsewhere(analysis)
     consumer = 0.0 if is_on_device else own_share
     had = use.own if use is not None and analysis.usage is not None else sum(wanted.values()) + consumer
     # Threads worked for `asked` and had a core for `had`. If `had` is less, they waited, for a core or for something else. If
@@ -133,6 +132,12 @@ def demands(analysis: Analysis, pipeline: Pipeline) -> Demands | None:
         cores=use,
         nodes=nodes,
     )
+
+
+def has_consumer_elsewhere(analysis: Analysis) -> bool:
+    """Whether the consumer computes on an accelerator, or is a wait in place of one, so that it takes no core of the host."""
+    is_imagined = analysis.recording is not None and analysis.recording.as_if_step_ns is not None
+    return is_imagined or (analysis.host is not None and bool(analysis.host.accelerators))
 
 
 def _contention(use: CoreUse) -> float:

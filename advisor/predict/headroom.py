@@ -59,7 +59,10 @@ def _sentence(pipeline: Pipeline, found: Headroom) -> str:
     range_text = f"{format_ns(found.low_ns)} to {format_ns(found.high_ns)}"
     text = f"The input pipeline could deliver an element every {format_ns(found.element_ns)} (predicted, {range_text})"
     if speedup < ON_THE_BRINK:
-        return f"{text}, about as fast as the training takes them: with a faster step, it would wait for input."
-    most = f"more than {format_ratio(MOST_SHOWN)}" if speedup > MOST_SHOWN else format_ratio(speedup)
-    then = "the work of its own thread is" if found.limit.resource == "consumer" else name_of_limit(pipeline, found.limit)
-    return f"{text}, so the training could become {most} faster before it waits for input. Then {then} the limit."
+        return f"{text}: with a faster training step, it would become the problem."
+    if speedup > MOST_SHOWN:
+        return f"{text}, enough for a training more than {format_ratio(MOST_SHOWN)} faster."
+    then = (
+        "the work of its own thread is" if found.limit.resource == "consumer" else name_of_limit(pipeline, found.limit)
+    )
+    return f"{text}, enough for a training {format_ratio(speedup)} faster; then {then} the limit."

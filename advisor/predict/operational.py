@@ -32,7 +32,7 @@ from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.cache_size import steps_per_epoch
-from advisor.predict.demand import UNCHANGED, Demands, demands
+from advisor.predict.demand import UNCHANGED, Demands, demands, has_consumer_elsewhere
 from advisor.predict.machine_costs import machine_costs
 from advisor.predict.structure import consumed_call
 from advisor.predict.unprofiled_costs import unprofiled
@@ -213,7 +213,7 @@ def _limit(limits: Iterable[Limit], beside: float) -> float:
 
 def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, float]) -> float:
     """Best-case factor for the consumer's own time without this concurrent work."""
-    if analysis.verdict.is_ceiling_measured or (analysis.host is not None and analysis.host.accelerators):
+    if analysis.verdict.is_ceiling_measured or has_consumer_elsewhere(analysis):
         return 1.0
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
     return 1 - (1 - 1 / BESIDE_INPUT.value) * (gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0)

@@ -31,7 +31,11 @@ def line_of_trial(finding: Finding, trial: Trial, is_kept: bool) -> str:
         return f"{name}: not measured. {trial.note}".strip()
     if trial.verdict == BROKEN:
         return f"{name}: broken, not kept. {trial.note}".strip()
-    data = "" if trial.safety_seen is None else f"; data: {trial.safety_seen}{' (undecided)' if trial.is_undecided else ''}"
+    data = (
+        ""
+        if trial.safety_seen is None
+        else f"; data: {trial.safety_seen}{' (undecided)' if trial.is_undecided else ''}"
+    )
     return f"{name}: {_gain(trial.verdict, trial.speedup)} on the pipeline alone{data}; {'kept' if is_kept else 'not kept'}."
 
 

@@ -26,6 +26,7 @@ from advisor.host.calibration.proof import (
 )
 from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
+from advisor.model.termination import is_interrupt
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
 from advisor.prove.end_to_end import EndToEnd, main_series, measure_end_to_end
 from advisor.prove.epoch_window import EpochWindow, epoch_window
@@ -299,8 +300,8 @@ def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
 def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:
     """Whether the fix only moves calls after a shuffle, so that work before the first element overlaps with training instead.
 
-    On the pipeline alone such a fix may even measure as slower: if an epoch is longer than a turn, the turns hold more of its end,
-    where the full buffer is emitted without any work, than of its beginning.
+    On the pipeline alone such a fix may even measure as slower: if an epoch is longer than a turn, the turns hold more of its
+    end, where the full buffer is emitted without any work, than of its beginning.
     """
     return bool(fix.edits) and all(
         isinstance(edit, MoveAfter) and method_of.get(edit.after_id) == "shuffle" for edit in fix.edits

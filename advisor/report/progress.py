@@ -73,7 +73,11 @@ def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[C
         yield lambda progress: None
         return
     if not console.is_terminal or console.is_dumb_terminal:
-        yield lambda progress: _show_result(console, progress)
+
+        def show_result(progress: Progress) -> None:
+            _show_result(console, progress)
+
+        yield show_result
         return
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

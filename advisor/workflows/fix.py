@@ -36,7 +36,15 @@ from advisor.predict.structure import consumed_call
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd, main_series
-from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, edits_of, interrupted, is_enough, prove_fixes
+from advisor.prove.greedy_loop import (
+    Attempt,
+    LoopInterrupted,
+    LoopResult,
+    edits_of,
+    interrupted,
+    is_enough,
+    prove_fixes,
+)
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals

@@ -220,7 +220,9 @@ def test_script_edited_meanwhile_keeps_the_edit(folder):
     wait_for_starts(folder, 1, child)
     edited = SCRIPT + "# a thought\n"
     (folder / "edited.py").write_text(edited)
-    (folder / "edited.py").replace(folder / "train.py")  # the script may be reading its text, which must not be half written
+    (folder / "edited.py").replace(
+        folder / "train.py"
+    )  # the script may be reading its text, which must not be half written
     _, err = child.communicate(timeout=300)
     assert child.returncode == 2, err
     assert "has changed since" in err.splitlines()[-1]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor.capture.request import RESULT
 from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
 from advisor.model.outcome import Interval, Report
-from advisor.capture.request import RESULT
 from advisor.model.termination import Terminated
 from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, prove_fixes, safety_of
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
@@ -55,7 +55,9 @@ class Arithmetic:
         return Path(*sorted(names(edits)))
 
 
-def prove(session, rounds, seconds=60.0, is_enough=lambda trial: False, on_progress=lambda progress: None) -> LoopResult:
+def prove(
+    session, rounds, seconds=60.0, is_enough=lambda trial: False, on_progress=lambda progress: None
+) -> LoopResult:
     """`rounds`: what is proposed, by the set of what is kept."""
 
     def propose(report, kept):

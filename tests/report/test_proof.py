@@ -11,7 +11,7 @@ from rich.console import Console
 
 from advisor.model.finding import Prediction, Safety
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
-from advisor.model.proof import Proof, Side
+from advisor.model.proof import Phase, Proof, Side
 from advisor.report.progress import show_budget
 from advisor.report.proof_text import print_proof
 from advisor.report.report_json import report_to_bytes
@@ -36,6 +36,7 @@ def proved(**changes):
         Side(122.0, 23.6e6, 0.69, GIB), Side(800.0, 8.1e6, 0.03, 2 * GIB), 14, 8, 6,
         "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-ds\n+ds.cache()\n", ("Shuffle less: would reorder.",),
         ("/tmp/checkpoint",), (), ("A note.",), 150.0, "training", "faster",
+        (Phase("analysis", 14.0), Phase("trials", 40.0), Phase("whole script", 90.0)),
     )  # fmt: skip
     comparison = Comparison(122.0, 800.0, Interval(6.5, 6.1, 6.9), Interval(2.9, 2.7, 3.1), 0.69, 0.03)
     return dataclasses.replace(report, fixes=fixes, comparison=comparison, proof=dataclasses.replace(proof, **changes))
@@ -51,7 +52,8 @@ def printed(report, width=100):
 def test_everything_is_said(width):
     text = " ".join(printed(proved(), width).split())
     for part in ("2.9x (2.7x to 3.1x)", "23.6 ms", "8.1 ms", "800 elements/s", "69 %", "3 %", "+ds.cache()", "/tmp/checkpoint",
-                 "would reorder", "A note.", "run 14 times", "6 alternating pairs of runs", "broken"):  # fmt: skip
+                 "would reorder", "A note.", "run 14 times", "6 alternating pairs of runs", "broken",
+                 "(analysis 14 s, trials 40 s, whole script 1.5 min)"):  # fmt: skip
         assert part in text, part
 
 

@@ -59,7 +59,7 @@ def test_finding_says_that_a_fix_which_nothing_can_prove_is_left_to_the_reader(i
 def test_healthy_is_short():
     report = dataclasses.replace(healthy_report(), run_folder="/tmp/run")
     lines = printed(report).splitlines()
-    assert len(lines) <= 4
+    assert len(lines) <= 5
     assert lines[0] == report.analysis.verdict.sentence
 
 

@@ -171,7 +171,8 @@ def _integer(value: Any) -> int | None:  # noqa: ANN401
     """The value of a number or of a variable, which under a distribution strategy cannot be converted itself; None if unknown."""
     if value is None:
         return 1
-    for read in (lambda: value, lambda: value.read_value(), lambda: value.values[0]):
+    reads: tuple[Callable[[], Any], ...] = (lambda: value, lambda: value.read_value(), lambda: value.values[0])
+    for read in reads:
         with contextlib.suppress(Exception):
             return int(read()) or 1
     return None

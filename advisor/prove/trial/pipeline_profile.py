@@ -1,8 +1,8 @@
 """Profiles an edited pipeline in isolation, into an ordinary run folder.
 
 In: a finished `Replay` and the folder.  Out: `plugins/profile/...`, `recording.json`, `host.json`. The consumer takes elements
-without using them, so that the whole step is waiting and the profile shows the pipeline's own limit; or it waits after each element
-as long as an imagined training step takes, without using a core.
+without using them, so that the whole step is waiting and the profile shows the pipeline's own limit; or it waits after each
+element, without using a core, as long as an imagined training step takes.
 """
 
 from __future__ import annotations
