@@ -89,6 +89,32 @@ def test_every_profile_of_one_step_has_a_verdict(folder, level):
     assert report.outlook is None and all(finding.prediction is None for finding in report.findings)
 
 
+@pytest.mark.parametrize(
+    ("folder", "step_ms"),
+    [
+        ("gpu-tf24-many-kernels", 406.0),
+        ("gpu-tf24-multi-gpu", 21.3),
+        ("gpu-tf24-prefetch", 3758.4),
+        ("gpu-tf24-truncated", 151.8),
+        ("gpu-tf25-mirrored", 13.5),
+        ("gpu-tf25-mixed-precision", 10.9),
+    ],
+)
+def test_the_only_step_is_as_long_as_in_xprof(folder, step_ms):
+    """XProf 2.24.2 gives no input share for them (`-nan`), only the rest of the step, which it calls "All Others"."""
+    assert report_of(folder).analysis.verdict.steps.mean_ns / 1e6 == pytest.approx(step_ms, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("folder", "share", "wait_ms"), [("cpu-tf23-mirrored", 0.014, 0.1), ("cpu-tf23-synchronous", 0.011, 0.7)]
+)
+def test_the_input_of_an_only_step_is_xprofs(folder, share, wait_ms):
+    """On a CPU, XProf's step is the run of the function, without the Python around it: 6.4 and 65.7 ms."""
+    verdict = report_of(folder).analysis.verdict
+    assert verdict.input_wait_share == pytest.approx(share, abs=0.003)
+    assert verdict.input_wait_share * verdict.steps.mean_ns / 1e6 == pytest.approx(wait_ms, abs=0.05)
+
+
 def test_the_verdict_on_a_step_is_xprofs_where_its_answer_was_saved():
     """Its overview page says 406.0276 ms per step and 0 % input."""
     verdict = report_of("gpu-tf24-many-kernels").analysis.verdict
