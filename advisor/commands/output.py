@@ -144,10 +144,11 @@ def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) ->
 
 
 def is_matched(report: Report, fail_on: Sequence[str]) -> bool:
-    """Whether the report matches one of the `--fail-on` names."""
+    """Whether the report matches one of the `--fail-on` names. One or two steps do not make a run input-bound."""
     rules = {finding.rule for finding in report.findings}
+    verdict = report.analysis.verdict
     return (
         ("any" in fail_on and bool(rules))
-        or ("input-bound" in fail_on and report.analysis.verdict.is_input_bound)
+        or ("input-bound" in fail_on and verdict.is_input_bound and not verdict.is_tentative)
         or bool(rules & set(fail_on))
     )

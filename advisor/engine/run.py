@@ -70,15 +70,19 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         rejected += [replace(entry, rule=loaded.id) for entry in answer.rejected]
         errors += [RuleError(loaded.id, error) for error in answer.errors]
     worthwhile = [finding for finding in findings if is_worthwhile(finding)]
-    rejected += [_too_small(finding) for finding in findings if not is_worthwhile(finding)]
+    if not analysis.verdict.is_tentative:
+        rejected += [_too_small(finding) for finding in findings if not is_worthwhile(finding)]
     ranked = _merge(sorted(worthwhile, key=_rank))
     lines = _SourceLines()
     reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
     with_diffs = tuple(_with_diff(f, analysis) for f in reported)
+    is_tentative = analysis.verdict.is_tentative
+    if is_tentative:  # the figures of one or two steps rank the findings, but predict nothing
+        with_diffs = tuple(replace(finding, prediction=None, over_run=None) for finding in with_diffs)
     return Report(
         analysis=analysis,
         findings=with_diffs,
-        outlook=_outlook(analysis, with_diffs, settings),
+        outlook=None if is_tentative else _outlook(analysis, with_diffs, settings),
         rejected=_without_found(rejected, ranked, settings) if analysis.verdict.is_input_bound else (),
         permission=permission_sentence(analysis, with_diffs, settings),
         notes=tuple(dict.fromkeys(notes)),

@@ -111,7 +111,8 @@ def _tried(finding: Json, report: Json) -> str:
 def _footer(report: Json) -> str:
     step = report["verdict"]["step_time_ms"]
     measured = (
-        f"{units.format_many(step['count'], 'step')} of {units.format_ns(step['median'] * 1e6)} (median). "
+        f"{units.format_many(step['count'], 'step')} of {units.format_ns(step['median'] * 1e6)}"
+        f"{' (median)' if step['count'] > 1 else ''}. "
         if step
         else ""
     )

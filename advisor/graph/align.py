@@ -40,6 +40,8 @@ def is_injected(forest: Forest, node: Node, is_recorded: bool = True) -> bool:
     """
     if not is_recorded and node.base == "Prefetch":
         return bool(_INJECTED.match(node.dataset_name)) or _is_of_strategy(forest, node)
+    if not is_recorded and node.base == "Generator" and _is_from_generator(forest, node):
+        return bool(_INJECTED.match(node.dataset_name))
     return bool(_INJECTED.match(node.dataset_name)) or (
         forest.consumer(node) is not None
         and node.base in ("Prefetch", "Rebatch", "Options", "Generator", "MaxIntraOpParallelism", "PrivateThreadPool")
@@ -53,6 +55,12 @@ def _is_of_strategy(forest: Forest, prefetch: Node) -> bool:
     while below and below[0].base == "Shard":
         below = forest.inputs(below[0])[:1]
     return bool(below) and below[0].base in ("Rebatch", "Generator")  # `from_generator` has a FlatMap in between
+
+
+def _is_from_generator(forest: Forest, generator: Node) -> bool:
+    """Whether it is the user's `from_generator`, which has a FlatMap above it. Those of a strategy have a Prefetch."""
+    consumer = forest.consumer(generator)
+    return consumer is not None and consumer.base == "FlatMap"
 
 
 def calls_of(forest: Forest, node: Node, index: Mapping[str, Call]) -> tuple[Call, ...]:

@@ -113,7 +113,11 @@ def use_markers(steps: Steps, marks: list[tuple[int, int]], calls: RootCalls) ->
     finish = np.array([b for _, b in marks], np.int64)
     rows = zip(np.searchsorted(calls.start_ns, begin), np.searchsorted(calls.start_ns, finish), strict=True)
     inside = [slice(int(a), int(b)) for a, b in rows]
-    if sum(part.stop > part.start for part in inside) < max(2, len(marks) // 2):
+    num_with_calls = sum(part.stop > part.start for part in inside)
+    if len(marks) == 1:
+        if not num_with_calls or len(steps.start_ns) > 1:  # among several steps, a single mark is of something else
+            return steps
+    elif num_with_calls < max(2, len(marks) // 2):
         return steps
     wait = np.array(
         [
@@ -145,6 +149,7 @@ def describe(steps: Steps) -> StepStats | None:
     if not count:
         return None
     in_order = duration.tolist()
+    shares = steps.wait_ns / np.maximum(duration, 1)
     low, high, stretches = median_of_steps(in_order) or (None, None, 0)
     mean = mean_of(in_order)
     return StepStats(
@@ -159,4 +164,6 @@ def describe(steps: Steps) -> StepStats | None:
         stretches=stretches,
         mean_error=None if mean is None else mean.error,
         mean_stretches=0 if mean is None else mean.stretches,
+        wait_share_low=min(1.0, float(shares.min())),
+        wait_share_high=min(1.0, float(shares.max())),
     )

@@ -7,6 +7,10 @@ Python times a whole `next`, which includes TensorFlow's work around the iterato
 difference, scaled to the shorter unprofiled step, is subtracted. If a pipeline runs alone, without a consumer, its whole step is
 wait.
 
+If steps take so long that the profile contains no whole one, the requests for elements in it still show what they waited for. If
+the stretch without the profiler is too short as well, all timed steps outside the profile are used, but not the first one, which
+traces functions and fills buffers.
+
 If Python does not see the wait (Keras fetches inside its step function), the wait lies between two bounds. If the profiler slows
 all parts of a step equally, the wait has the same share as in the profiled steps. If it slows only the pipeline, the wait is the
 unprofiled step minus the consumer's time in a profiled step. For small elements the bounds are far apart; their mean is used.
@@ -19,9 +23,10 @@ from dataclasses import replace
 import numpy as np
 
 from advisor.graph.unmarked_steps import Steps, describe
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.window import PLAIN_MIN_STEPS
 from advisor.model.pipeline import Pipeline
-from advisor.model.recording import Recording, StepSeries
+from advisor.model.recording import Recording, StepSeries, Window
 
 
 def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline, float | None]:
@@ -37,20 +42,23 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     """
     window = recording.window
     series = _main_series(recording)
-    if window is None or series is None or not window.plain_start_ns or pipeline.steps is None:
+    if window is None or series is None or not (pipeline.steps or pipeline.max_call_ns):
         return pipeline, None
-    plain = _between(series, window.plain_start_ns, window.plain_end_ns)
+    plain = _plain_steps(series, window, pipeline.steps.count if pipeline.steps else 0)
     profiled = _between(series, window.start_ns, window.end_ns)
-    if len(plain.start_ns) < PLAIN_MIN_STEPS.value:
+    if not len(plain.start_ns):
         return pipeline, None
     if recording.is_pipeline_alone:
         wait = plain.end_ns - plain.start_ns
     elif series.wait_ns:
         around_ns = 0.0
-        if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value:
+        if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value and pipeline.steps is not None:
             longer = np.median(profiled.end_ns - profiled.start_ns) / max(1, np.median(plain.end_ns - plain.start_ns))
             around_ns = max(0, np.median(profiled.wait_ns) - pipeline.steps.wait_median_ns) / max(1, longer)
         wait = np.maximum(0, plain.wait_ns - around_ns).astype(np.int64)
+    elif pipeline.steps is None:
+        requested_ns = pipeline.mean_call_ns * pipeline.root.num_calls // max(1, len(profiled.start_ns))
+        wait = np.minimum(plain.end_ns - plain.start_ns, requested_ns)
     else:
         wait = ((plain.end_ns - plain.start_ns) * _unseen_share(pipeline, plain, profiled)).astype(np.int64)
     steps = replace(plain, wait_ns=wait)
@@ -58,10 +66,21 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     overhead = None
     if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value:
         overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
-    wait_ns = round(share * pipeline.span_ns)
+    span_ns, num_elements = pipeline.span_ns, pipeline.num_elements
+    if pipeline.steps is None:  # the profile as a whole stands for its steps
+        span_ns, num_elements = window.end_ns - window.start_ns, max(1, pipeline.root.num_calls)
+    wait_ns = round(share * span_ns)
     blamed = wait_ns / pipeline.wait_ns if pipeline.wait_ns else 1.0  # the blame still adds up to the whole wait
     iterators = tuple(replace(it, blame_ns=round(it.blame_ns * blamed)) for it in pipeline.iterators)
-    return replace(pipeline, steps=describe(steps), wait_ns=wait_ns, iterators=iterators), overhead
+    timed = replace(
+        pipeline,
+        steps=describe(steps),
+        wait_ns=wait_ns,
+        span_ns=span_ns,
+        num_elements=num_elements,
+        iterators=iterators,
+    )
+    return timed, overhead
 
 
 def sees_waits(recording: Recording) -> bool:
@@ -78,6 +97,19 @@ def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
     longer = (profiled.span_ns / len(profiled.start_ns)) / max(1.0, plain.span_ns / len(plain.start_ns))
     least = max(0.0, 1 - (1 - share) * longer)
     return (share + min(share, least)) / 2
+
+
+def _plain_steps(series: StepSeries, window: Window, num_profiled: int) -> Steps:
+    """The steps of the stretch without the profiler; if it is too short, all other timed ones, if they are more than profiled."""
+    plain = _between(series, window.plain_start_ns, window.plain_end_ns)
+    if window.plain_start_ns and len(plain.start_ns) >= PLAIN_MIN_STEPS.value:
+        return plain
+    every = _between(series, 0, max(series.end_ns))
+    is_profiled = (every.end_ns > window.start_ns) & (every.start_ns < window.end_ns)
+    is_first = np.arange(len(every.start_ns)) + series.first_step == 0
+    others = every.only(~is_profiled & ~is_first)
+    is_better = num_profiled < MIN_VERDICT_STEPS.value and len(others.start_ns) > num_profiled
+    return others if is_better else others.only(np.zeros(len(others.start_ns), np.bool_))
 
 
 def _main_series(recording: Recording) -> StepSeries | None:

@@ -9,10 +9,10 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
-from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
-from advisor.model.pipeline import Pipeline, Verdict
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.model.pipeline import Pipeline, StepStats, Verdict
 from advisor.model.recording import Recording
-from advisor.model.units import format_ns, format_rate, format_ratio, format_share
+from advisor.model.units import format_count, format_ns, format_rate, format_ratio, format_share
 
 MODERATE_WAIT_SHARE = 0.05
 """Share of step time spent waiting for input from which a run is input-bound. Source: XProf's thresholds."""
@@ -44,6 +44,12 @@ _STEPS = {
     "estimated": "steps without the profiler, estimated from the profiled ones",
 }
 """`Verdict.wait_steps` in words. The statistics pages use profiled steps, whose shares differ."""
+_OF_FEW_STEPS = {
+    "high": "Input was the problem",
+    "moderate": "Input cost some time",
+    "none": "Input was not the problem",
+}
+"""Level -> the verdict on one or two steps, in the past tense, because it is about these steps only."""
 
 
 def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps: str = "profiled") -> Verdict:
@@ -56,21 +62,24 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     """
     main = next((p for p in pipelines if p.is_main), None)
     if main is None:
-        return Verdict(False, None, None, None, "unknown", _no_pipeline(pipelines, recording))
+        return _unknown(_no_pipeline(pipelines, recording))
     if main.serves_elements:
-        return Verdict(False, None, None, None, "unknown", _service_worker(main))
-    if main.steps is None or main.steps.count < MIN_VERDICT_STEPS.value:
-        return Verdict(False, None, None, main.steps, "unknown", _too_few_steps(main))
-    if recording is not None and recording.is_pipeline_alone:
+        return _unknown(_service_worker(main))
+    if main.steps is None:
+        return _unknown(_no_step(main))
+    is_alone = recording is not None and recording.is_pipeline_alone
+    if main.steps.count < MIN_VERDICT_STEPS.value:
+        return _unknown(_no_rate(main.steps), main.steps) if is_alone else judge_few_steps(main, wait_steps)
+    if is_alone:
         return _pipeline_alone(main, wait_steps)
     share = main.wait_share
     ceiling = 1 / (1 - min(share, 0.999))
     measured = _measured_ceiling(main, recording)
     if measured is not None:
         ceiling = measured
-    level = "high" if share >= HIGH_WAIT_SHARE else "moderate" if share >= MODERATE_WAIT_SHARE else "none"
+    level = _level(share)
     is_bound = level != "none"
-    limit = LIMITS[main.bottleneck.resource] if is_bound and main.bottleneck else "unknown" if is_bound else "model"
+    limit = _limit(main, is_bound)
     if is_bound:
         word = "Input is the problem" if level == "high" else "Input costs some time"
         sentence = (
@@ -84,7 +93,75 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
         )
     if recording is not None and recording.as_if_step_ns is not None:
         sentence = _imagined(sentence, recording.as_if_step_ns, share)
-    return Verdict(is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level, wait_steps)
+    sentence += _range_of(main.steps)
+    certainty = certainty_of(main.steps.count)
+    return Verdict(
+        is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level, wait_steps, certainty
+    )
+
+
+def judge_few_steps(main: Pipeline, wait_steps: str = "profiled", which: str = "") -> Verdict:
+    """Judge steps that are too few for a statement about the whole training: the verdict describes these steps only.
+
+    Args:
+        main: The main pipeline, with at least one step.
+        wait_steps: The steps that the wait was measured on; see `Verdict`.
+        which: The steps in words, if `the only step of the profile` and the like do not describe them.
+    """
+    steps = main.steps
+    assert steps is not None
+    share, count = main.wait_share, steps.count
+    level = _level(share)
+    place = "of the profile" if wait_steps == "profiled" else "that was timed" if count == 1 else "that were timed"
+    which = which or (f"the only step {place}" if count == 1 else f"the {format_count(count)} steps {place}")
+    length = format_ns(steps.mean_ns) if count == 1 else f"{format_ns(steps.mean_ns)} each (mean)"
+    if count < MIN_VERDICT_STEPS.value:
+        doubt = "One step may not be typical" if count == 1 else "Two steps may not be typical"
+        doubt += ", least of all directly after the start of the profiler" if wait_steps == "profiled" else ""
+    else:
+        doubt = "Hardly any of these steps requested an element, so they may not be typical"
+    sentence = (
+        f"{_OF_FEW_STEPS[level]} in {which}: {format_share(share)} of {length} was spent waiting for the input pipeline. "
+        f"{doubt}: capture at least {SURE_VERDICT_STEPS.value} to be sure."
+    )
+    if main.max_call_ns:
+        sentence += f" The longest request for an element took {format_ns(main.max_call_ns)}."
+    is_bound = level != "none"
+    return Verdict(
+        is_bound, share, None, steps, _limit(main, is_bound), sentence, False, level, wait_steps, certainty="low"
+    )
+
+
+def certainty_of(count: int) -> str:
+    """Return `Verdict.certainty` for a number of measured steps."""
+    if count >= SURE_VERDICT_STEPS.value:
+        return "high"
+    return "medium" if count >= MIN_VERDICT_STEPS.value else "low" if count else "none"
+
+
+def _unknown(sentence: str, steps: StepStats | None = None) -> Verdict:
+    return Verdict(False, None, None, steps, "unknown", sentence, certainty=certainty_of(steps.count if steps else 0))
+
+
+def _level(share: float) -> str:
+    return "high" if share >= HIGH_WAIT_SHARE else "moderate" if share >= MODERATE_WAIT_SHARE else "none"
+
+
+def _limit(main: Pipeline, is_bound: bool) -> str:
+    if not is_bound:
+        return "model"
+    return LIMITS[main.bottleneck.resource] if main.bottleneck is not None else "unknown"
+
+
+def _range_of(steps: StepStats) -> str:
+    """A sentence on how few steps there are and how much they differ; empty if there are enough."""
+    if steps.count >= SURE_VERDICT_STEPS.value:
+        return ""
+    waited = ""
+    if steps.wait_share_low is not None and steps.wait_share_high is not None:
+        low, high = format_share(steps.wait_share_low), format_share(steps.wait_share_high)
+        waited = f", which waited {low} to {high} of their time" if low != high else ""
+    return f" Only {steps.count} steps were measured{waited}: others may differ."
 
 
 def _imagined(sentence: str, step_ns: int, share: float) -> str:
@@ -104,7 +181,8 @@ def _pipeline_alone(main: Pipeline, wait_steps: str) -> Verdict:
         f"The pipeline alone produces {_rates(main)}{_limited_by(main)}. No training was measured, so whether it waits for "
         "input is unknown."
     )
-    return Verdict(True, main.wait_share, None, main.steps, limit, sentence, False, "high", wait_steps)
+    certainty = certainty_of(main.steps.count if main.steps else 0)
+    return Verdict(True, main.wait_share, None, main.steps, limit, sentence, False, "high", wait_steps, certainty)
 
 
 def _rates(main: Pipeline) -> str:
@@ -159,15 +237,17 @@ def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | 
     return f"Fixing it can make a step at most {most} faster."
 
 
-def _too_few_steps(main: Pipeline) -> str:
-    count = main.steps.count if main.steps else 0
-    whole = "no whole step" if not count else "only 1 whole step" if count == 1 else f"only {count} whole steps"
+def _no_rate(steps: StepStats) -> str:
+    elements = "1 element" if steps.count == 1 else f"{steps.count} elements"
+    return f"The pipeline produced only {elements}, too few to measure its rate: capture a longer window."
+
+
+def _no_step(main: Pipeline) -> str:
     sentence = (
-        f"The profile contains {whole} of the input pipeline, too few to tell whether input is the problem: "
-        "capture a longer window."
+        "The profile contains no whole step, so whether input is the problem is unknown: capture a longer window."
     )
     if main.max_call_ns:
-        sentence += f" The longest wait for an element in it was {format_ns(main.max_call_ns)}."
+        sentence += f" The longest request for an element took {format_ns(main.max_call_ns)}."
     return sentence
 
 

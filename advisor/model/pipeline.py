@@ -158,6 +158,10 @@ class StepStats:
     """Standard error of the mean, relative to the mean; None if there are too few steps."""
     mean_stretches: int = 0
     """Effective number of independent stretches behind the error of the mean."""
+    wait_share_low: float | None = None
+    """Wait share of the step that waited least; None if unknown."""
+    wait_share_high: float | None = None
+    """Wait share of the step that waited most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +287,9 @@ class Verdict:
 
     is_input_bound: bool
     input_wait_share: float | None
-    """Share of the step time spent waiting for input; None if there are too few steps."""
+    """Share of the step time spent waiting for input; None if no step was measured."""
     max_speedup: float | None
-    """The maximum possible speedup: 1 / (1 - wait share), or measured with `--ceiling`."""
+    """The maximum possible speedup: 1 / (1 - wait share), or measured with `--ceiling`; None for one or two steps."""
     steps: StepStats | None
     limit: str
     """`pipeline`, `cpu`, `gil`, `disk`, `model`, `unknown`."""
@@ -296,6 +300,14 @@ class Verdict:
     wait_steps: str = "profiled"
     """The steps behind `input_wait_share`: `profiled`, `unprofiled` (timed without the profiler), or `estimated` (unprofiled
     steps, with the wait estimated from profiled ones, because Keras does not expose it)."""
+    certainty: str = "high"
+    """How far the number of steps supports the verdict: `high` (10 steps or more), `medium` (3 to 9), `low` (1 or 2), `none` (no
+    step was measured)."""
+
+    @property
+    def is_tentative(self) -> bool:
+        """Whether it describes one or two steps: nothing is predicted from them, and no gate fails because of them."""
+        return self.certainty == "low"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Verdict(Object, frozen=True):
     input_wait_share: Share | None
     """Share of the step time spent waiting for input; null if no steps were found."""
     max_speedup: Amount | None
-    """The maximum possible speedup from fixing the input pipeline (the ceiling)."""
+    """The maximum possible speedup from fixing the input pipeline (the ceiling); null for one or two steps."""
     is_ceiling_measured: bool
     """Whether `max_speedup` was measured with the first batch repeated (`--ceiling`); otherwise it is 1 / (1 - wait share)."""
     level: Annotated[str, one_of("none", "moderate", "high", "unknown")]
@@ -106,6 +106,9 @@ class Verdict(Object, frozen=True):
     wait_steps: Annotated[str, one_of("profiled", "unprofiled", "estimated")]
     """The steps behind `input_wait_share`; `estimated`: unprofiled steps, with the wait estimated from profiled ones. The
     figures of the profiler guide (`statistics`) are always of profiled steps."""
+    certainty: Annotated[str, one_of("none", "low", "medium", "high")]
+    """How far the number of steps supports the verdict: `high` 10 or more, `medium` 3 to 9, `low` 1 or 2, `none` no step. With
+    `low`, the verdict describes these steps only, and nothing is predicted from them."""
 
 
 class Fact(Object, frozen=True):

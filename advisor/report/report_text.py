@@ -30,8 +30,6 @@ MAX_OTHER_PIPELINES = 5
 MAX_WARNINGS = 10
 MAX_REJECTED = 6
 """Number of entries shown of each; report.json holds all of them."""
-MIN_WAIT_SHARE = 0.05
-"""Share of the step time spent waiting, below which a step is not input-bound. Source: XProf's threshold."""
 MIN_BYTES = 1 << 20
 """Smaller memory changes are not reported, as they do not matter next to a training run."""
 
@@ -59,13 +57,13 @@ def print_report(report: Report, console: Console) -> None:
         print_lines(console, Text(clean(headroom.sentence)))
     if report.permission:
         console.print(Text(clean(report.permission), "bold", overflow="fold"), soft_wrap=True)
-    if main is not None and (is_bound or _waits_in_few_steps(analysis)):
+    if main is not None and is_bound:
         _print_bottleneck(main, console)
         if any(iterator.blame_ns for iterator in main.iterators):
             print_section(console, "Where the wait comes from", [blame_table(main, console)])
             print_functions(main, console)
         print_list(console, "Already done by tf.data", main.already_done)
-    if main is not None and analysis.verdict.level != "none":
+    if main is not None and (is_bound or _is_uncertain(analysis)):
         print_list(console, "Not seen", main.notes)
     if analysis.hosts is not None:
         print_section(console, "Hosts", [hosts_table(analysis.hosts, console)])
@@ -76,7 +74,7 @@ def print_report(report: Report, console: Console) -> None:
         "Not proposed": report.notes if is_bound else (),
         "Considered and rejected": _rejected(report),
         "Other pipelines": _other_pipelines(analysis) if is_bound else (),
-        "Input pipelines seen": _chains(analysis) if analysis.verdict.level == "unknown" else (),
+        "Input pipelines seen": _chains(analysis) if _is_uncertain(analysis) else (),
         "Iterators": iterator_lines(analysis) if _is_bare(analysis) else (),
         "Rules that failed": [f"{error.rule}: {error.message}" for error in report.rule_errors],
         "Warnings": _warnings(report),
@@ -91,16 +89,16 @@ def print_report(report: Report, console: Console) -> None:
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
 
 
-def _waits_in_few_steps(analysis: Analysis) -> bool:
-    """Whether there are too few steps for a verdict, but they waited for input: then the bottleneck is still of interest."""
-    verdict = analysis.verdict
-    return verdict.level == "unknown" and (verdict.input_wait_share or 0.0) >= MIN_WAIT_SHARE
+def _is_uncertain(analysis: Analysis) -> bool:
+    """Whether there is no verdict, or one on one or two steps: then the recorded pipelines are of interest, whatever it says."""
+    return analysis.verdict.level == "unknown" or analysis.verdict.is_tentative
 
 
 def _is_bare(analysis: Analysis) -> bool:
     """Whether iterators can be identified only by their long names."""
     has_lines = any(call.site for call in analysis.calls)
-    return not has_lines and analysis.recording is None and analysis.verdict.level != "none"
+    is_interesting = analysis.verdict.is_input_bound or _is_uncertain(analysis)
+    return not has_lines and analysis.recording is None and is_interesting
 
 
 def _headline(analysis: Analysis) -> Text:
@@ -267,7 +265,8 @@ def _measured(report: Report) -> str:
     window = recording.window if recording else None
     parts = []
     if steps is not None:
-        parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(steps.median_ns)} (median)")
+        median = " (median)" if steps.count > 1 else ""
+        parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(steps.median_ns)}{median}")
     if window is not None:
         warmup = units.format_many(window.warmup_steps, "warm-up step")
         if window.plain_steps:

@@ -9,7 +9,7 @@ dataset; requests for an element; runs of the program in which a device spends m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +55,19 @@ def find_steps(activity: HostActivity, recording: Recording | None) -> Steps:
         _programs(activity),
     ):
         if len(steps):
-            return steps
+            return _until_device_is_done(activity, steps)
     return _steps([], "")
+
+
+def _until_device_is_done(activity: HostActivity, steps: Steps) -> Steps:
+    """Let an only step end with the work on the devices that it launched, if the call or the mark ended before.
+
+    Of several steps, each waits for the work of an earlier one, so that their lengths are right.
+    """
+    if len(steps) > 1 or steps.source not in ("markers", "function"):
+        return steps
+    ends = [int((device.start_ps + device.duration_ps).max()) for device in activity.devices if len(device)]
+    return replace(steps, end_ps=np.maximum(steps.end_ps, max(ends, default=0)))
 
 
 def _steps(rows: list[tuple[int, int, int]], source: str, is_grouped: bool = False) -> Steps:

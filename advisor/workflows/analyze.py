@@ -191,6 +191,9 @@ def analyze_run(
             f"{RECORDING_NAME} belongs to an older run than {profiles.run}, so its source lines are unknown.",
         )
     analysis, timeline = analyse_and_draw(profiles, recording, target, warnings, _host_progress(on_progress))
+    if len(profiles.paths) > 1:  # the files are read a second time, and a full progress bar would look stuck
+        on_progress(Progress("analysing", text="statistics"))
+    analysis = add_statistics(analysis, profiles.paths)
     if choice.source is not None:
         from advisor.graph.inferred_calls import infer_calls
         from advisor.graph.source_alignment import align_source
@@ -200,9 +203,6 @@ def analyze_run(
         from advisor.graph.inferred_calls import infer_calls
 
         analysis = infer_calls(analysis)
-    if len(profiles.paths) > 1:  # the files are read a second time, and a full progress bar would look stuck
-        on_progress(Progress("analysing", text="statistics"))
-    analysis = add_statistics(analysis, profiles.paths)
     report = run_rules(analysis, rules, settings)
     report = replace(report, timeline=timeline)
     return _with_folder(report, folder) if folder and not is_remote(path) else report

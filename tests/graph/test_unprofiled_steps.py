@@ -86,3 +86,54 @@ def test_too_few_plain_steps_change_nothing():
     assert use_plain_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
     window = replace(few.window, plain_start_ns=0, plain_end_ns=0, plain_steps=0)
     assert use_plain_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
+
+
+def slow_recording(waits_ms: tuple[float, ...] | None, *, plain: slice = slice(3, 6), profiled: int = 6) -> Recording:
+    """Steps of 20 s: the profile holds one of them and its request, which lasts 5 s, and so no step between two requests."""
+    starts = [1_000 * MS + number * 20_000 * MS for number in range(7)]
+    ends = [start + 20_000 * MS for start in starts]
+    timed = starts[plain], ends[plain]
+    plain_span = (timed[0][0], timed[1][-1], len(timed[0])) if timed[0] else (0, 0, 0)
+    window = Window(starts[profiled], ends[profiled], 3, 1, "seconds", *plain_span)
+    series = StepSeries("c0", tuple(starts), tuple(int(w * MS) for w in waits_ms or ()), tuple(ends))
+    return replace(recording(1, 1, None, 0), steps=(series,), window=window)
+
+
+NO_WHOLE_STEP = replace(
+    PROFILED,
+    iterators=(
+        Iterator("p0.0", None, "Map", "Iterator::Root::Map", num_calls=1, blame_ns=5_000 * MS, blame_share=1.0),
+    ),
+    steps=None,
+    span_ns=0,
+    wait_ns=5_000 * MS,
+    max_call_ns=5_000 * MS,
+    mean_call_ns=5_000 * MS,
+)
+
+
+def test_a_profile_without_a_whole_step_attributes_the_waits_that_python_saw():
+    waits = (18_000, 9_000, 9_000, 2_000, 4_000, 6_000, 5_000)
+    pipeline, overhead = use_plain_steps(NO_WHOLE_STEP, slow_recording(waits))
+    assert pipeline.steps is not None and (pipeline.steps.count, pipeline.steps.median_ns) == (3, 20_000 * MS)
+    assert pipeline.wait_share == pytest.approx(0.2) and overhead is None
+    assert (pipeline.steps.wait_share_low, pipeline.steps.wait_share_high) == (pytest.approx(0.1), pytest.approx(0.3))
+    assert pipeline.iterators[0].blame_ns == pytest.approx(pipeline.wait_ns), "the blame adds up to the wait"
+    assert pipeline.elements_per_s == pytest.approx(0.05)
+
+
+def test_where_python_sees_no_wait_the_requests_in_the_profile_are_it():
+    pipeline, _ = use_plain_steps(NO_WHOLE_STEP, slow_recording(None))
+    assert pipeline.steps is not None and pipeline.steps.count == 3
+    assert pipeline.wait_share == pytest.approx(0.25)
+
+
+def test_a_script_of_few_steps_is_judged_by_all_but_the_first_and_the_profiled_one():
+    """It ended before the stretch without the profiler was long enough."""
+    waits = (18_000, 1_000, 99, 3_000, 2_000, 4_000, 10_000)
+    early = slow_recording(waits, plain=slice(0), profiled=2)
+    pipeline, _ = use_plain_steps(NO_WHOLE_STEP, early)
+    assert pipeline.steps is not None and pipeline.steps.count == 5
+    assert pipeline.wait_share == pytest.approx(0.2)
+    enough = replace(PROFILED, steps=StepStats(3, *[20_000 * MS] * 5))
+    assert use_plain_steps(enough, early) == (enough, None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from advisor.graph import analyse
-from advisor.graph.verdict import judge
+from advisor.graph.verdict import certainty_of, judge
+from advisor.model.pipeline import StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.model.units import format_rate
 from advisor.testing import batch, map_, pipeline, prefetch, source
@@ -71,6 +74,52 @@ def test_the_verdict_and_the_overview_say_which_steps_their_shares_are_of():
         for sentence in overview.next_steps if overview else ():
             assert "waiting for input" not in sentence or "of the profiled steps' time" in sentence
     assert seen == {"profiled", "estimated"}
+
+
+def verdict_of(count: int, low: float | None = None, high: float | None = None, **more) -> Verdict:
+    """On `count` steps of 10 ms that wait half of their time, and from `low` to `high` of it."""
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
+    steps = StepStats(count, *[10 * MS] * 5, wait_share_low=low, wait_share_high=high)
+    main = replace(made.main, steps=steps, span_ns=count * 10 * MS, wait_ns=count * 5 * MS)
+    return judge((main,), None, **more)
+
+
+@pytest.mark.parametrize(
+    ("count", "certainty"),
+    [(0, "none"), (1, "low"), (2, "low"), (3, "medium"), (9, "medium"), (10, "high"), (99, "high")],
+)
+def test_the_number_of_steps_is_how_sure_a_verdict_is(count, certainty):
+    assert certainty_of(count) == certainty
+    if count:
+        verdict = verdict_of(count)
+        assert (verdict.certainty, verdict.level, verdict.is_tentative) == (certainty, "high", count < 3)
+        assert (verdict.max_speedup is None) == (count < 3)
+
+
+def test_few_steps_are_told_with_the_range_of_their_waits():
+    few = verdict_of(4, 0.42, 0.61).sentence
+    assert few.startswith("Input is the problem: 50 % of the step time")
+    assert few.endswith(" Only 4 steps were measured, which waited 42 % to 61 % of their time: others may differ.")
+    assert verdict_of(4, 0.5, 0.5).sentence.endswith(" Only 4 steps were measured: others may differ.")
+    assert "Only" not in verdict_of(10, 0.1, 0.9).sentence
+
+
+def test_one_or_two_steps_are_judged_in_the_past_tense():
+    assert verdict_of(1).sentence.startswith(
+        "Input was the problem in the only step of the profile: 50 % of 10 ms was spent waiting for the input pipeline. One "
+        "step may not be typical, least of all directly after the start of the profiler: capture at least 10 to be sure."
+    )
+    timed = verdict_of(2, wait_steps="unprofiled").sentence
+    assert "in the 2 steps that were timed: 50 % of 10 ms each (mean)" in timed
+    assert "Two steps may not be typical: capture" in timed, "no profiler ran then"
+
+
+def test_one_element_of_a_pipeline_alone_is_no_rate():
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=0.001).analysis
+    main = replace(made.main, steps=StepStats(1, *[10 * MS] * 5))
+    verdict = judge((main,), replace(RECORDED, is_pipeline_alone=True))
+    assert (verdict.level, verdict.certainty) == ("unknown", "low")
+    assert verdict.sentence.startswith("The pipeline produced only 1 element, too few to measure its rate")
 
 
 def test_a_pipeline_alone_is_judged_by_its_rate_not_by_a_wait():

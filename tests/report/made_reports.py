@@ -90,6 +90,7 @@ def evil(value: Any) -> Any:
         "limit",
         "resource",
         "wait_steps",
+        "certainty",
         *(["verdict", "proved_on"] if isinstance(value, FixOutcome) else []),
     }
     fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

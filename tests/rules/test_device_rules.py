@@ -43,9 +43,9 @@ def because(report: Report, rule: str) -> str:
         ("gpu-tf24-many-kernels", {"full-precision", "transfer-bound"}),
         ("gpu-tf24-truncated", {"full-precision", "transfer-bound"}),
         ("gpu-tf25-mirrored", {"small-batch", "short-steps", "no-xla"}),
-        ("gpu-tf24-prefetch", set()),  # 32 bit too, but it waits 62 % of the step for its input
-        ("gpu-tf24-multi-gpu", set()),  # waits 11 % for its input; 31 % of the computing is 16 bit
-        ("gpu-tf25-mixed-precision", set()),  # launches are exposed, but it waits 7 % for its input
+        ("gpu-tf24-prefetch", {"next-step"}),  # 32 bit too, but it waits 62 % of the step for its input
+        ("gpu-tf24-multi-gpu", {"next-step"}),  # waits 11 % for its input; 31 % of the computing is 16 bit
+        ("gpu-tf25-mixed-precision", {"next-step"}),  # launches are exposed, but it waits 7 % for its input
         ("gpu-tf24-no-libcupti", set()),  # what the GPU did is not known
         ("gpu-jax-no-tfdata", set()),
         ("tpu-inference-no-tfdata", set()),

@@ -89,3 +89,21 @@ def test_even_steps_have_no_outliers(tmp_path):
     for number in range(30):
         line.event("train", number * 100, number * 100 + 90 + number % 3, step_num=number, _r=1)
     assert statistics_of(profile, tmp_path).device.outliers == ()
+
+
+@pytest.mark.parametrize("stats", [{"tf_function_call": "notTraced-nonXla"}, {"step_num": 3, "_r": 1}])
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_only_step_lasts_until_the_device_is_done(stats, count, tmp_path):
+    """The call only launches the kernels: without their time, the request for the element would be half of the step."""
+    profile = ProfileBuilder()
+    python, stream = profile.host.line("python"), profile.plane("/device:GPU:0").line("Stream #1(Compute)")
+    for start in range(100, 100 + 400 * count, 400):
+        python.event("train", start, start + 40, **stats)
+        python.event("Iterator::Root", start, start + 20, id=1)
+        stream.event("kernel", start + 30, start + 200, tf_op="dense/MatMul:MatMul")
+    statistics = statistics_of(profile, tmp_path)
+    if count == 1:
+        assert statistics.overview.step_ns == 200_000
+        assert statistics.input.input_share == pytest.approx(0.1)
+    else:
+        assert statistics.overview.step_min_ns == 40_000, "the lengths of several steps stay what they are"

@@ -26,6 +26,8 @@ from advisor.host.calibration.window import (
     SETTLE_S,
     SLOW_PAUSE_SECONDS,
     SLOW_PAUSE_STEPS,
+    SLOW_SECONDS,
+    SLOW_STEPS,
     SLOW_WARMUP_S,
     SLOW_WARMUP_STEPS,
     WARMUP_STEPS,
@@ -116,7 +118,7 @@ class Limits:
                 return "stable"
             if elapsed_s >= RESTLESS_SECONDS.value:
                 return "seconds"
-        return None
+        return "seconds" if count >= SLOW_STEPS.value and elapsed_s >= SLOW_SECONDS.value else None
 
 
 def has_drained(steps: int, elapsed_s: float) -> bool:

@@ -47,7 +47,11 @@ FEW_MODELLED = Constant(16, "elements", "The first elements cost more because th
 MAX_OVERHEAD = Constant(0.05, "share", "The bound that capture itself keeps.")
 """Overhead of the profiler, as a share of the step time, above which the report warns."""
 MIN_VERDICT_STEPS = Constant(3, "steps")
-"""Minimum number of steps for a verdict."""
+"""Minimum number of steps for a prediction and for a gate. The verdict on fewer steps describes these steps only."""
+SURE_VERDICT_STEPS = Constant(
+    10, "steps", "The 95 % interval of the median needs 8 steps; below, the range is all there is."
+)
+"""With fewer steps, the verdict gives their number and the range of their waits."""
 MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
 """Minimum number of gaps between marked steps that contain a call."""
 

@@ -60,6 +60,11 @@ RESTLESS_SECONDS = Constant(3.0, "s")
 """Maximum time with the profiler for unstable step times, once there are enough steps."""
 MAX_SECONDS = Constant(20.0, "s")
 """Maximum time with the profiler."""
+SLOW_SECONDS = Constant(
+    15.0, "s", "Steps of up to 5 s then take at most a minute until the window closes, longer ones at most 12 steps."
+)
+"""For steps that take seconds, `SLOW_STEPS` and this time with the profiler are sufficient."""
+SLOW_STEPS = Constant(3, "steps")
 MAX_STEPS = Constant(5_000, "steps")
 """Maximum number of steps with the profiler."""
 MAX_HALF_WIDTH = Constant(0.05, "share")

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.capture.instrument.consumers import MAX_STEPS, Track
+from advisor.capture.instrument.consumers import MAX_STEPS, Track, Tracks
+from advisor.capture.stop_script import StopScript
+from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits, half_width, has_drained
-from advisor.host.calibration.window import MAX_SECONDS, MIN_SECONDS, MIN_STEPS, PLAIN_SECONDS, RESTLESS_SECONDS
+from advisor.host.calibration.window import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    MIN_STEPS,
+    PLAIN_SECONDS,
+    RESTLESS_SECONDS,
+    SLOW_SECONDS,
+)
 
 STEADY = [10_000_000] * 50
 
@@ -33,8 +42,44 @@ def test_a_restless_loop_runs_to_its_limit():
     restless = [1_000_000] * 25 + [50_000_000] * 25
     assert Limits().closing_reason(restless, RESTLESS_SECONDS.value - 0.1, None) is None
     assert Limits().closing_reason(restless, RESTLESS_SECONDS.value, None) == "seconds"
-    assert Limits().closing_reason(restless[23:27], MAX_SECONDS.value - 0.1, None) is None
+    assert Limits().closing_reason(restless[24:26], MAX_SECONDS.value - 0.1, None) is None
     assert Limits().closing_reason(restless, MAX_SECONDS.value, None) == "seconds"
+
+
+def test_steps_of_seconds_close_the_window_sooner():
+    slow = [5_000_000_000] * 3
+    assert Limits().closing_reason(slow, SLOW_SECONDS.value, None) == "seconds"
+    assert Limits().closing_reason(slow, SLOW_SECONDS.value - 0.1, None) is None
+    assert Limits().closing_reason(slow[:2], SLOW_SECONDS.value, None) is None
+    assert Limits(seconds=18).closing_reason(slow, SLOW_SECONDS.value, None) is None, "the user's limits come first"
+
+
+@pytest.mark.parametrize("step_s", [0.05, 0.3, 0.7, 1.0, 1.7, 2.0, 3.0, 4.0, 4.6, 4.9, 5.0, 6.0, 7.5, 10.0, 20.0, 30.0])
+def test_a_window_takes_a_minute_or_twelve_steps(step_s, tmp_path, monkeypatch):
+    """Whichever is longer; without the time that TensorFlow takes to write the profile."""
+    now = 1_000_000_000_000
+    monkeypatch.setattr("time.time_ns", lambda: now)
+    tracks = Tracks()
+    track = tracks.at("keras.fit", None, None)
+    monitor = Monitor(
+        tmp_path,
+        Limits(),
+        tracks,
+        is_to_end=False,
+        is_profiling=True,
+        report=lambda phase, done, total: None,
+        warn=pytest.fail,
+        on_measured=lambda: None,
+        on_stuck=pytest.fail,
+    )
+    start = now
+    with pytest.raises(StopScript):
+        while now - start < 600e9:
+            monitor.boundary(track)
+            now += int(step_s * 1e9)
+    assert now - start <= max(60e9, 12 * step_s * 1e9)
+    assert monitor.capture is not None
+    assert monitor.capture.window.plain_steps >= 3 and monitor.capture.window.steps >= 1
 
 
 def test_steps_are_timed_before_the_profiler_starts():
