@@ -6,12 +6,13 @@ VENV ?= .venv
 LOWER_VENV ?= .cache/lower-bounds
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.docs-installed
 
 # Tests on all cores; those that measure time run alone.
 PARALLEL := $(BIN)/pytest -n logical
 ALONE := $(BIN)/pytest
 
-.PHONY: help demo test test-rest test-all lint fast tensorflow lower-bounds test-versions format readme clean
+.PHONY: help demo test test-rest test-all lint fast tensorflow lower-bounds test-versions packages site format readme clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,8 +25,10 @@ help:
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
 	@echo "make test-versions the fast tests and a real run on every supported Python, oldest and newest TensorFlow"
+	@echo "make packages      build sdist and wheel, and install both on every supported Python"
+	@echo "make site          the documentation as a web site, in site/; warnings are errors"
 	@echo "make format        format the code"
-	@echo "make readme        paste the report of a real run into README.md"
+	@echo "make readme        the report of a real run: picture in README.md, text in the first tutorial"
 	@echo "make clean         remove what make has made"
 
 demo: $(STAMP)
@@ -66,6 +69,13 @@ readme: $(STAMP)
 test-versions:
 	tests/versions.sh
 
+# VERSIONS="3.12 3.13" selects some; the archives are left in dist/.
+packages:
+	tests/packages.sh
+
+site: $(DOCS_STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+
 # Only uv can resolve to the lowest versions, so it is installed for this where it is absent.
 lower-bounds:
 	$(PYTHON) -m venv --clear $(LOWER_VENV)
@@ -89,5 +99,13 @@ $(STAMP): pyproject.toml
 	fi
 	@touch $@
 
+$(DOCS_STAMP): $(STAMP)
+	@if command -v uv >/dev/null; then \
+	  uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[docs]'; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'; \
+	fi
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info build dist
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info build dist site

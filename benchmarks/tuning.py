@@ -210,6 +210,7 @@ def write_docs(results: dict[str, Result], machine: str) -> None:
     head, rest = text.split(begin)
     _, tail = rest.split(end)
     lines = [
+        "",
         "| script | as written | AUTOTUNE everywhere | expert | fixed | over as written | over AUTOTUNE | over expert | kept |",
         "|---|---|---|---|---|---|---|---|---|",
         *(row(name, result) for name, result in results.items()),
