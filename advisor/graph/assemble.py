@@ -71,7 +71,20 @@ def _lifetime(root: Node, timeline: Timeline) -> tuple[int, int]:
 
 def assemble(context: Context) -> list[Pipeline]:
     """Build all pipelines of one host."""
-    return [_pipeline(context, root, number) for number, root in enumerate(context.forest.roots)]
+    pipelines = [_pipeline(context, root, number) for number, root in enumerate(context.forest.roots)]
+    return [_with_fragments(pipeline, pipelines) for pipeline in pipelines]
+
+
+def _with_fragments(pipeline: Pipeline, all_pipelines: Sequence[Pipeline]) -> Pipeline:
+    """Note iterators of the pipeline that ran only inside a call that began before the profile and so has no event."""
+    unseen = [f"{it.long_name}::" for it in pipeline.iterators if it.is_upstream_unseen]
+    below = [p.root for p in all_pipelines if any(p.root.long_name.startswith(prefix) for prefix in unseen)]
+    notes = (
+        f"{it.long_name} belongs to it, but the call that it ran in began before the profile and has no event: none of the "
+        "wait is attributed to it."
+        for it in below
+    )
+    return replace(pipeline, notes=(*pipeline.notes, *notes))
 
 
 def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
