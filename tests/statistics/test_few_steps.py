@@ -187,10 +187,12 @@ def test_what_ran_in_a_call_that_began_before_the_profile_is_told(tmp_path):
     python.event("train_step", 1000, 2000, tf_function_call="notTraced-nonXla")
     python.event("Iterator::Root", 1100, 1900, id=1)
     python.event("Iterator::Root::Prefetch", 1101, 1899, id=2, parent_id=1)
-    for start in range(1000, 1900, 100):
-        worker.event("Iterator::Root::Prefetch::BatchV2::Map", start, start + 90, id=4, parent_id=3)
-    main = analysis_of(profile, tmp_path).main
-    assert main.root.name == "Root" and main.bottleneck is None
+    for start in range(100, 2900, 100):
+        worker.event("Iterator::Root::Prefetch::BatchV2::Map", start, start + 99, id=4, parent_id=3)
+    analysis = analysis_of(profile, tmp_path)
+    main, (fragment,) = analysis.main, [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
+    assert main.root.name == "Root" and main.bottleneck is None, "although the other calls took longer"
+    assert (fragment.steps, fragment.wait_ns) == (None, 0), "nobody is known to have waited for them"
     assert any(
         note.startswith(
             "Iterator::Root::Prefetch::BatchV2::Map belongs to it, but the call that it ran in began before"
