@@ -71,7 +71,30 @@ def _lifetime(root: Node, timeline: Timeline) -> tuple[int, int]:
 
 def assemble(context: Context) -> list[Pipeline]:
     """Build all pipelines of one host."""
-    return [_pipeline(context, root, number) for number, root in enumerate(context.forest.roots)]
+    pipelines = [_pipeline(context, root, number) for number, root in enumerate(context.forest.roots)]
+    return [_with_fragments(pipeline, pipelines) for pipeline in pipelines]
+
+
+def _with_fragments(pipeline: Pipeline, all_pipelines: Sequence[Pipeline]) -> Pipeline:
+    """Separate iterators that ran inside a call that began before the profile and so has no event.
+
+    The pipeline that they belong to gets a note. They have no consumer of their own, so that they have neither steps nor a wait.
+    """
+    if any(_is_fragment(pipeline, other) for other in all_pipelines):
+        iterators = tuple(replace(it, blame_ns=0, blame_share=0.0) for it in pipeline.iterators)
+        return replace(pipeline, iterators=iterators, bottleneck=None, steps=None, wait_ns=0, span_ns=0, num_elements=0)
+    notes = (
+        f"{other.root.long_name} belongs to it, but the call that it ran in began before the profile and has no event: none of "
+        "the wait is attributed to it."
+        for other in all_pipelines
+        if _is_fragment(other, pipeline)
+    )
+    return replace(pipeline, notes=(*pipeline.notes, *notes))
+
+
+def _is_fragment(part: Pipeline, whole: Pipeline) -> bool:
+    """Whether a pipeline consists of iterators upstream of the last recorded one of another."""
+    return any(it.is_upstream_unseen and part.root.long_name.startswith(f"{it.long_name}::") for it in whole.iterators)
 
 
 def _pipeline(context: Context, root: Node, number: int) -> Pipeline:

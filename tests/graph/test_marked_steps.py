@@ -7,6 +7,7 @@ import pytest
 
 from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
 from advisor.graph.thread_states import RootCalls
+from advisor.graph.unmarked_steps import find_steps, use_markers
 
 MARKS = [(start, start + 60) for start in range(100, 1100, 100)]
 
@@ -47,3 +48,16 @@ def test_the_sentence_says_how_much_is_hidden():
     assert "30 ns per step" in text and "next(iterator)" in text
     hidden = 9 * 30 / (1000 - 160)
     assert f"{hidden * 100:.1f} %" in text
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        ([110, 300], [(100, 900)]),  # two requests in one marked step, as of several steps per execution
+        ([10], []),  # the mark excludes the input
+        ([110, 300, 500], [(110, 300), (300, 500)]),  # several steps, of which a single mark is no step
+    ],
+)
+def test_a_single_mark_is_a_step_if_it_contains_the_requests(requests, expected):
+    found = use_markers(find_steps(calls(requests)), [(100, 900)], calls(requests))
+    assert list(zip(found.start_ns.tolist(), found.end_ns.tolist(), strict=True)) == expected

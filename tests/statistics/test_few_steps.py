@@ -166,3 +166,36 @@ def test_of_several_hosts_with_one_step_each_the_most_input_bound_is_judged(tmp_
     rows = [(host.hostname, host.steps, pytest.approx(host.input_wait_share)) for host in analysis.hosts.hosts]
     assert rows == [("b", 1, 0.8), ("c", 1, 0.3), ("a", 1, 0.1)]
     assert not any(host.is_straggler for host in analysis.hosts.hosts), "one step each makes no straggler"
+
+
+def test_a_generator_without_a_recording_is_the_scripts_own(tmp_path):
+    """Its iterator has TensorFlow's default name, as those that a distribution strategy adds."""
+    profile = ProfileBuilder()
+    line = profile.host.line("python")
+    line.event("train_step", 1000, 2000, tf_function_call="notTraced-nonXla")
+    for depth, kind in enumerate(("", "::BatchV2", "::BatchV2::FlatMap", "::BatchV2::FlatMap::Generator")):
+        name = ("RootDataset", "BatchDatasetV2:5", "FlatMapDataset:4", "GeneratorDataset:2")[depth]
+        line.event(f"Iterator::Root{kind}", 1100 + depth, 1900 - depth, id=depth + 1, parent_id=depth, name=name)
+    main = analysis_of(profile, tmp_path).main
+    assert main.iterator(main.bottleneck.iterator_id).name == "Generator"
+
+
+def test_what_ran_in_a_call_that_began_before_the_profile_is_told(tmp_path):
+    """A batch took long and was begun before: its own event is missing, those of its elements are there."""
+    profile = ProfileBuilder()
+    python, worker = profile.host.line("python"), profile.host.line("tf_data_iterator_resource/1")
+    python.event("train_step", 1000, 2000, tf_function_call="notTraced-nonXla")
+    python.event("Iterator::Root", 1100, 1900, id=1)
+    python.event("Iterator::Root::Prefetch", 1101, 1899, id=2, parent_id=1)
+    for start in range(100, 2900, 100):
+        worker.event("Iterator::Root::Prefetch::BatchV2::Map", start, start + 99, id=4, parent_id=3)
+    analysis = analysis_of(profile, tmp_path)
+    main, (fragment,) = analysis.main, [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
+    assert main.root.name == "Root" and main.bottleneck is None, "although the other calls took longer"
+    assert (fragment.steps, fragment.wait_ns) == (None, 0), "nobody is known to have waited for them"
+    assert any(
+        note.startswith(
+            "Iterator::Root::Prefetch::BatchV2::Map belongs to it, but the call that it ran in began before"
+        )
+        for note in main.notes
+    )
