@@ -64,7 +64,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, in
                 overlay = folder / f"text{len(list(folder.glob('text*')))}.py"
                 overlay.write_text(textwrap.dedent(text))
                 request = CaptureRequest(folder / overlay.stem, script, overlay=((script, overlay),))
-                session = ProofSession(request, None, 300.0, lambda progress: None, start_seed=seed)
+                session = ProofSession(request, None, 3000.0, lambda progress: None, start_seed=seed)
                 text_held = HeldText((until or stack).enter_context(session))
                 if until is not None:
                     return text_held
