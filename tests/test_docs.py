@@ -31,7 +31,7 @@ INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 INDENTED = re.compile(r"^ {4,}(?=advisor |make |python )(.*)$", re.MULTILINE)
 USERS_FILES = frozenset({"advisor/train.py"})
 """Paths of examples: files of a user's repository, not of this one."""
-SCRIPT_COMMANDS = ("analyze", "check", "fix")
+SCRIPT_COMMANDS = ("analyze", "check", "fix", "prove")
 """What follows their first argument belongs to the user's script."""
 
 documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -70,8 +70,12 @@ def target_argument(name: str) -> Callable[[Function], Function]:
 
 def run_options(command: Function) -> Function:
     """Add the options of profiled runs: window, rules, and permitted effects on the data."""
+    return rules_option(window_options(command))
+
+
+def window_options(command: Function) -> Function:
+    """Add the options of runs: window, and permitted effects on the data."""
     options = (
-        rules_option,
         click.option(
             "--allow", multiple=True, type=click.Choice(ALLOWABLE), help="Permitted effect on the data, beyond exact."
         ),

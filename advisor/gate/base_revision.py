@@ -6,19 +6,16 @@ In: a revision and the script's folder.  Out: `BaseTexts`. Nothing is written: n
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.gate.git_command import GitFailed, git_output
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import read_regular
 from advisor.prove.source_overlays import Files
 
 _REGULAR = ("100644", "100755")
 """Modes of regular files; links and submodules are not compared."""
-_TIMEOUT_S = 120
-"""A partial clone fetches the texts from its remote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +46,24 @@ class BaseTexts:
         return tuple(sorted(path.relative_to(self.top).as_posix() for path in paths))
 
 
-def read_base(revision: str, folder: Path, script: Path | None = None) -> BaseTexts:
+def read_base(revision: str, folder: Path, script: Path | None = None, option: str = "--against") -> BaseTexts:
     """Read the Python files that differ between the working tree and a revision.
 
     Args:
         revision: A commit, branch or tag.
         folder: A folder of the repository.
         script: The script, whose presence in the revision is looked up; None for a module.
+        option: The option that names the revision, for messages.
 
     Raises:
         AdvisorError: There is no git, no repository or no such revision.
     """
-    top = Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").rstrip(b"\n")))
+    top = Path(os.fsdecode(git_output(folder, "rev-parse", "--show-toplevel", option=option).rstrip(b"\n")))
     try:
-        commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except _GitFailed:
+        commit = git_output(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except GitFailed:
         raise AdvisorError(
-            f"--against {revision}: {top} has no such revision; fetch it first (a shallow clone lacks most revisions)."
+            f"{option} {revision}: {top} has no such revision; fetch it first (a shallow clone lacks most revisions)."
         ) from None
     name = commit.decode("ascii", "replace").strip()
     files: dict[Path, tuple[bytes, bytes]] = {}
@@ -73,7 +71,7 @@ def read_base(revision: str, folder: Path, script: Path | None = None) -> BaseTe
     only_in_head: list[Path] = []
     for old_mode, new_mode, blob, path in _changes(top, name):
         if old_mode in _REGULAR and (new_mode in _REGULAR or not new_mode.strip("0")):
-            text = _git(top, "cat-file", "blob", blob)
+            text = git_output(top, "cat-file", "blob", blob)
             is_there = bool(new_mode.strip("0"))
             files[path] = (_read(path) if is_there else b"", text)
             if not is_there:
@@ -90,7 +88,7 @@ def read_base(revision: str, folder: Path, script: Path | None = None) -> BaseTe
 def _changes(top: Path, commit: str) -> list[tuple[str, str, str, Path]]:
     """Return (mode in the revision, mode in the working tree, blob in the revision, path) of each Python file that differs."""
     options = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
-    words = _git(top, "diff", *options, commit, "--", "*.py").split(b"\0")
+    words = git_output(top, "diff", *options, commit, "--", "*.py").split(b"\0")
     changes = []
     for head, path in zip(words[0::2], words[1::2], strict=False):
         old_mode, new_mode, blob, *_ = head.decode("ascii", "replace").removeprefix(":").split()
@@ -102,7 +100,7 @@ def _contains(top: Path, commit: str, script: Path) -> bool:
     path = script.resolve()
     if not path.is_relative_to(top):
         return False
-    return bool(_git(top, "ls-tree", "--name-only", "-z", commit, "--", str(path.relative_to(top))))
+    return bool(git_output(top, "ls-tree", "--name-only", "-z", commit, "--", str(path.relative_to(top))))
 
 
 def _read(path: Path) -> bytes:
@@ -110,33 +108,3 @@ def _read(path: Path) -> bytes:
         return read_regular(path)
     except OSError as error:
         raise AdvisorError(f"{path} cannot be read: {error.strerror or error}.") from None
-
-
-class _GitFailed(AdvisorError):
-    """git ended with an error, which the message quotes."""
-
-
-def _git(folder: Path, *arguments: str) -> bytes:
-    """Return the output of a git command that only reads.
-
-    Raises:
-        AdvisorError: git is not installed, or failed.
-    """
-    command: Sequence[str] = ("git", "-c", "core.quotePath=false", "-C", str(folder), *arguments)
-    # without optional locks, git does not refresh the index
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, stdin=subprocess.DEVNULL, env=environment, timeout=_TIMEOUT_S, check=False
-        )
-    except FileNotFoundError:
-        raise AdvisorError("--against needs git, which is not installed: install it, or leave --against out.") from None
-    except subprocess.TimeoutExpired:
-        raise AdvisorError(f"git {arguments[0]} took more than {_TIMEOUT_S} s in {folder}: try it by hand.") from None
-    if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise _GitFailed(
-            f"git {arguments[0]} failed in {folder}: {reason[-1] if reason else f'exit code {done.returncode}'}; --against "
-            "needs a git repository that contains the script."
-        )
-    return done.stdout

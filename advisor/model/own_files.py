@@ -24,6 +24,7 @@ class FileKind(Enum):
     REPORT = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"target":'
     COMPARISON = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"verdict":'
     CHECK = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"result":'
+    CHANGE = rb'\s*\{\s*"schema_version":\s*\d+,\s*"advisor_version":\s*(?:"[^"]*"|null),\s*"change":'
     BASELINE = rb'\s*\{\s*"generator":\s*"advisor check",'
     HTML = rb'\s*<!doctype html>[\s\S]*?<meta name="generator" content="tfdata-advisor[ "]'
     SARIF = rb'\s*\{\s*"\$schema":\s*"[^"]*sarif[^"]*",[\s\S]*?"driver":\s*\{\s*"name":\s*"tfdata-advisor"'

@@ -139,10 +139,15 @@ def measure_end_to_end(
 
 def time_run(request: CaptureRequest, on_progress: OnProgress, is_with_gaps: bool = False) -> RunSteps | None:
     """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps."""
+    return steps_of(record_run(request, on_progress), is_with_gaps)
+
+
+def record_run(request: CaptureRequest, on_progress: OnProgress) -> Recording:
+    """Run the script once without the profiler, in a temporary run folder, and return its recording."""
     with temporary_run(request) as run_request:
         folder = capture(replace(run_request, is_profiled=False), on_progress)
         path = folder / RECORDING_NAME
-        return steps_of(decode(path.read_bytes(), Recording, str(path)), is_with_gaps)
+        return decode(path.read_bytes(), Recording, str(path))
 
 
 @contextmanager

@@ -51,6 +51,7 @@ from advisor.prove.trial.messages import (
     TryFix,
     edits_to_json,
 )
+from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.sandbox.private_run import PrivateRun
 from advisor.sandbox.temporary import temporary_folder
@@ -58,7 +59,7 @@ from advisor.sandbox.temporary import temporary_folder
 _CHILD = Path(__file__).parent / "trial" / "proof_child.py"
 _POLL_S = 0.1
 
-R = TypeVar("R", Ready, Tried, Profiled, Calls)
+R = TypeVar("R")
 
 
 class _Hangs(Exception):
@@ -90,6 +91,7 @@ class ProofSession:
         hold_at: int | None = None,
         lost: Collection[str] = (),
         as_if_step_ns: int = 0,
+        start_seed: int | None = None,
     ) -> None:
         """Create a session.
 
@@ -105,7 +107,10 @@ class ProofSession:
             lost: Ids of the calls after which a cache is lost in every epoch of the training, because the script makes the
                 dataset again.
             as_if_step_ns: Length of the wait after each element that `profile` makes, in place of a training step.
+            start_seed: Seed of all random generators (and of Python's hashes) at the start of the script, so that two texts
+                start alike. A script that sets seeds itself is not affected, and one that does not still counts as unseeded.
         """
+        self._start_seed = start_seed
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
         self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
         self._hold_at, self._lost, self._as_if_step_ns = hold_at, tuple(lost), as_if_step_ns
@@ -218,6 +223,29 @@ class ProofSession:
         except _Failed as error:
             raise AdvisorError(str(error)) from None
 
+    @property
+    def files(self) -> Path:
+        """The folder that both halves read and write, while the child lives."""
+        if self._files is None:
+            raise AdvisorError(f"{target_name(self._request)} is no longer held.")
+        return self._files
+
+    def ask(self, request: TextRequest, wanted: type[R]) -> R:
+        """Return the reply to a request about the held text.
+
+        Raises:
+            AdvisorError: It cannot be fulfilled; the session continues, unless the pipeline hangs.
+        """
+        if self._child is None:
+            raise AdvisorError(f"{target_name(self._request)} is no longer held.")
+        try:
+            return self._ask(request, wanted)
+        except _Hangs:
+            self._end(is_hanging=True)
+            raise AdvisorError(f"The pipeline produced no element for {self._silence_s:.0f} s.") from None
+        except _Failed as error:
+            raise AdvisorError(str(error)) from None
+
     # -- the child
 
     def _start(self) -> None:
@@ -237,7 +265,9 @@ class ProofSession:
             calls=self._calls,
             hold_at=self._hold_at,
             lost=self._lost,
+            start_seed=self._start_seed,
         )
+        hashes = {} if self._start_seed is None else {"PYTHONHASHSEED": str(self._start_seed)}
         message_file = self._files / "request.json"
         message_file.write_text(encode_message(message), "utf-8")
         try:
@@ -246,7 +276,7 @@ class ProofSession:
                 stdout=out,
                 stderr=err,
                 pass_fds=(request_read, reply_write),
-                env={**environment(), **run.variables},
+                env={**environment(), **run.variables, **hashes},
             )
         finally:
             os.close(request_read)
@@ -335,10 +365,12 @@ class ProofSession:
         name = target_name(self._request)
         code = self._child.returncode if self._child is not None else 0
         if code < 0:
-            return AdvisorError(f"{name} was killed by signal {-code} while fixes were tried; no file was changed.")
+            return AdvisorError(
+                f"{name} was killed by signal {-code} while it was held at its first element; no file was changed."
+            )
         why = (ended and ended.exception) or f"exit code {code}"
         if is_ready:
-            return AdvisorError(f"{name} ended while fixes were tried ({why}).")
+            return AdvisorError(f"{name} ended while it was held at its first element ({why}).")
         if ended is not None and (ended.kind == "failed" or (ended.kind == "exited" and code)):
             copy_to_stderr(self._request)
             return ScriptFailed(f"{name} failed before its first element: {why}.")

@@ -55,6 +55,58 @@ def steps_until_steady(analysis: Analysis, edits: Sequence[Edit]) -> int | None:
     return math.ceil(steps / divisor) + MARGIN_STEPS.value
 
 
+def steps_to_fill_caches(
+    calls: Sequence[Call], consumed: Call, epoch_elements: int | None, steps_per_execution: object = None
+) -> int | None:
+    """Return the number of steps until every cache of a recorded dataset is full; None if it has none.
+
+    Args:
+        calls: The recorded calls.
+        consumed: The call whose dataset the training consumes.
+        epoch_elements: Elements of an epoch of that dataset, if they are known.
+        steps_per_execution: That of Keras.
+
+    Raises:
+        UnknownEpoch: The number of steps per epoch is unknown.
+    """
+    by_id = {call.id: call for call in calls}
+    chains = _chains_to_caches(consumed, by_id)
+    if not chains:
+        return None
+    if consumed.cardinality is not None and consumed.cardinality > 0:
+        epoch_elements = consumed.cardinality
+    elements = epoch_elements or max(_elements_after(chain) for chain in chains)
+    divisor = steps_per_execution if isinstance(steps_per_execution, int) and steps_per_execution > 0 else 1
+    return math.ceil(elements / divisor) + MARGIN_STEPS.value
+
+
+def _chains_to_caches(consumed: Call, by_id: dict[str, Call]) -> list[list[Call]]:
+    """Return for each cache upstream of a dataset the calls from the cache to the dataset."""
+    chains, waiting, seen = [], [[consumed]], {consumed.id}
+    while waiting:
+        chain = waiting.pop()
+        if chain[0].method in _FILLED_BY_AN_EPOCH:
+            chains.append(chain)
+        for input_id in chain[0].inputs:
+            if input_id in by_id and input_id not in seen:
+                seen.add(input_id)
+                waiting.append([by_id[input_id], *chain])
+    return chains
+
+
+def _elements_after(chain: Sequence[Call]) -> int:
+    """Return how many elements at the end of the chain one epoch of its first call makes."""
+    elements = chain[0].cardinality
+    if elements is None or elements <= 0:
+        raise UnknownEpoch
+    for call in chain[1:]:
+        size = call.arguments.get(_BATCHES.get(call.method, ""), 1)
+        if (call.method not in _ONE_FOR_ONE and call.method not in _BATCHES) or not isinstance(size, int) or size < 1:
+            raise UnknownEpoch
+        elements = math.ceil(elements / size)
+    return elements
+
+
 def _steps_of_epoch(analysis: Analysis, pipeline: Pipeline, consumed: Call, cached: Call) -> int:
     elements = elements_per_epoch(analysis, pipeline, cached)
     if elements is None:

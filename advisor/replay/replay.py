@@ -20,7 +20,7 @@ to the script's path; complete ones of the script are read.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,8 @@ from advisor.replay.dataset_options import changed_options
 from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Link, first_id, lay_out
 from advisor.replay.halves import check_halves
 from advisor.replay.inner_calls import InnerCalls
-from advisor.replay.seeding import AS_RECORDED, OTHER, TWIN, eager_seeds
+from advisor.replay.seeding import eager_seeds
+from advisor.replay.seedings import AS_RECORDED, OTHER, TWIN
 from advisor.replay.split_calls import call_with_second_half, map_with_first_half, parallel_map_with_first_half
 from advisor.replay.upstream import Upstream
 
@@ -79,7 +80,12 @@ class Replay:
     """One replay of recorded calls. Each call is made at most once."""
 
     def __init__(
-        self, recorder: Recorder, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
+        self,
+        recorder: Recorder,
+        edits: tuple[Edit, ...],
+        seeding: str = AS_RECORDED,
+        files: Path | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         """Prepares a replay without making any calls.
 
@@ -88,6 +94,8 @@ class Replay:
             edits: The edits, in order.
             seeding: `AS_RECORDED`, `TWIN` or `OTHER`.
             files: Folder for file caches and snapshots; None: pipelines that write them cannot be replayed.
+            names: Names of calls from which their seeds are derived instead of their ids: ids differ between two texts of a
+                script.
 
         Raises:
             CannotReplay: The calls were not kept, or the edits contradict each other.
@@ -98,7 +106,7 @@ class Replay:
             raise CannotReplay("The dataset", "its calls were not kept")
         self._tf = tf
         self._recorder, self._log, self._files = recorder, recorder.replay_log, files
-        self._edits, self._seeding = edits, seeding
+        self._edits, self._seeding, self._names = edits, seeding, names or {}
         options = frozenset(c.id for c in self._log.calls.values() if c.method == "with_options")
         self.laid = lay_out(edits, options)
         self._upstream = Upstream(recorder, self._log, self.laid.targets)
@@ -208,7 +216,8 @@ class Replay:
         if logged.id in self.laid.options:
             args, kwargs = self._with_options(logged, args, kwargs)
         split = self.laid.split.get(logged.id)
-        with eager_seeds(self._seeding, logged.seeds, logged.id), self._inner.inside(logged.id, made):
+        name = self._names.get(logged.id, logged.id)
+        with eager_seeds(self._seeding, logged.seeds, name), self._inner.inside(logged.id, made):
             if logged.id in self.laid.vectorized:
                 result = self._try_vectorized(logged, args, kwargs)
             elif isinstance(split, SplitFlatMap):

@@ -10,10 +10,30 @@ import random
 from collections.abc import Iterator
 
 from advisor.capture.instrument.replay_log import Seeds
+from advisor.replay.seedings import OTHER, TWIN
 
-AS_RECORDED, TWIN, OTHER = "as recorded", "twin", "other"
 _TWIN_SEED, _OTHER_SEED = 20_177, 40_961
 """Arbitrary fixed seeds."""
+
+
+@contextlib.contextmanager
+def global_seed_unset(seed: int) -> Iterator[None]:
+    """Unset TensorFlow's global seed within the block if it is this one; seeds that the script has set stay."""
+    try:
+        from tensorflow.python.eager import context as eager
+
+        context = eager.context()
+        is_unset = context._seed == seed
+    except (ImportError, AttributeError):
+        yield
+        return
+    if is_unset:
+        context._seed = None
+    try:
+        yield
+    finally:
+        if is_unset and context._seed is None:
+            context._seed = seed
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec.inspect
 
 from advisor.model.field_docstrings import field_docstrings
+from advisor.report.change_format import ChangeProof
 from advisor.report.check_format import Check
 from advisor.report.comparison_format import RunComparison
 from advisor.report.report_format import Report
@@ -25,6 +26,7 @@ SCHEMAS: dict[str, tuple[type, str]] = {
     "report.schema.json": (Report, "report.json of tfdata-advisor, schema_version 1"),
     "comparison.schema.json": (RunComparison, "advisor compare --json, schema_version 1"),
     "check.schema.json": (Check, "advisor check --json, schema_version 1"),
+    "change.schema.json": (ChangeProof, "advisor prove --json, schema_version 1"),
 }
 """File name -> class of the whole document, title."""
 _LEAF = re.compile(r"([\[{])\n\s+([^\[\]{}]{1,90})\n\s+([\]}])")

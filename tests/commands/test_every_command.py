@@ -123,6 +123,16 @@ def fix(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert project.script.read_text() == SCRIPT
 
 
+def prove(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The data are equal whatever else runs; `tests/workflows/test_prove.py` asks for the speed."""
+    changed = project.folder / "changed.py"
+    changed.write_text(SCRIPT.replace(".map(slow)", ".map(slow, num_parallel_calls=2)"))
+    assert main(["prove", "train.py", "--with", "changed.py", "--pipeline-only", "--json", "-"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["data"] == "equal" and result["datasets"][0]["safety"] == "exact"
+    assert result["verdict"] in ("equal and faster", "same", "slower", "cannot tell")
+
+
 def rules(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules"]) == 0
     listed = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line}
@@ -135,7 +145,7 @@ def runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
-    one.__name__: one for one in (analyze, capture, check, compare, doctor, explain, export, fix, rules, runs)
+    one.__name__: one for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs)
 }
 
 

@@ -14,7 +14,7 @@ from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import PLAIN_MAX_SECONDS, PLAIN_SECONDS
 from advisor.model.intervals import interval_rank, mean_of, median_interval, median_of_steps, ratio_of, t_quantile
 from advisor.prove.trial import ab_benchmark
-from advisor.prove.trial.ab_benchmark import Measurement, Plan, _Turn, measure
+from advisor.prove.trial.ab_benchmark import Measurement, Plan, Turn, measure
 
 WANTED = 0.93
 RUNS = 400
@@ -123,7 +123,7 @@ class _Side:
         self._rate, self._noise = rate, noise
 
     def turn(self):
-        return _Turn(1000, 1000 / self._rate * next(self._noise))
+        return Turn(1000, 1000 / self._rate * next(self._noise))
 
 
 @pytest.mark.parametrize("speedup", [1.0, 2.0])

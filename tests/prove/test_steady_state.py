@@ -8,8 +8,8 @@ import pytest
 
 from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.finding import InsertAfter, SetArgument
-from advisor.model.recording import UNKNOWN_CARDINALITY
-from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
+from advisor.model.recording import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call
+from advisor.prove.steady_state import UnknownEpoch, steps_to_fill_caches, steps_until_steady
 from advisor.testing import batch, map_, pipeline, source
 
 
@@ -47,3 +47,27 @@ def test_what_nobody_knows_is_not_guessed():
     analysis = made(source("Generator", elements=UNKNOWN_CARDINALITY), map_("decode", ms=5), batch(32))
     with pytest.raises(UnknownEpoch):
         steps_until_steady(analysis, cached(analysis, "map"))
+
+
+def chain(*stages):
+    """Calls in a row: (method, cardinality, arguments)."""
+    calls = []
+    for number, (method, cardinality, arguments) in enumerate(stages):
+        inputs = (calls[-1].id,) if calls else ()
+        calls.append(Call(f"c{number}", method, None, inputs, arguments, cardinality=cardinality))
+    return calls
+
+
+def test_caches_that_the_script_has():
+    calls = chain(("range", 100, {}), ("cache", 100, {}), ("repeat", INFINITE_CARDINALITY, {}),
+                  ("batch", INFINITE_CARDINALITY, {"batch_size": 8}))  # fmt: skip
+    assert steps_to_fill_caches(calls, calls[-1], None) == 13 + MARGIN_STEPS.value
+    assert steps_to_fill_caches(calls, calls[-1], None, 5) == 3 + MARGIN_STEPS.value
+    assert steps_to_fill_caches(calls, calls[0], None) is None
+
+
+def test_the_length_of_an_epoch_may_be_known_otherwise():
+    calls = chain(("Generator", UNKNOWN_CARDINALITY, {}), ("cache", UNKNOWN_CARDINALITY, {}))
+    assert steps_to_fill_caches(calls, calls[-1], 40) == 40 + MARGIN_STEPS.value
+    with pytest.raises(UnknownEpoch):
+        steps_to_fill_caches(calls, calls[-1], None)

@@ -102,6 +102,8 @@ class Recorder:
         self.python_calls = PythonCallWatch(lambda: self.is_open)
         self.only_thread: int | None = None
         """Record only the calls of this thread (`threading.get_ident()`); None: of all threads."""
+        self.calling: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+        """Makes a context in which each recorded call is made."""
         self.dropped = 0
         self._op_lines = OpLines(finder)
         self._warn = warn
@@ -186,7 +188,8 @@ class Recorder:
             stack.append(pending)
             start_ns = time.perf_counter_ns()
             try:
-                result = original(*args, **pending.kwargs)
+                with self.calling():
+                    result = original(*args, **pending.kwargs)
             finally:
                 pending.made_ns = time.perf_counter_ns() - start_ns
                 stack.pop()

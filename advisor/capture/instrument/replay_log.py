@@ -59,6 +59,8 @@ class ReplayLog:
     """Call id -> `argument_identities` at the time of the call; missing if its arguments cannot be described."""
     inner: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Call id -> (id, method) of all calls made inside it, in order, including those that made no new dataset."""
+    foreign_seed: int | None = None
+    """A global seed that the advisor has set, and not the script: calls under it count as unseeded."""
     _last: Seeds = NO_SEEDS
 
     def begin(self, call_id: str, method: str, parent: str | None) -> Seeds:
@@ -66,6 +68,8 @@ class ReplayLog:
         if parent is not None:
             self.inner.setdefault(parent, []).append((call_id, method))
         seeds = current_seeds()
+        if self.foreign_seed is not None and seeds.global_seed == self.foreign_seed:
+            seeds = NO_SEEDS
         last = self._last  # calls with equal states share one object, because a state has 625 numbers
         if seeds == last:
             return last

@@ -23,7 +23,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.calibration.proof import (
@@ -88,12 +88,15 @@ class CannotMeasure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class Turn:
+    """One turn of a side."""
+
     elements: int
     seconds: float
 
     @property
     def rate(self) -> float:
+        """Elements per second."""
         return self.elements / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -162,7 +165,7 @@ class Side:
         self._rate = count / (time.monotonic() - start)
         self.rest()
 
-    def turn(self) -> _Turn:
+    def turn(self) -> Turn:
         """Run for one turn and return the number of elements and the time they took.
 
         Raises:
@@ -181,7 +184,7 @@ class Side:
             is_whole = self._iterator is None or not self._is_short
             if is_whole and elapsed >= plan.turn_s and (count >= TURN_ELEMENTS.value or elapsed >= 4 * plan.turn_s):
                 break
-        turn = _Turn(count, elapsed)
+        turn = Turn(count, elapsed)
         self._rate = turn.rate
         self.rest()
         return turn
@@ -200,7 +203,7 @@ class Side:
         except StopIteration:
             pass  # the exception's traceback references the iterator, which must not be destroyed before that is timed
         except Exception as error:
-            from advisor.prove.trial.element_digests import tensorflow_message
+            from advisor.prove.trial.streams import tensorflow_message
 
             raise CannotMeasure(f"the pipeline {self.name} fails: {tensorflow_message(error)}") from error
         else:
@@ -271,8 +274,16 @@ class Side:
         self._caches = []
 
 
+class TakesTurns(Protocol):
+    """A prepared side, in this process or in another."""
+
+    def turn(self) -> Turn:
+        """See `Side.turn`."""
+        ...
+
+
 def measure(
-    before: Side, after: Side, plan: Plan, on_turn: Callable[[int, int], None] = lambda done, of: None
+    before: TakesTurns, after: TakesTurns, plan: Plan, on_turn: Callable[[int, int], None] = lambda done, of: None
 ) -> Measurement:
     """Run pairs of turns of two prepared sides until the plan's stopping rule is met.
 
@@ -288,7 +299,7 @@ def measure(
     Raises:
         CannotMeasure: A side fails, or there was no time for a single pair.
     """
-    pairs: list[tuple[_Turn, _Turn]] = []
+    pairs: list[tuple[Turn, Turn]] = []
     start = time.monotonic()
     speedup: Interval | None = None
     with _without_collector():

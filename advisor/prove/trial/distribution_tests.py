@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 
-from advisor.prove.trial.element_digests import Row, Stream
+from advisor.prove.trial.streams import Row, Stream
 
 P_VALUE = 1e-6
 """Significance level of every test: two samples of one distribution are called different once in a million tests. A trial makes

@@ -10,17 +10,17 @@ import contextlib
 import hashlib
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from advisor.prove.trial.streams import OPAQUE, Row, Stream, tensorflow_message
+
 _DIGEST_BYTES = 16
+MAX_TEXT_BYTES = 200
+"""Texts are cut there in a file of elements: they are only shown."""
 _NESTED_LIMIT = 1000
 """Maximum number of elements taken from a dataset that is itself an element (`window`)."""
-
-Row = tuple[bytes, ...]
-"""The digests of the components of one element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,46 +35,6 @@ class Bounds:
 
 
 _EXTENSION = 4
-OPAQUE = "opaque"
-"""Kind of a component without a comparable value: a variant or a resource."""
-
-
-@dataclass(slots=True)
-class Stream:
-    """The digested elements of a dataset."""
-
-    rows: list[Row] = field(default_factory=list)
-    """The digests of each element's components."""
-    figures: list[tuple[tuple[float, ...], ...]] = field(default_factory=list)
-    """For each element and component: mean, standard deviation, minimum, maximum, share of finite values, number of values;
-    empty if the component is not numeric.
-    """
-    kinds: tuple[str, ...] = ()
-    """The kind of each component: `numbers`, `text`, `dataset` or `OPAQUE`; empty before the first element."""
-    size_bytes: int = 0
-    """Total size of the elements."""
-    is_complete: bool = False
-    """The dataset ended within the bounds."""
-    error: str = ""
-    """The exception raised by the dataset, in one line."""
-
-    def column(self, component: int) -> list[bytes]:
-        """Return the digests of one component."""
-        return [row[component] for row in self.rows]
-
-    def epoch(self, number: int, length: int) -> Stream:
-        """Return the elements of pass `number` (from 0), if a pass has `length` elements."""
-        part = slice(number * length, (number + 1) * length)
-        return Stream(self.rows[part], self.figures[part], self.kinds)
-
-    @property
-    def opaque(self) -> tuple[int, ...]:
-        """Indices of the components that cannot be compared."""
-        return tuple(component for component, kind in enumerate(self.kinds) if kind == OPAQUE)
-
-    def counted(self) -> Counter[Row]:
-        """Return the elements without their order."""
-        return Counter(self.rows)
 
 
 def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Stream:  # noqa: ANN401
@@ -90,7 +50,7 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
     """
     stream = Stream()
     deadline = time.monotonic() + bounds.seconds
-    with _seeded(python_seed):
+    with seeded(python_seed):
         try:
             for element in dataset:
                 row, figures, kinds, size = _digest(element)
@@ -113,18 +73,9 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
     return stream
 
 
-def tensorflow_message(error: BaseException) -> str:
-    """Return type and message of an exception in one line, without TensorFlow's node names and stack traces."""
-    text = getattr(error, "message", "") or str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    cause = next((line for line in reversed(lines) if line.split(":")[0].endswith(("Error", "Exception"))), None)
-    first = (cause or (lines[0] if lines else "")).split(" [[{{node")[0].split(" [Op:")[0]
-    name = type(error).__name__
-    return (first if cause else f"{name}: {first}")[:300]
-
-
 @contextlib.contextmanager
-def _seeded(seed: int | None) -> Iterator[None]:
+def seeded(seed: int | None) -> Iterator[None]:
+    """Seed Python's and NumPy's global generators within the block; None leaves them as they are."""
     if seed is None:
         yield
         return
@@ -202,3 +153,25 @@ def _hash(*parts: bytes) -> bytes:
     for part in parts:
         digest.update(part)
     return digest.digest()
+
+
+def arrays_of(element: Any) -> list[Any]:  # noqa: ANN401
+    """Return the components of an element as arrays, numbered as in a `Stream`; one without values is an empty array."""
+    import numpy as np
+    import tensorflow as tf
+
+    arrays: list[Any] = []
+    for leaf in tf.nest.flatten(element):
+        if hasattr(leaf, "element_spec") and hasattr(leaf, "_variant_tensor"):
+            arrays.append(np.zeros(0, np.int8))
+            continue
+        for tensor in tf.nest.flatten(leaf, expand_composites=True):
+            if tensor is None or getattr(getattr(tensor, "dtype", None), "name", "") in ("variant", "resource"):
+                arrays.append(np.zeros(0, np.int8))
+                continue
+            array = np.asarray(tensor.numpy() if hasattr(tensor, "numpy") else tensor)
+            if array.dtype == object:
+                texts = [value if isinstance(value, bytes) else str(value).encode() for value in array.reshape(-1)]
+                array = np.array([text[:MAX_TEXT_BYTES] for text in texts], "S").reshape(array.shape)
+            arrays.append(array)
+    return arrays

@@ -1,6 +1,6 @@
 """What comparing elements showed about the effect of edits on the data.
 
-In: nothing.  Out: the type `Judgement`, which `advisor.prove.trial.equivalence` makes.
+In: nothing.  Out: the type `Judgement`, which `advisor.prove.trial.element_comparison` makes.
 """
 
 from __future__ import annotations

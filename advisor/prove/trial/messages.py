@@ -28,6 +28,7 @@ from advisor.model.finding import (
     Vectorize,
 )
 from advisor.model.recording import Call, ScriptExit
+from advisor.prove.trial.text_messages import TextReply, TextRequest
 from advisor.prove.trial.trial_result import Trial
 
 
@@ -48,6 +49,8 @@ class ProofRequest:
     """Hold the script at the consumption of this number, whatever the dataset."""
     lost: tuple[str, ...] = ()
     """Calls of the first run after which a cache is lost in every epoch, see `TrialRunner`."""
+    start_seed: int | None = None
+    """Seed of the random generators of Python, NumPy and TensorFlow at the start of the script; None leaves them as they are."""
 
 
 class TryFix(msgspec.Struct, frozen=True, tag=True):
@@ -83,7 +86,7 @@ class Quit(msgspec.Struct, frozen=True, tag=True):
     """End the script; not answered."""
 
 
-Request = TryFix | Profile | ReadCalls | Quit
+Request = TryFix | Profile | ReadCalls | Quit | TextRequest
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -122,7 +125,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     script_exit: ScriptExit
 
 
-Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended
+Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended | TextReply
 
 _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind

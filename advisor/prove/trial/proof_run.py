@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import random
 import shutil
 import sys
 from collections.abc import Callable
@@ -47,9 +48,12 @@ from advisor.prove.trial.messages import (
     edits_from_json,
 )
 from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.trial.text_answers import TextAnswers
+from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import as_sentence
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.prove.trial.written_files import WrittenFiles
+from advisor.replay.seeding import global_seed_unset
 
 
 class ProofRun(Session):
@@ -58,7 +62,7 @@ class ProofRun(Session):
     def __init__(self, message: ProofRequest) -> None:
         super().__init__(message.session)
         self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
-        self._recorder.replay_log = ReplayLog()
+        self._recorder.replay_log = ReplayLog(foreign_seed=message.start_seed)
         self._consumption = Consumption(
             self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
         )
@@ -71,14 +75,25 @@ class ProofRun(Session):
         self._is_over = False
         self._hold_at, self._lost = message.hold_at, message.lost
         self._consumptions = 0
+        self._start_seed = message.start_seed
+        self._texts: TextAnswers | None = None
 
     def run(self) -> int:
         """Run the script and return its exit code."""
         os.set_inheritable(self._requests.fileno(), False)
+        if self._start_seed is not None:
+            import numpy as np
+
+            random.seed(self._start_seed)
+            np.random.seed(self._start_seed)
         return super().run()
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         super()._on_tensorflow(tensorflow)
+        if self._start_seed is not None:
+            tensorflow.random.set_seed(self._start_seed)
+            # functions traced under that seed would look as if the script had seeded them
+            self._recorder.calling = functools.partial(global_seed_unset, self._start_seed)
         with contextlib.suppress(ImportError, AttributeError):
             from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
@@ -159,7 +174,7 @@ class ProofRun(Session):
                     reply = Failed(f"It could not be tried ({one_line(error)}).")
                 self._send(reply)
 
-    def _answer(self, runner: TrialRunner, request: TryFix | Profile | ReadCalls, call_id: str) -> Reply:
+    def _answer(self, runner: TrialRunner, request: TryFix | Profile | ReadCalls | TextRequest, call_id: str) -> Reply:
         match request:
             case TryFix():
                 current, candidate = self._edits(request.current), self._edits(request.candidate)
@@ -173,6 +188,10 @@ class ProofRun(Session):
             case ReadCalls():
                 edits, first_ids = self._edits(request.edits), self._matching.first_ids()
                 return Calls(recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits))
+            case _:
+                if self._texts is None:
+                    self._texts = TextAnswers(self._recorder, call_id, self._files, runner, self._say)
+                return self._texts.answer(request)
 
     def _edits(self, data: list[dict[str, Any]]) -> tuple[Edit, ...]:
         return tuple(self._matching.translate(edit) for edit in edits_from_json(data))
@@ -183,6 +202,9 @@ class ProofRun(Session):
         return {"target": " ".join(argv), "argv": argv, "cwd": self._cwd, "is_seeded": is_seeded()}
 
     # -- messages
+
+    def _say(self, phase: str) -> None:
+        self._progress(phase, 0, None)
 
     def _progress(self, phase: str, done: int, total: int | None) -> None:
         self._send(Progress(phase, done, total))

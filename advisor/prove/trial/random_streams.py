@@ -1,6 +1,6 @@
 """Judges streams of elements that are random, or whose number is, by statistics: bit by bit they differ in any case.
 
-In: streams of the original and of the edited dataset (`advisor.prove.trial.sampled_streams`).  Out: an `Observation`.
+In: streams of the original and of the changed dataset (`advisor.prove.trial.compared_streams`).  Out: an `Observation`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from advisor.model import units
 from advisor.model.finding import Safety
+from advisor.prove.trial.compared_streams import ComparedStreams
 from advisor.prove.trial.distribution_tests import (
     P_VALUE,
     Agreement,
@@ -22,9 +23,8 @@ from advisor.prove.trial.distribution_tests import (
     smallest_visible_share,
     variation,
 )
-from advisor.prove.trial.element_digests import Stream
-from advisor.prove.trial.sampled_streams import SampledStreams
-from advisor.replay.replay import OTHER, TWIN
+from advisor.prove.trial.streams import Stream
+from advisor.replay.seedings import OTHER, TWIN
 
 _MAX_PAIRED = 6
 """Maximum number of components whose pairs are compared."""
@@ -43,7 +43,7 @@ class Observation(NamedTuple):
     power: str = ""
 
 
-def judge_counts(streams: SampledStreams, before: Stream, after: Stream) -> Observation:
+def judge_counts(streams: ComparedStreams, before: Stream, after: Stream) -> Observation:
     """Judge different numbers of elements: a change, unless the number is random, as after a random filter."""
     other = streams.original(OTHER)
     counts = [len(stream.rows) for stream in (streams.original(TWIN), before, other)]
@@ -75,10 +75,10 @@ def judge_counts(streams: SampledStreams, before: Stream, after: Stream) -> Obse
 
 
 def judge_components(
-    streams: SampledStreams, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream
+    streams: ComparedStreams, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream
 ) -> Observation:
     """Judge the components one by one. `before` and `now` have the script's own seeds."""
-    epochs, new_epochs = streams.epochs_of(before), streams.epochs_of(now)
+    epochs, new_epochs = streams.passes.epochs_of(before), streams.passes.epochs_of(now)
     undecided = ""
     for component in range(len(twin.rows[0]) if twin.rows else 0):
         old, new, drawn = twin.column(component), after.column(component), other.column(component)
@@ -92,7 +92,7 @@ def judge_components(
             )
         if old == drawn and is_steady:
             return Observation(Safety.CHANGES, f"component {component + 1} differs, although it is not random")
-        if streams.is_complete and Counter(old) == Counter(drawn) != Counter(new) and old != drawn:
+        if streams.passes.is_complete and Counter(old) == Counter(drawn) != Counter(new) and old != drawn:
             return Observation(
                 Safety.CHANGES, f"component {component + 1} has other values, although only their order is random"
             )
@@ -101,7 +101,7 @@ def judge_components(
             return Observation(Safety.CHANGES, f"component {component + 1} has a different distribution")
         if agreement is Agreement.UNDECIDED:
             undecided = undecided or _too_few(component, len(after.rows))
-    broken = broken_dependence(twin, other, after, streams.is_complete)
+    broken = broken_dependence(twin, other, after, streams.passes.is_complete)
     if broken:
         return Observation(Safety.CHANGES, broken)
     return Observation(Safety.RERANDOMIZED, "", undecided, _power(len(twin.rows), len(after.rows)))

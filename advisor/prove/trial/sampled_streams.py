@@ -10,31 +10,36 @@ epoch, and one iterator, because a new one restarts the random ops that have a s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.finding import Edit
-from advisor.prove.trial.element_digests import Bounds, Stream, collect
+from advisor.prove.trial.compared_streams import WANTED, Passes
+from advisor.prove.trial.element_digests import Bounds, collect, seeded
+from advisor.prove.trial.streams import OriginalFails, Stream
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
-WANTED = 64
-"""Minimum number of elements of all epochs together: if an epoch is one image, flipped at random, two epochs are often equal."""
 _MAX_EPOCHS = 32
 _PYTHON_SEED, _OTHER_PYTHON_SEED = 1, 2
 _ALL_ROWS = 10_000_000
 
 
-class OriginalFails(Exception):
-    """The script's own pipeline raises an exception; the message is that of the exception."""
-
-
 class SampledStreams:
     """The streams of one recorded dataset, unchanged and with edits. Those of the original are collected once."""
 
-    def __init__(self, recorder: Recorder, call_id: str, bounds: Bounds, files: Path) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        call_id: str,
+        bounds: Bounds,
+        files: Path,
+        passes: Passes | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         """Sample one pass of the original.
 
         Args:
@@ -42,6 +47,8 @@ class SampledStreams:
             call_id: The call that made the dataset.
             bounds: Limits for one pass.
             files: An existing temporary folder for file caches.
+            passes: How another dataset, with which this one is compared, was sampled; None: determined by the first pass.
+            names: Names of the calls from which twins take their seeds; None: their ids.
 
         Raises:
             CannotReplay: The dataset cannot be rebuilt.
@@ -49,18 +56,15 @@ class SampledStreams:
         """
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
         self._originals: dict[tuple[str, int], tuple[Stream, list[Built]]] = {}
-        self._number = 0
+        self._number, self._names = 0, names
+        if passes is not None:
+            bounds = replace(bounds, elements=passes.length)
         first = collect(self.dataset((), AS_RECORDED)[0], bounds, _PYTHON_SEED)
-        if first.error:
+        if first.error and passes is None:
             raise OriginalFails(first.error)
-        self.length = max(1, len(first.rows))
-        """Number of elements of a pass."""
-        self.is_complete = first.is_complete
-        """A pass is a whole epoch."""
-        self.element_bytes = first.size_bytes / self.length
-        """Mean size of an element."""
-        self.epochs = _epochs_of(self.length)
-        """Number of passes of a stream."""
+        length = max(1, len(first.rows))
+        self.passes = passes or Passes(length, first.is_complete, _epochs_of(length), first.size_bytes / length)
+        """How this and the other datasets of the comparison are sampled."""
 
     def dataset(self, edits: tuple[Edit, ...], seeding: str) -> tuple[Any, list[Built]]:
         """Rebuild the dataset.
@@ -78,7 +82,7 @@ class SampledStreams:
         self._number += 1
         files = self._files / f"compare{self._number}"
         files.mkdir(parents=True, exist_ok=True)
-        work = Replay(self._recorder, edits, seeding, files)
+        work = Replay(self._recorder, edits, seeding, files, self._names)
         return work.dataset(self._call_id), work.built
 
     def original(self, seeding: str, run: int = 0) -> Stream:
@@ -97,20 +101,27 @@ class SampledStreams:
         """Return the calls of the original, with the script's own seeds."""
         return self._original(AS_RECORDED, 0)[1]
 
+    def sample(self, seeding: str, run: int = 0) -> Stream:
+        """Like `original`; an exception of the script's own pipeline is in `Stream.error`."""
+        return self._sampled(seeding, run)[0]
+
     def _original(self, seeding: str, run: int) -> tuple[Stream, list[Built]]:
+        stream, built = self._sampled(seeding, run)
+        if stream.error:
+            raise OriginalFails(stream.error)
+        return stream, built
+
+    def _sampled(self, seeding: str, run: int) -> tuple[Stream, list[Built]]:
         if (seeding, run) not in self._originals:
             dataset, built = self.dataset((), seeding)
-            stream = self.collect(dataset, seeding)
-            if stream.error:
-                raise OriginalFails(stream.error)
-            self._originals[seeding, run] = stream, built
+            self._originals[seeding, run] = self.collect(dataset, seeding), built
         return self._originals[seeding, run]
 
     def collect(self, dataset: Any, seeding: str) -> Stream:  # noqa: ANN401
         """Return the stream of all passes over a dataset that was built with this seeding."""
-        wanted = self.length * self.epochs
+        wanted = self.passes.length * self.passes.epochs
         # A random filter passes a different number of elements in each pass; if passes are whole epochs, all are counted.
-        limit = 2 * wanted + WANTED if self.is_complete else wanted + 1
+        limit = 2 * wanted + WANTED if self.passes.is_complete else wanted + 1
         return self._take(self._all_passes(dataset, seeding), limit, seeding)
 
     def pairs(self, edits: tuple[Edit, ...]) -> Iterator[tuple[Any, Any]]:
@@ -121,8 +132,24 @@ class SampledStreams:
         Raises:
             CannotReplay: One of the datasets cannot be rebuilt.
         """
-        sides = [self._all_passes(self.dataset(each, TWIN)[0], TWIN).take(self.length) for each in ((), edits)]
+        sides = [self._all_passes(self.dataset(each, TWIN)[0], TWIN).take(self.passes.length) for each in ((), edits)]
         return zip_longest(*sides)
+
+    def elements(self, seeding: str) -> Generator[Any, None, None]:
+        """Yield the elements of one pass of the original, drawn with the same numbers as those of its stream.
+
+        Raises:
+            CannotReplay: It cannot be rebuilt.
+        """
+        with seeded(_OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED):
+            yield from self._all_passes(self.dataset((), seeding)[0], seeding).take(self.passes.length)
+
+    def cache_inputs(self) -> tuple[bool | None, ...]:
+        """Return, for each cache of the original, what `repeats` says about its input."""
+        caches = [
+            built for built in self._sampled(AS_RECORDED, 0)[1] if built.method == "cache" and not built.is_inside
+        ]
+        return tuple(self.repeats(cache.input) for cache in caches if cache.input is not None)
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """Return the rows of the batches of all passes; None if the elements are no batches or not all were reached."""
@@ -135,7 +162,9 @@ class SampledStreams:
 
     def _take(self, passes: Any, elements: int, seeding: str) -> Stream:  # noqa: ANN401
         """Collect elements for at most four times as long as the original took: an edited dataset may be slower."""
-        bounds = Bounds(elements, self._bounds.seconds * 4 * self.epochs, self._bounds.bytes * self.epochs * 2)
+        bounds = Bounds(
+            elements, self._bounds.seconds * 4 * self.passes.epochs, self._bounds.bytes * self.passes.epochs * 2
+        )
         return collect(passes, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED)
 
     def _all_passes(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
@@ -148,7 +177,7 @@ class SampledStreams:
         In twins, the fusion of shuffle and repeat is disabled: the fused op draws no such seed, so an edit between the two calls
         would change the random numbers.
         """
-        passes = (dataset if self.is_complete else dataset.take(self.length)).repeat(self.epochs)
+        passes = (dataset if self.passes.is_complete else dataset.take(self.passes.length)).repeat(self.passes.epochs)
         if seeding == AS_RECORDED:
             return passes
         import tensorflow as tf
@@ -156,24 +185,6 @@ class SampledStreams:
         unfused = tf.data.Options()
         unfused.experimental_optimization.shuffle_and_repeat_fusion = False
         return passes.with_options(unfused)
-
-    def comparable(self, stream: Stream) -> Stream:
-        """Return the part of a stream that must be the same for equal datasets.
-
-        If passes are cut, only the first pass counts: a prefetch reads beyond the cut and draws random numbers there, so the next
-        pass gets other ones.
-        """
-        return stream if self.is_complete else stream.epoch(0, self.length)
-
-    def epochs_of(self, stream: Stream) -> list[Stream]:
-        """Split a stream into its passes."""
-        length = len(stream.rows) // self.epochs
-        return [stream.epoch(number, length) for number in range(self.epochs)] if length else []
-
-    def is_steady(self, stream: Stream) -> bool:
-        """Whether all passes of a stream are equal."""
-        epochs = self.epochs_of(stream)
-        return all(epoch.rows == epochs[0].rows for epoch in epochs)
 
     def repeats(self, dataset: Any) -> bool | None:  # noqa: ANN401
         """Whether a dataset, which may be an inner one of the pipeline, produces the same elements in the same order every epoch.

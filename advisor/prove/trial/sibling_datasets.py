@@ -32,14 +32,10 @@ class SiblingDataset:
 
 def sibling_datasets(recorder: Recorder, call_id: str, edits: Sequence[Edit]) -> list[SiblingDataset]:
     """Return the datasets other than that of `call_id` that the edits change, at most `MAX_SIBLINGS`."""
-    assert recorder.replay_log is not None
-    logged = recorder.replay_log.calls
-    calls = [call for call in recorder.calls() if call.id in logged and logged[call.id].parent not in logged]
-    used = {input_id for call in calls for input_id in call.inputs}
-    own = _upstream(recorder, call_id)
+    own = upstream_ids(recorder, call_id)
     siblings = []
-    for last in (call for call in calls if call.id not in used and call.id not in own):
-        upstream = _upstream(recorder, last.id)
+    for last in filter(None, map(recorder.call, leaf_datasets(recorder, call_id))):
+        upstream = upstream_ids(recorder, last.id)
         own_edits = tuple(edit for edit in edits if _ids(edit) <= upstream)
         if any(not _ids(edit) <= own for edit in own_edits):
             where = f" at line {last.site.line}" if last.site is not None else ""
@@ -47,7 +43,17 @@ def sibling_datasets(recorder: Recorder, call_id: str, edits: Sequence[Edit]) ->
     return siblings[:MAX_SIBLINGS]
 
 
-def _upstream(recorder: Recorder, call_id: str) -> set[str]:
+def leaf_datasets(recorder: Recorder, call_id: str) -> list[str]:
+    """Return the ids of the calls whose datasets are no input of another call, without those upstream of `call_id`."""
+    assert recorder.replay_log is not None
+    logged = recorder.replay_log.calls
+    calls = [call for call in recorder.calls() if call.id in logged and logged[call.id].parent not in logged]
+    used = {input_id for call in calls for input_id in call.inputs}
+    own = upstream_ids(recorder, call_id)
+    return [call.id for call in calls if call.id not in used and call.id not in own]
+
+
+def upstream_ids(recorder: Recorder, call_id: str) -> set[str]:
     """Return the ids of the call and of all calls it depends on, including those inside functions."""
     assert recorder.replay_log is not None
     todo, seen = [call_id], {call_id}

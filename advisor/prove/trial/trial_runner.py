@@ -35,8 +35,8 @@ from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.peak_memory import PeakMemory
-from advisor.prove.trial.sampled_streams import OriginalFails
 from advisor.prove.trial.sibling_datasets import sibling_datasets
+from advisor.prove.trial.streams import OriginalFails
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.edited import CannotSplit, CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
@@ -190,6 +190,14 @@ class TrialRunner:
         caches = _caches(work)
         fits = is_edited or not _too_big(_bytes_held(caches))
         return Side(name, work.dataset(self._call_id), caches, plan, is_fill_needed=is_edited, fits=fits)
+
+    def side(self, name: str, plan: Plan) -> Side:
+        """Return the unedited dataset, rebuilt for a benchmark.
+
+        Raises:
+            CannotReplay: It cannot be rebuilt.
+        """
+        return self._side(name, self._rebuild(self._as_trained(())), plan, is_edited=False)
 
     def _rebuild(self, edits: tuple[Edit, ...]) -> Replay:
         self._number += 1

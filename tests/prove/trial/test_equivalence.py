@@ -12,10 +12,11 @@ import pytest
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
 from advisor.prove.trial.distribution_tests import kolmogorov_smirnov
+from advisor.prove.trial.element_comparison import OWN_NOISE
 from advisor.prove.trial.element_digests import Bounds, collect
-from advisor.prove.trial.equivalence import OWN_NOISE, Equivalence
+from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.judgement import Judgement
-from advisor.prove.trial.sampled_streams import OriginalFails
+from advisor.prove.trial.streams import OriginalFails
 from tests.recorded import Recorded
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")

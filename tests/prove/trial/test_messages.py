@@ -13,6 +13,7 @@ from advisor.model.codec import decode_message, encode_message
 from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption, Vectorize
 from advisor.model.outcome import Interval
 from advisor.model.recording import Call, ScriptExit, Site
+from advisor.prove.trial.compared_streams import Passes
 from advisor.prove.trial.messages import (
     Calls,
     Ended,
@@ -30,6 +31,23 @@ from advisor.prove.trial.messages import (
     edits_from_json,
     edits_to_json,
 )
+from advisor.prove.trial.text_messages import (
+    CachesRead,
+    DatasetFacts,
+    Describe,
+    Described,
+    ElementsWritten,
+    Open,
+    Opened,
+    Prepare,
+    Prepared,
+    ReadCaches,
+    Sample,
+    Sampled,
+    TakeTurn,
+    TurnTaken,
+    WriteElements,
+)
 from advisor.prove.trial.trial_result import FASTER, Trial
 
 EDITS = (
@@ -46,6 +64,14 @@ REQUESTS = (
     Profile(edits_to_json(EDITS[:2]), Path("/runs/edited-1")),
     ReadCalls([]),
     Quit(),
+    Describe(),
+    Open(1, 200, 1.5, None),
+    Open(0, 200, 1.5, Passes(64, True, 2, 12.5)),
+    Sample(Path("/tmp/answer1.npz"), "twin", 1, True),
+    ReadCaches(),
+    WriteElements(Path("/tmp/answer2.npz"), "twin", 3, 1, 1000),
+    Prepare(),
+    TakeTurn(),
 )
 REPLIES = (
     Progress("warming up", 3, 10),
@@ -53,6 +79,13 @@ REPLIES = (
     Tried(Trial(FASTER, Interval(2.0, 1.5, 2.5), 10.0, 20.0, 6, Safety.EXACT, 30)),
     Profiled(),
     Calls(CallGraph((CallIdentity("c1", "map", ("c0",), {"f": "digest"}),), "c1", 2, {"c1": ("a", "b")})),
+    Described((DatasetFacts("the dataset of map", "spec", -2, False),), True, 0),
+    Opened(Passes(64, False, 2, 12.5)),
+    Sampled(False),
+    CachesRead((True, False, None)),
+    ElementsWritten(True),
+    Prepared(None),
+    TurnTaken(12, 0.6),
     Failed("The pipeline has no elements."),
     Ended(ScriptExit("failed", 1, "ValueError: no")),
 )

@@ -22,10 +22,11 @@ from advisor.prove.trial.distribution_tests import (
     smallest_visible_loss,
     smallest_visible_share,
 )
-from advisor.prove.trial.element_digests import OPAQUE, Bounds, Stream
+from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.random_streams import common_elements
+from advisor.prove.trial.streams import OPAQUE, Stream
 
 
 def numbers(*columns):

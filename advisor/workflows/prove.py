@@ -1,0 +1,313 @@
+"""The phases of `advisor prove`: a referee for any change of a script.
+
+In: a `ProveRequest`.  Out: `ChangeProof`. The changed texts are overlays: no file of the user's is written.
+
+    one run of each text -> both held at their first elements, elements compared -> alternating runs -> verdict
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.gate.changed_texts import ChangedTexts
+from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
+from advisor.model.change_proof import DIFFERENT, ChangeProof
+from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.finding import Safety
+from advisor.model.recording import Call, Recording
+from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.model.text import message_of
+from advisor.model.units import NS_PER_S, format_ns
+from advisor.prove.budget import Budget, check_budget
+from advisor.prove.change_speed import (
+    ChangeSpeed,
+    consumed_call,
+    not_measured,
+    speed_of_pipelines,
+    speed_of_scripts,
+    steps_until_steady,
+)
+from advisor.prove.change_verdict import DataFacts, judge_data, verdict_of
+from advisor.prove.compare_texts import CONTROL_SEED, START_SEED, TextComparer, TextComparison
+from advisor.prove.end_to_end import measure_end_to_end, record_run, steps_of
+from advisor.prove.held_text import HeldText
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.source_overlays import overlays
+from advisor.prove.steady_state import UnknownEpoch
+from advisor.prove.training_loops import later_datasets, loop_difference
+from advisor.prove.trial.ab_benchmark import Plan, measure
+from advisor.prove.trial.trial_result import BROKEN
+from advisor.sandbox.temporary import temporary_folder
+from advisor.workflows.analyze import Request
+
+if TYPE_CHECKING:
+    from advisor.model.settings import Settings
+
+OnProgress = Callable[[Progress], None]
+_SILENCE_S = 300.0
+"""Time without an answer after which a held script counts as hanging: a change may make it several times as slow."""
+_TOO_SHORT = "The script ended before its steps could be timed."
+
+
+@dataclass(frozen=True, slots=True)
+class ProveRequest:
+    """A script, a change of it, and the limits."""
+
+    script: Request
+    texts: ChangedTexts
+    budget_s: float = 600.0
+    """Wall time of the whole command in seconds; whatever still runs at its end is stopped."""
+    is_pipeline_only: bool = False
+    """Measure the input pipeline alone, without running the training."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What the phases have found."""
+
+    compared: TextComparison
+    speed: ChangeSpeed
+    loops: str = ""
+    """A difference of the loops around the training."""
+    unseen: tuple[str, ...] = ()
+    """Sentences on data that the training reads later."""
+
+
+def announcement(request: ProveRequest) -> str:
+    """Say how often the script will run and what happens to its files, to be shown before the first run."""
+    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
+    if request.is_pipeline_only:
+        return (
+            "The script will be run twice, without and with the change, up to its first element; it will not train. If elements "
+            f"differ, it is run to the same point once more without the change. {files}"
+        )
+    return (
+        "The script will be run once without and once with the change, once each up to its first element to compare the "
+        f"elements, and {2 * MIN_PAIRS} to {2 * MAX_PAIRS} times alternating. Each run is stopped after its window. If elements "
+        f"differ, it is run up to its first element once more. {files}"
+    )
+
+
+def prove(request: ProveRequest, settings: Settings, on_progress: OnProgress) -> ChangeProof:
+    """Judge a change.
+
+    Args:
+        request: The script, the change and the limits.
+        settings: The settings of the script's folder.
+        on_progress: Called with progress messages.
+
+    Raises:
+        AdvisorError: The unchanged script cannot be run or held, or the budget is too short.
+        ScriptFailed: The script fails, without or with the change.
+    """
+    check_budget(request.budget_s)
+    return _Proving(request, settings, on_progress).run()
+
+
+class _Proving:
+    """One run of `prove`."""
+
+    def __init__(self, request: ProveRequest, settings: Settings, on_progress: OnProgress) -> None:
+        self._request, self._settings, self._on_progress = request, settings, on_progress
+        self._budget = Budget(request.budget_s, time.monotonic())
+        self._runs = 0
+        self._is_seeded = True
+        self._notes = list(request.texts.notes)
+
+    def run(self) -> ChangeProof:
+        """Run all phases in order."""
+        texts = self._request.texts
+        with overlays({}, texts.files) as (same, changed), temporary_folder("prove") as folder:
+            unchanged = tuple(pair for pair in same if pair[0] not in texts.only_with_change)
+            sides = [
+                self._side(folder / name, overlay) for name, overlay in (("before", unchanged), ("after", changed))
+            ]
+            findings = (self._on_pipeline if self._request.is_pipeline_only else self._on_script)(sides)
+        return self._conclude(findings)
+
+    def _side(self, out: Path, overlay: tuple[tuple[Path, Path], ...]) -> CaptureRequest:
+        script, settings = self._request.script, self._settings
+        return CaptureRequest(
+            out, script.path, script.module, script.args, settings.steps, settings.warmup, settings.seconds,
+            show_output=script.show_output, overlay=overlay, in_place=script.in_place, deadline=self._budget.end,
+        )  # fmt: skip
+
+    def _on_script(self, sides: Sequence[CaptureRequest]) -> _Findings:
+        """Run each text once, compare the elements where its training consumes them, then run both alternately."""
+        recordings, run_s = self._first_runs(sides)
+        calls = [consumed_call(recording) for recording in recordings]
+        with self._held(sides, calls, [recording.calls for recording in recordings]) as (before, after, control):
+            compared = TextComparer(before, after, control).compare()
+        speed = self._measure(sides, recordings, compared, run_s)
+        unseen = tuple(dict.fromkeys(filter(None, map(later_datasets, recordings))))
+        return _Findings(compared, speed, loop_difference(recordings[0], recordings[1]), unseen)
+
+    def _on_pipeline(self, sides: Sequence[CaptureRequest]) -> _Findings:
+        self._notes.append("The training was not run: the speed is that of the input pipeline alone.")
+        with self._held(sides, (None, None), ((), ())) as (before, after, control):
+            compared = TextComparer(before, after, control).compare()
+            return _Findings(compared, self._measure_pipeline(before, after))
+
+    # -- the runs
+
+    def _first_runs(self, sides: Sequence[CaptureRequest]) -> tuple[list[Recording], float]:
+        """Return the recording of a run of each text, and the mean time of these runs in seconds."""
+        began, recordings = time.monotonic(), []
+        for side, name in zip(sides, ("without the change", "with the change"), strict=True):
+            seconds = side.seconds
+            if seconds is None and side.steps is None:
+                seconds = MIN_WINDOW_S.value
+            try:
+                recordings.append(record_run(replace(side, seconds=seconds), self._labelled(f"{name}, first run")))
+            except OutOfTime:
+                raise self._too_slow() from None
+            except ScriptFailed as error:
+                raise self._failed(error, is_changed=len(recordings) == 1) from None
+            self._runs += 1
+            self._notes += recordings[-1].disk_notes
+        return recordings, (time.monotonic() - began) / 2
+
+    @contextmanager
+    def _held(
+        self,
+        sides: Sequence[CaptureRequest],
+        consumed: Sequence[Call | None],
+        calls: Sequence[tuple[Call, ...]],
+    ) -> Iterator[tuple[HeldText, HeldText, Callable[[], HeldText]]]:
+        """Hold both texts at the first element of their trainings; the third value holds the unchanged one once more."""
+        with ExitStack() as stack:
+
+            def hold(number: int, name: str, seed: int) -> HeldText:
+                session = ProofSession(
+                    replace(sides[number], out=sides[number].out / f"held{seed}"),
+                    consumed[number],
+                    max(0.0, self._budget.end - time.monotonic()),
+                    self._labelled(name),
+                    calls[number],
+                    silence_s=_SILENCE_S,
+                    start_seed=seed,
+                )
+                try:
+                    stack.enter_context(session)
+                except OutOfTime:
+                    raise self._too_slow() from None
+                except ScriptFailed as error:
+                    raise self._failed(error, is_changed=number == 1) from None
+                except AdvisorError as error:
+                    raise AdvisorError(f"With the change: {error}" if number else str(error)) from None
+                finally:
+                    self._runs += 1
+                return HeldText(session)
+
+            before = hold(0, "without the change, comparing", START_SEED)
+            after = hold(1, "with the change, comparing", START_SEED)
+            self._is_seeded = before.is_seeded
+            yield before, after, lambda: hold(0, "without the change, once more", CONTROL_SEED)
+
+    # -- the speed
+
+    def _measure(
+        self, sides: Sequence[CaptureRequest], recordings: Sequence[Recording], compared: TextComparison, run_s: float
+    ) -> ChangeSpeed:
+        steps = [steps_of(recording) for recording in recordings]
+        first, second = steps
+        if first is None or second is None:
+            return not_measured(_TOO_SHORT)
+        step_s = max(first.step_ns, second.step_ns) / NS_PER_S
+        passes = compared.passes
+        try:
+            filling = steps_until_steady(
+                recordings, passes.length if passes is not None and passes.is_complete else None
+            )
+        except UnknownEpoch:
+            why = "The speed was not measured: a cache takes effect in the second epoch, and the length of the first is unknown."
+            return not_measured(why)
+        need_s = 2 * MIN_PAIRS * (run_s + (filling or 0) * step_s)
+        if need_s > self._budget.end - time.monotonic():
+            why = (
+                f"The whole script was not measured: {2 * MIN_PAIRS} runs would take about {format_ns(need_s * NS_PER_S)}, which "
+                "is more than the rest of the --budget."
+            )
+            return not_measured(why)
+        window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
+        timed = [
+            replace(
+                side,
+                seconds=window_s if side.seconds is None and side.steps is None else side.seconds,
+                warmup=side.warmup if filling is None else max(filling, side.warmup or 0),
+            )
+            for side in sides
+        ]
+        names = "without the change", "with the change"
+        try:
+            whole = measure_end_to_end(timed[0], timed[1], self._on_progress, self._budget.end, names=names)
+        except ScriptFailed as error:
+            raise self._failed(error, is_changed=False) from None
+        self._runs += whole.runs
+        if whole.verdict == BROKEN:
+            raise ScriptFailed(whole.note)
+        return speed_of_scripts(whole)
+
+    def _measure_pipeline(self, before: HeldText, after: HeldText) -> ChangeSpeed:
+        try:
+            peaks = before.prepare(), after.prepare()
+            plan = replace(Plan(), budget_s=max(1.0, min(Plan().budget_s, self._budget.end - time.monotonic())))
+            result = measure(before, after, plan, lambda done, of: self._on_progress(Progress("measuring", done, of)))
+        except AdvisorError as error:
+            return not_measured(f"The pipeline could not be measured: {message_of(error)}")
+        return speed_of_pipelines(result, peaks)
+
+    # -- the result
+
+    def _conclude(self, findings: _Findings) -> ChangeProof:
+        compared, speed = findings.compared, findings.speed
+        allowed = frozenset(Safety(level) for level in self._settings.allow)
+        data = judge_data(compared.datasets, allowed, self._is_seeded, (*compared.unknown, *findings.unseen))
+        if findings.loops:
+            data = DataFacts(DIFFERENT, findings.loops)
+        verdict, sentence = verdict_of(data, speed.facts)
+        request = self._request
+        script = request.script
+        return ChangeProof(
+            target=" ".join((*(("-m", script.module) if script.module else (str(script.path),)), *script.args)),
+            change=request.texts.label,
+            files=tuple(sorted(_shown(path) for path in request.texts.files)),
+            verdict=verdict,
+            sentence=sentence,
+            data=data.state,
+            datasets=compared.datasets,
+            speed=speed.facts.state,
+            speedup=speed.facts.speedup,
+            is_pipeline_only=request.is_pipeline_only,
+            turns=speed.turns,
+            before=speed.before,
+            after=speed.after,
+            runs=self._runs,
+            seconds=self._budget.spent_s,
+            notes=tuple(dict.fromkeys((*self._notes, *compared.unknown, *findings.unseen))),
+        )
+
+    def _labelled(self, text: str) -> OnProgress:
+        return lambda progress: self._on_progress(msgspec.structs.replace(progress, text=text))
+
+    def _too_slow(self) -> AdvisorError:
+        budget = format_ns(self._request.budget_s * NS_PER_S)
+        return AdvisorError(
+            f"The script was stopped: it was not measured before --budget {budget} was used up. Allow more time."
+        )
+
+    def _failed(self, error: ScriptFailed, is_changed: bool) -> ScriptFailed:
+        return ScriptFailed(f"With the change: {error}" if is_changed else str(error))
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd().resolve()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)

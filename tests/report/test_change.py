@@ -1,0 +1,66 @@
+"""What `advisor prove` prints and writes as JSON, of made-up results."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import jsonschema
+from rich.console import Console
+
+from advisor.model.change_proof import ChangeProof, ComparedDataset, ElementDifference
+from advisor.model.finding import Safety
+from advisor.model.outcome import Interval
+from advisor.model.own_files import FileKind, is_own_file
+from advisor.model.proof import Side
+from advisor.report.change_json import change_to_bytes, load_schema
+from advisor.report.change_text import print_change
+
+CHANGE = ChangeProof(
+    target="train.py",
+    change="--with \x1b[31mfaster.py",
+    files=("train.py",),
+    verdict="faster but different data",
+    sentence="The elements differ. It is faster: 2x (1.9x to 2.1x).",
+    data="different",
+    datasets=(
+        ComparedDataset(
+            "the dataset of batch at line 9", Safety.CHANGES, 13, True, note="component 2 differs",
+            difference=ElementDifference(0, 1, "3", "4", "2 of 16 values; the first is [5]"),
+        ),
+        ComparedDataset("the dataset of map at line 12", None, note="It cannot be rebuilt."),
+    ),
+    speed="faster",
+    speedup=Interval(2.0, 1.9, 2.1),
+    turns=3,
+    before=Side(step_ns=8e6, peak_rss_bytes=1 << 30),
+    after=Side(step_ns=4e6, peak_rss_bytes=1 << 30),
+    runs=10,
+    seconds=93.0,
+    notes=("A note.",),
+)  # fmt: skip
+
+
+def test_json_is_valid_and_recognised(tmp_path):
+    data = change_to_bytes(CHANGE)
+    jsonschema.Draft202012Validator(load_schema()).validate(json.loads(data))
+    (tmp_path / "change.json").write_bytes(data)
+    assert is_own_file(tmp_path / "change.json", FileKind.CHANGE)
+    assert not is_own_file(tmp_path / "change.json", FileKind.COMPARISON)
+
+
+def test_schema_is_sound_and_closed():
+    schema = load_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for part in [schema, *(part for part in schema["$defs"].values() if part.get("type") == "object")]:
+        assert part["additionalProperties"] is False
+        assert set(part["required"]) == set(part["properties"])
+
+
+def test_text_starts_with_the_verdict_and_shows_the_first_difference():
+    console = Console(file=io.StringIO(), width=160, highlight=False)
+    print_change(CHANGE, console)
+    text = console.file.getvalue()
+    assert text.startswith("Faster but different data. The elements differ.")
+    assert "First difference: element 0, component 2, 2 of 16 values; the first is [5]: 3 before, 4 after." in text
+    assert "\x1b" not in text and "A note." in text and "8 ms" in text
