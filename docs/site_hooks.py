@@ -36,6 +36,7 @@ SCHEMAS = {
     "reference/report-json.md": "report.schema.json",
     "reference/comparison-json.md": "comparison.schema.json",
     "reference/check-json.md": "check.schema.json",
+    "reference/change-json.md": "change.schema.json",
 }
 """Page of the site -> JSON Schema in advisor/report/."""
 RULES = "rules.md"
