@@ -248,7 +248,9 @@ class _Proving:
         ]
         names = "without the change", "with the change"
         try:
-            whole = measure_end_to_end(timed[0], timed[1], self._on_progress, self._budget.end, names=names)
+            whole = measure_end_to_end(
+                timed[0], timed[1], self._on_progress, self._budget.end, names=names, may_give_up=False
+            )
         except ScriptFailed as error:
             raise self._failed(error, is_changed=False) from None
         self._runs += whole.runs
