@@ -145,13 +145,13 @@ def problem_of(words: list[str]) -> str:
     """What does not exist in a command line; empty if all of it does."""
     command: click.Command = cli
     rest = words[1:]
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)  # click caches the names of the help option that it finds here
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         inner = command.get_command(context, rest[0])
         if inner is None:
             return f"{' '.join(words)}: no command {rest[0]}"
         command, rest = inner, rest[1:]
-    options = {name: option for option in command.get_params(click.Context(command)) for name in option.opts}
+    options = {name: option for option in command.get_params(click.Context(command, context)) for name in option.opts}
     takes_value = False
     for word in rest:
         name = word.split("=")[0].rstrip(",")

@@ -127,7 +127,7 @@ def prove(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """The data are equal whatever else runs; `tests/workflows/test_prove.py` asks for the speed."""
     changed = project.folder / "changed.py"
     changed.write_text(SCRIPT.replace(".map(slow)", ".map(slow, num_parallel_calls=2)"))
-    assert main(["prove", "train.py", "--with", "changed.py", "--pipeline-only", "--json", "-"]) == 0
+    assert main(["prove", "train.py", "--with", "changed.py", "--pipeline-only", "--budget", "35s", "--json", "-"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["data"] == "equal" and result["datasets"][0]["safety"] == "exact"
     assert result["verdict"] in ("equal and faster", "same", "slower", "cannot tell")
