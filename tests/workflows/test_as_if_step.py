@@ -49,7 +49,9 @@ def test_a_step_of_a_given_length(project, capsys, validate):
     assert verdict["sentence"].startswith("As if a step took 4 ms on a device of its own (accelerator utilisation ")
     assert verdict["input_bound"]
     assert verdict["input_wait_share"] > 0.6
-    assert report["bottleneck"]["call"]["method"] == "map" if "bottleneck" in report else True
+    (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
+    (bottleneck,) = (each for each in main_pipeline["iterators"] if each["is_bottleneck"])
+    assert "map" in [call["method"] for call in bottleneck["calls"]]
     assert not (project / "trained").exists()
     assert report["outlook"]["headroom"] is None
 
