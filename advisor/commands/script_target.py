@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from advisor.workflows.as_if_step import AsIf
 
 ALLOWABLE = ("rerandomized", "reordered", "numerics")
+MOST_STEP_S = 30.0
+"""Longest imagined step in seconds: a held script that is silent for longer counts as hanging."""
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
 """`context_settings` of commands whose target may be a script: options of the command precede the script."""
 _ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
@@ -163,6 +165,13 @@ def as_if_of(options: Mapping[str, Any]) -> AsIf | None:
     for name in ("ceiling", "to_end"):
         if options.get(name):
             raise click.UsageError(f"--{name.replace('_', '-')} needs the training, which an imagined step replaces.")
+    for name in ("steps", "warmup", "seconds"):
+        if options.get(name) is not None:
+            raise click.UsageError(
+                f"--{name} has no effect on an imagined step, whose window is chosen by the advisor."
+            )
+    if step_s is not None and not 0 < step_s <= MOST_STEP_S:
+        raise click.UsageError(f"--as-if-step must be more than 0 and at most {MOST_STEP_S:g} s.")
     from advisor.workflows.as_if_step import AsIf
 
     return AsIf(step_s, speedup)
