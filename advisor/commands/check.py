@@ -6,13 +6,12 @@ In: a script or saved runs, and options.  Out: the result as text, JSON and Mark
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands.output import EXIT_MATCHED, console_for_people, progress_line, show_failure
+from advisor.commands.output import EXIT_MATCHED, console_for_people, progress_line, show_failure, write_json
 from advisor.commands.script_target import (
     SCRIPT_SETTINGS,
     ScriptCommand,
@@ -137,11 +136,7 @@ def _emit(check: Check, json_path: str | None, summary: Path | None) -> None:
     from advisor.model.own_files import FileKind
     from advisor.report.check_json import check_to_bytes
 
-    if json_path == "-":
-        sys.stdout.buffer.write(check_to_bytes(check))
-        sys.stdout.flush()
-    elif json_path is not None:
-        write_output("--json", Path(json_path), FileKind.CHECK, check_to_bytes(check))
+    write_json(json_path, FileKind.CHECK, lambda: check_to_bytes(check))
     markdown = check_to_markdown(check).encode("utf-8", "backslashreplace")
     if summary is not None:
         write_output("--summary", summary, FileKind.MARKDOWN, markdown)

@@ -6,13 +6,12 @@ In: two targets.  Out: step time, input wait, rate, memory and every iterator, b
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands.output import console_for_people, progress_line
+from advisor.commands.output import console_for_people, progress_line, write_json
 from advisor.commands.script_target import json_option, request_of, run_options
 
 if TYPE_CHECKING:
@@ -68,15 +67,7 @@ def _request(target: str, options: dict[str, Any]) -> Request:
 
 
 def _emit_json(comparison: RunComparison, json_path: str | None) -> None:
-    if json_path is None:
-        return
-    from advisor.model.outputs import write_output
     from advisor.model.own_files import FileKind
     from advisor.report.comparison_json import comparison_to_bytes
 
-    data = comparison_to_bytes(comparison)
-    if json_path == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-    else:
-        write_output("--json", Path(json_path), FileKind.COMPARISON, data)
+    write_json(json_path, FileKind.COMPARISON, lambda: comparison_to_bytes(comparison))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
+    from advisor.model.own_files import FileKind
 
 EXIT_MATCHED = 1
 PIPE_WIDTH = 100
@@ -66,16 +67,25 @@ def progress_bar(is_quiet: bool, budget_s: float) -> contextlib.AbstractContextM
 
 def emit_json(report: Report, json_path: str | None) -> None:
     """Write the JSON report to `json_path`: a file, `-` for stdout, or None to write nothing."""
+    from advisor.model.own_files import FileKind
     from advisor.report.report_json import report_to_bytes
 
+    write_json(json_path, FileKind.REPORT, lambda: report_to_bytes(report))
+
+
+def write_json(json_path: str | None, kind: FileKind, make: Callable[[], bytes]) -> None:
+    """Write the result of `make` to `json_path`: a file of that kind, `-` for stdout, or None to write nothing.
+
+    Raises:
+        AdvisorError: The file cannot be written, or the advisor did not write it.
+    """
     if json_path == "-":
-        sys.stdout.buffer.write(report_to_bytes(report))
+        sys.stdout.buffer.write(make())
         sys.stdout.flush()
     elif json_path is not None:
         from advisor.model.outputs import write_output
-        from advisor.model.own_files import FileKind
 
-        write_output("--json", Path(json_path), FileKind.REPORT, report_to_bytes(report))
+        write_output("--json", Path(json_path), kind, make())
 
 
 def emit_html(report: Report, html_path: Path | None) -> None:

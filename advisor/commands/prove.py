@@ -5,13 +5,12 @@ In: a script, a change of it, and options.  Out: one verdict, with the elements 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands.output import EXIT_MATCHED, console_for_people, progress_bar
+from advisor.commands.output import EXIT_MATCHED, console_for_people, progress_bar, write_json
 from advisor.commands.script_target import (
     SCRIPT_SETTINGS,
     ScriptCommand,
@@ -148,15 +147,7 @@ def _matches(change: ChangeProof) -> set[str]:
 
 
 def _emit_json(change: ChangeProof, json_path: str | None) -> None:
-    if json_path is None:
-        return
-    from advisor.model.outputs import write_output
     from advisor.model.own_files import FileKind
     from advisor.report.change_json import change_to_bytes
 
-    data = change_to_bytes(change)
-    if json_path == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-    else:
-        write_output("--json", Path(json_path), FileKind.CHANGE, data)
+    write_json(json_path, FileKind.CHANGE, lambda: change_to_bytes(change))
