@@ -12,6 +12,7 @@ possible, without training; the mean time per element of the unprofiled stretch 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from advisor.predict.structure import consumed_call
 from advisor.prove.proof_session import ProofSession
 from advisor.workflows.analyze import analyze_run
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 SESSION_S = 120.0
 
 
@@ -60,6 +62,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="NAME", help="the file's name without .py; may be repeated")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(EXAMPLES)  # some scripts read the data that the examples make
     rules = load_rules([], Settings())
     rows = []
     for script in HEALTHY:

@@ -42,7 +42,7 @@ class StepOutliers(Rule):
     factor of 1.05."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """Yield a finding if steps beyond three standard deviations are costly and the work that ran in them is known."""
+        """Yield a finding if steps far longer than the median one are costly and the work that ran in them is known."""
         facts = analysis.device
         if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return

@@ -308,7 +308,7 @@ class MemoryStatistics:
 
 @dataclass(frozen=True, slots=True)
 class OutlierStep:
-    """A step longer than the mean plus three standard deviations."""
+    """A step at least 1.5 times as long as the median one and 3.5 robust deviations longer."""
 
     host: str
     number: int

@@ -13,11 +13,17 @@ from advisor.model.profile_statistics import OutlierStep
 from advisor.statistics.host_steps import Steps
 from advisor.statistics.time_spans import Ints
 
-SIGMAS = 3
-"""Threshold in standard deviations: fewer than 3 in 1000 steps of a normal distribution exceed it."""
+DEVIATIONS = 3.5
+"""Threshold in robust deviations from the median: the usual one for the modified z-score (Iglewicz and Hoaglin, 1993)."""
+MAD_TO_SIGMA = 1.4826
+"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
+MIN_TIMES_MEDIAN = 1.5
+"""An outlier takes at least this many times as long as the median step. In a loop whose steps hardly vary, 3.5 deviations alone
+would be a few percent."""
 MIN_STEPS = 11
-"""Minimum number of steps; with fewer, no step can be 3 standard deviations above the mean: (n - 1) / sqrt(n) is the maximum."""
-MAX_OUTLIERS = 5
+"""Minimum number of steps; with fewer, the deviation of the others is not known well enough."""
+MAX_OUTLIERS = 100
+"""Per host. The time that outliers take is summed over them, so the limit is far above what is listed anywhere."""
 MAX_NAMES = 3
 MIN_PART = 0.2
 """A name is reported if it accounts for this share of the additional time."""
@@ -28,7 +34,10 @@ _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TR
 
 
 def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[OutlierStep]:
-    """Find the steps longer than the mean plus three standard deviations.
+    """Find the steps that are longer than the median by 3.5 robust deviations and by half.
+
+    The median and its deviation are used because the outliers themselves raise a mean and a standard deviation: of twenty equal
+    outliers in 500 steps, slightly shorter ones would be taken for ordinary.
 
     Args:
         host: Name of the host.
@@ -41,17 +50,20 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     if len(steps) < MIN_STEPS:
         return []
     length = (steps.end_ps - steps.start_ps).astype(np.float64)
-    limit = length.mean() + SIGMAS * length.std()
-    rows = np.flatnonzero(length > limit)
+    median = float(np.median(length))
+    deviation = MAD_TO_SIGMA * float(np.median(np.abs(length - median)))
+    is_outlier = length > max(median + DEVIATIONS * deviation, MIN_TIMES_MEDIAN * median)
+    rows = np.flatnonzero(is_outlier)
     rows = rows[np.argsort(-length[rows], kind="stable")][:MAX_OUTLIERS]
     if not len(rows):
         return []
-    ordinary = np.flatnonzero(length <= limit)
-    usual, runs = (sums / len(ordinary) for sums in _sums_by_name(activity, steps, ordinary))
+    ordinary = np.flatnonzero(~is_outlier)
+    usual, runs = _sums_by_name(activity, steps, ordinary, np.zeros(len(ordinary), np.int64))
+    times, _ = _sums_by_name(activity, steps, rows, np.arange(len(rows)))
+    usual, runs = usual[0] / len(ordinary), runs[0] / len(ordinary)
     usual_length = float(length[ordinary].mean())
     outliers = []
-    for row in rows.tolist():
-        here, _ = _sums_by_name(activity, steps, np.array([row]))
+    for row, here in zip(rows.tolist(), times, strict=True):
         more = here - usual
         extra = float(length[row]) - usual_length
         grown = [number for number in np.argsort(-more).tolist()[: 2 * MAX_NAMES] if more[number] >= MIN_PART * extra]
@@ -69,16 +81,29 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
 
 
 def _sums_by_name(
-    activity: HostActivity, steps: Steps, rows: Ints
+    activity: HostActivity, steps: Steps, rows: Ints, groups: Ints
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return (time in ps, number) of the events of each name in those steps, over all threads, without enclosing events."""
+    """Return (time in ps, number) of the events in those steps, over all threads, without enclosing events.
+
+    Args:
+        activity: The host's activity.
+        steps: Its steps.
+        rows: Shape (n,): the steps to look at.
+        groups: Shape (n,): the group, from 0, that each of them belongs to.
+
+    Returns:
+        Two arrays of shape (groups, names).
+    """
     order = np.argsort(steps.start_ps[rows], kind="stable")
-    start, end = steps.start_ps[rows][order], steps.end_ps[rows][order]
+    start, end, group = steps.start_ps[rows][order], steps.end_ps[rows][order], groups[order]
     at = np.searchsorted(start, activity.start_ps, side="right") - 1
     inside = (at >= 0) & (activity.start_ps < end[np.maximum(at, 0)])
     inside &= ~np.isin(activity.kind, np.array(_WRAPPERS, np.uint8))
-    length = np.minimum(activity.duration_ps, np.maximum(end[np.maximum(at, 0)] - activity.start_ps, 0))
-    weights = length[inside].astype(np.float64)
-    names, least = activity.name[inside], max(1, len(activity.names))
-    time, runs = np.bincount(names, weights=weights, minlength=least), np.bincount(names, minlength=least)
-    return time.astype(np.float64), runs.astype(np.float64)
+    at = at[inside]
+    length = np.minimum(activity.duration_ps[inside], np.maximum(end[at] - activity.start_ps[inside], 0))
+    num_names, num_groups = max(1, len(activity.names)), int(group.max()) + 1
+    cell = group[at].astype(np.int64) * num_names + activity.name[inside]
+    shape = (num_groups, num_names)
+    time = np.bincount(cell, weights=length.astype(np.float64), minlength=num_groups * num_names)
+    runs = np.bincount(cell, minlength=num_groups * num_names)
+    return time.astype(np.float64).reshape(shape), runs.astype(np.float64).reshape(shape)

@@ -18,8 +18,8 @@ from tests.examples.test_scripts import RULE_SCRIPTS, marked_lines
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 WINDOW = ("--steps", "40", "--warmup", "20", "--seconds", "3")
-WHOLE_EPOCHS = {"epoch_pauses", "late_shuffle", "python_lock"}
-"""Examples whose problem shows only over some epochs: the window is that of `advisor analyze` itself."""
+WHOLE_EPOCHS = {"epoch_pauses", "late_shuffle", "python_lock", "step_outliers"}
+"""Examples whose problem shows only over some epochs, or in one step of many: the window is that of `advisor analyze` itself."""
 ON_A_GPU = {"data_layout", "launch_bound", "no_xla", "odd_dimensions", "offload", "transfer_bound"}
 """Examples that have their problem only where there is a GPU."""
 WITH_BFLOAT16 = {"full_precision"}

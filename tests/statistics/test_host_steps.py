@@ -83,6 +83,33 @@ def test_an_outlier_tells_what_only_took_longer(tmp_path):
     assert (outlier.ran_then, outlier.slower_then) == ((), ("train_op:MatMul",))
 
 
+def test_outliers_do_not_hide_each_other(tmp_path):
+    """With the mean and the standard deviation, only the longest of these would be found."""
+    profile = ProfileBuilder()
+    line = profile.host.line("python")
+    start = 0
+    for number in range(400):
+        length = 500 + 40 * (number // 20) if number % 20 == 9 else 100 + number % 7
+        line.event("train", start, start + length, step_num=number, _r=1)
+        if length >= 500:
+            line.event("save/SaveV2:SaveV2", start + 95, start + length - 10, "SaveV2")
+        start += length
+    outliers = statistics_of(profile, tmp_path).device.outliers
+    assert [step.number for step in outliers] == list(range(389, 0, -20))
+    assert {step.ran_then for step in outliers} == {("save/SaveV2:SaveV2",)}
+
+
+def test_steps_that_vary_little_have_no_outliers(tmp_path):
+    profile = ProfileBuilder()
+    line = profile.host.line("python")
+    start = 0
+    for number in range(60):
+        length = 140 if number % 20 == 9 else 100
+        line.event("train", start, start + length, step_num=number, _r=1)
+        start += length
+    assert statistics_of(profile, tmp_path).device.outliers == ()
+
+
 def test_even_steps_have_no_outliers(tmp_path):
     profile = ProfileBuilder()
     line = profile.host.line("python")
