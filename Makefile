@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
 
-# Tests on all cores; those that measure time run alone.
+# Tests on all cores; those that measure time run alone. Many of those without TensorFlow wait for child processes.
 PARALLEL := $(BIN)/pytest -n logical
+OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
 
 .PHONY: help demo test test-rest test-all lint fast tensorflow lower-bounds test-versions packages site format readme clean
@@ -44,7 +45,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 fast: $(STAMP)
-	$(PARALLEL) --maxprocesses 8 --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
+	$(OVERLAPPING) --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
 	$(ALONE) -m "timed and not tensorflow and not long and not slow"
 
 tensorflow: $(STAMP)

@@ -185,6 +185,7 @@ def test_failure_leaves_what_was_there(tmp_path, capsys):
     assert "contains no profile" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_number_of_runs():
     code = (
         "import resource, sys; from pathlib import Path; from advisor.export.merged_timeline import merge_runs\n"

@@ -77,6 +77,8 @@ def test_a_port_in_use_is_one_sentence():
             PrometheusEndpoint("127.0.0.1", taken.getsockname()[1])
 
 
+@pytest.mark.tensorflow
+@pytest.mark.long
 def test_tensorboard_reads_the_scalars(tmp_path):
     event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     with Sinks([TensorBoardScalars(tmp_path / "logs")]) as sinks:

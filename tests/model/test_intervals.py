@@ -88,7 +88,11 @@ def test_ratio_of_two_saved_runs(count, kind):
     assert share_held(one.low <= 1 <= one.high for one in intervals) >= WANTED
 
 
-@pytest.mark.parametrize("kind", [_normal, _lognormal, _heavy, _every_tenth, _weak], ids=_name)
+@pytest.mark.parametrize(
+    "kind",
+    [_normal, *(pytest.param(kind, marks=pytest.mark.long) for kind in (_lognormal, _heavy, _every_tenth, _weak))],
+    ids=_name,
+)
 def test_ratio_of_two_runs_whose_windows_closed_once_their_mean_was_known(kind):
     """The window looks four times a second, and closes when it likes what it sees."""
     draw, limits = np.random.default_rng(7), Limits()

@@ -38,7 +38,7 @@ def _burst(draw):
     return np.exp(draw.normal(0, 0.03, (MAX_PAIRS, 2))) * load
 
 
-KINDS = (_normal, _heavy, _drifting, _burst)
+KINDS = (_normal, *(pytest.param(kind, marks=pytest.mark.long) for kind in (_heavy, _drifting, _burst)))
 
 
 def run(times, speedup=1.0):

@@ -162,6 +162,7 @@ def test_a_pipeline_that_is_rewritten_entirely(compare: Compare) -> None:
     assert state == EQUAL, comparison
 
 
+@pytest.mark.long
 def test_a_label_shift_is_found_and_shown(compare: Compare) -> None:
     text, pairs = DIFFERENT_CHANGES["label shift"]
     comparison, state = compare(text, changed(text, *pairs))

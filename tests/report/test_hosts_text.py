@@ -7,6 +7,8 @@ import json
 
 from rich.console import Console
 
+import pytest
+
 from advisor.engine import load_rules
 from advisor.model.settings import Settings
 from advisor.report.hosts_text import MAX_HOSTS
@@ -34,6 +36,7 @@ def test_a_row_per_host_the_most_input_bound_first(tmp_path):
     assert not any(line.startswith("Other pipelines") for line in lines), "they stand in the table"
 
 
+@pytest.mark.long
 def test_many_hosts_are_cut_in_text_and_whole_in_json(tmp_path):
     import jsonschema
 
