@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 
-from rich.console import Console
-
 import pytest
+from rich.console import Console
 
 from advisor.engine import load_rules
 from advisor.model.settings import Settings
