@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra `tensorboard`)")
 from tests.tensorboard.logdirs import NAME, OTHERS, TAB, Served, broken, foreign, recorded, tensorboard  # noqa: E402
 
-FIRST, SECOND = "keras_fit/2026_11_21_05_22_17", "zip_filter/2026_11_21_05_22_33"
+FIRST, SECOND = "keras_fit/2026_11_21_05_22_17", "zip_filter/2026_11_21_05_24_51"
 FOREIGN, BROKEN = "job/2026_01_01_00_00_00", "broken/2026_03_03_00_00_00"
 MADE_MS = 60_000
 """Longest time for a report; a busy machine fails no test."""
