@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ MAX_FOLDERS = 20_000
 """Folders that are looked into."""
 MAX_DEPTH = 16
 """Folders below each other, from the logdir to the folder with `plugins`."""
+MAX_SECONDS = 10.0
+"""Longest walk; a logdir may be on a slow disk."""
+ACTIVE_SECONDS = 1.0
+"""Longest walk of `has_runs`, for which TensorBoard's page waits."""
 MAX_RUNS = 500
 """Runs in a listing; the newest are kept."""
 _MAX_NAMED = 3
@@ -102,7 +107,7 @@ class RunFinder:
     def has_runs(self) -> bool:
         """Return whether there is a run. Once there was one, this costs nothing."""
         if not self._has_runs and self._root is not None:
-            self._has_runs = next(_Walk(self.root).runs(), None) is not None
+            self._has_runs = next(_Walk(self.root, ACTIVE_SECONDS).runs(), None) is not None
         return self._has_runs
 
     def run(self, run_id: str) -> Run | None:
@@ -137,17 +142,18 @@ class _Walk:
     """One walk over the folders below a logdir, those near it first, and what it left out."""
 
     root: Path
+    seconds: float = MAX_SECONDS
     unreadable: list[Path] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
     is_cut: bool = False
 
     def runs(self) -> Iterator[Run]:
         waiting = deque([(self.root, 0)])
-        seen = 0
+        seen, end = 0, time.monotonic() + self.seconds
         while waiting:
             folder, depth = waiting.popleft()
             seen += 1
-            if seen > MAX_FOLDERS:
+            if seen > MAX_FOLDERS or time.monotonic() > end:
                 self.is_cut = True
                 return
             folders, names = self._entries(folder)
@@ -175,8 +181,8 @@ class _Walk:
             notes.append(f"Some folders cannot be read ({self._few(self.unreadable)}): change their permissions.")
         if self.is_cut:
             notes.append(
-                f"Only {MAX_FOLDERS:,} folders, {MAX_DEPTH} below each other, were looked into: start TensorBoard on a folder"
-                " further below."
+                f"Only a part of the logdir was looked into (at most {MAX_FOLDERS:,} folders, {MAX_DEPTH} below each other, for"
+                f" {MAX_SECONDS:.0f} s): start TensorBoard on a folder further below."
             )
         return tuple(notes)
 

@@ -168,7 +168,7 @@ def test_the_walk_and_the_listing_are_bounded_and_say_so(tmp_path, monkeypatch):
     assert len(listing.runs) == 4 and "2 older runs" in listing.notes[0]
     monkeypatch.setattr(run_finder, "MAX_FOLDERS", 3)
     listing = find_runs(tmp_path)
-    assert len(listing.runs) == 2 and "Only 3 folders" in listing.notes[0]
+    assert len(listing.runs) == 2 and "at most 3 folders" in listing.notes[0]
     monkeypatch.setattr(run_finder, "MAX_FOLDERS", 100)
     monkeypatch.setattr(run_finder, "MAX_DEPTH", 0)
     assert find_runs(tmp_path).runs == ()
