@@ -5,7 +5,7 @@ In: requests of the tab's page.  Out: the page, the list of runs as JSON, the re
     /index.js /tab.css   the page
     /runs                {"logdir", "runs": [...], "notes": [...], "problem"}
     /analysis?run=ID     makes the report: {"problem"} or {"report": the URL}
-    /report?run=ID       report.html, with its Content-Security-Policy
+    /report?run=ID       report.html, with its Content-Security-Policy; theme=light|dark
 
 An exception in a route becomes a sentence in the response and in TensorBoard's log.
 """
@@ -120,7 +120,7 @@ class TfDataPlugin(base_plugin.TBPlugin):
             # TensorBoard adds its own policy for HTML; a browser enforces both
             return http_util.Respond(
                 request,
-                answer.html,
+                _with_theme(answer.html, request.args.get("theme", "")),
                 "text/html",
                 csp_scripts_sha256s=list(answer.script_hashes),
                 headers=[("Content-Security-Policy", answer.policy)],
@@ -131,13 +131,20 @@ class TfDataPlugin(base_plugin.TBPlugin):
         return self._finder.run(request.args.get("run", ""))
 
 
+def _with_theme(html: bytes, theme: str) -> bytes:
+    """Show the page in TensorBoard's theme, which a sandboxed frame cannot see."""
+    if theme not in ("light", "dark"):
+        return html
+    return html.replace(b'<html lang="en">', f'<html lang="en" data-theme="{theme}">'.encode(), 1)
+
+
 def _row(run: Run) -> dict[str, object]:
     return {
         "id": run.id,
         "name": run.name,
         "hosts": len(run.files),
         "size": format_bytes(run.size_bytes),
-        "written_ms": run.written_ns // 1_000_000,
+        "written_ms": None if run.is_named_by_time else run.written_ns // 1_000_000,
         "is_recorded": run.is_recorded,
     }
 

@@ -8,6 +8,7 @@ folder has a report.json, the page is made of that, with the source lines and pr
 
 from __future__ import annotations
 
+import errno
 import math
 import signal
 from contextlib import suppress
@@ -44,11 +45,15 @@ def work(job: Job) -> Page | Refusal:
         return _page_of(job)
     except AdvisorError as error:
         return Refusal(str(error))
-    except MemoryError:
-        return Refusal(f"{job.folder} does not fit into the memory for one analysis: run `advisor analyze {job.folder}`.")
     except Exception as error:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return Refusal(
+                f"{job.folder} does not fit into the memory for one analysis: run `advisor analyze {job.folder}`.", False
+            )
         reason = f"{type(error).__name__}: {message_of(error)[:300]}"
-        return Refusal(f"{job.folder} could not be analysed because of an error in tfdata-advisor ({reason}): please report it.")
+        return Refusal(
+            f"{job.folder} could not be analysed because of an error in tfdata-advisor ({reason}): please report it.", False
+        )
 
 
 def _page_of(job: Job) -> Page:

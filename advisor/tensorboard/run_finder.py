@@ -57,10 +57,14 @@ class Run:
     """When its newest file was written."""
 
     @property
+    def is_named_by_time(self) -> bool:
+        """Whether the folder's name is the time of the run, as TensorFlow names it."""
+        return _TIME.fullmatch(self.folder.name) is not None
+
+    @property
     def age(self) -> tuple[bool, str, int]:
         """The sort key for the age: the time in the name, or else that of the files."""
-        is_time = _TIME.fullmatch(self.folder.name) is not None
-        return is_time, self.folder.name if is_time else "", self.written_ns
+        return self.is_named_by_time, self.folder.name if self.is_named_by_time else "", self.written_ns
 
 
 @dataclass(frozen=True, slots=True)

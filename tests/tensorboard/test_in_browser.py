@@ -178,11 +178,17 @@ def test_the_last_choice_wins(served, show):
     assert shown.tab.locator(".state").inner_text() == ""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_tab_follows_the_theme(served, show, scheme):
+@pytest.mark.parametrize(("scheme", "other"), [("light", "dark"), ("dark", "light")])
+def test_tab_and_report_follow_the_theme_of_tensorboard(served, show, scheme, other):
     shown = show(served, color_scheme=scheme)
     shown.wait_for_report(SECOND)
-    assert shown.tab.locator("html").get_attribute("data-theme") == scheme
+    for frame in (shown.tab, shown.report):
+        frame.locator(f'html[data-theme="{scheme}"]').wait_for()
+    shown.page.evaluate("document.body.classList.toggle('dark-mode')")  # as the button in TensorBoard's bar does
+    for frame in (shown.tab, shown.report):
+        frame.locator(f'html[data-theme="{other}"]').wait_for(timeout=MADE_MS)
+    shown.wait_for_report(SECOND)
+    shown.check(served)
 
 
 def test_the_tab_fits_on_a_phone(served, show):

@@ -101,19 +101,28 @@ def test_an_analysis_that_takes_too_long_is_stopped(tmp_path):
 
 def test_an_analysis_that_needs_too_much_memory_is_one_sentence(tmp_path):
     recorded("zip_filter", tmp_path)
-    answer = made(tmp_path, Reports(memory_bytes=200 << 20))
+    answer = made(tmp_path, Reports(memory_bytes=64 << 20))
     assert isinstance(answer, Refusal)
     assert answer.sentence.endswith(".") and "\n" not in answer.sentence
 
 
-def test_a_broken_installation_is_one_sentence(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("raise ImportError('planned')", "error in tfdata-advisor (ImportError: planned)"),
+        ("import os; os._exit(3)", "ended early (exit code 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "lack of memory"),
+    ],
+)
+def test_a_child_that_fails_is_one_sentence(tmp_path, monkeypatch, code, says):
     (tmp_path / "modules").mkdir()
-    (tmp_path / "modules/msgspec.py").write_text("raise ImportError('broken on purpose')\n")
+    (tmp_path / "modules/msgspec.py").write_text(f"{code}\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     foreign(tmp_path / "logs")
     answer = made(tmp_path / "logs")
     assert isinstance(answer, Refusal)
-    assert "ended early (exit code 1" in answer.sentence
+    assert says in answer.sentence
+    assert not answer.is_final
 
 
 def test_a_recording_cannot_show_files_outside_of_the_logdir(tmp_path):
@@ -140,8 +149,8 @@ def test_the_report_of_the_run_folder_is_shown(tmp_path):
         lambda document: "{",
         lambda document: "[" * 100_000,
         lambda document: json.dumps({**document, "schema_version": 99}),
-        lambda document: json.dumps({**document, "pipelines": [{}], "target": "damaged"}),
-        lambda document: json.dumps({**document, "verdict": None, "target": "damaged"}),
+        lambda document: json.dumps({**document, "pipelines": [{}], "target": "spoiled.py"}),
+        lambda document: json.dumps({**document, "verdict": None, "target": "spoiled.py"}),
     ],
 )
 def test_a_damaged_report_is_made_again(tmp_path, damage):
@@ -149,7 +158,7 @@ def test_a_damaged_report_is_made_again(tmp_path, damage):
     document = json.loads(report_to_bytes(fresh_report(run)))
     (run / REPORT_NAME).write_text(damage(document))
     text = text_of(made(tmp_path))
-    assert "keras_fit.py:16" in text and "damaged" not in text
+    assert "keras_fit.py:16" in text and "spoiled.py" not in text
 
 
 def test_nothing_is_written_into_the_logdir(tmp_path):

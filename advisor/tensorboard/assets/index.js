@@ -64,17 +64,22 @@ async function choose(id) {
   if (mine !== turn) return;
   if (answer.problem) return complain(answer.problem, () => choose(id));
   parts.state.replaceChildren();
-  const frame = element("iframe", { src: url(answer.report), title: `Report of ${run.name}` });
-  frame.setAttribute("sandbox", "allow-scripts allow-downloads");
-  parts.report.replaceChildren(frame);
   parts.open.href = url(answer.report);
   parts.open.hidden = false;
+  showReport(`Report of ${run.name}`);
+}
+
+function showReport(title) {
+  const frame = element("iframe", { src: `${parts.open.href}&theme=${document.documentElement.dataset.theme}`, title });
+  frame.setAttribute("sandbox", "allow-scripts allow-downloads");
+  parts.report.replaceChildren(frame);
 }
 
 function factsOf(run) {
   const hosts = run.hosts > 1 ? `${run.hosts} hosts` : run.hosts === 1 ? "1 host" : "no profile";
-  const origin = run.is_recorded ? "captured by tfdata-advisor" : "profile without a recording, so calls have no source lines";
-  return [new Date(run.written_ms).toLocaleString(), hosts, run.size, origin].join(" · ");
+  const origin = run.is_recorded ? "captured by tfdata-advisor" : "profile without a recording";
+  const written = run.written_ms === null ? [] : [new Date(run.written_ms).toLocaleString()];
+  return [...written, hosts, run.size, origin].join(" · ");
 }
 
 // the seconds that an analysis takes so far, from the second one on
@@ -126,7 +131,11 @@ function followTheme() {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
     const isDark = body && body !== document.body ? body.classList.contains("dark-mode") : dark.matches;
-    document.documentElement.dataset.theme = isDark ? "dark" : "light";
+    const theme = isDark ? "dark" : "light";
+    if (theme === document.documentElement.dataset.theme) return;
+    document.documentElement.dataset.theme = theme;
+    const frame = parts.report && parts.report.firstChild;
+    if (frame) showReport(frame.title);
   };
   apply();
   dark.addEventListener("change", apply);
