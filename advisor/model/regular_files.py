@@ -1,6 +1,7 @@
 """Reads regular files only: opening a named pipe may block forever, and a device may never end.
 
-In: a path.  Out: its bytes; `OSError` if it is not a regular file. A process that shows files to others can be confined to one folder.
+In: a path.  Out: its bytes; `OSError` if it is not a regular file. A process that shows files to others can be confined to one
+folder.
 """
 
 from __future__ import annotations

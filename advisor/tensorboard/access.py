@@ -2,8 +2,8 @@
 
 In: facts about a request.  Out: a sentence with the reason for a refusal, or nothing.
 
-TensorBoard listens on the loopback interface unless it is told otherwise, and that is not enough: a page of another site can make the
-browser send requests to it, and read the answers if the site's name is made to resolve to this machine (DNS rebinding).
+TensorBoard listens on the loopback interface unless it is told otherwise, and that is not enough: a page of another site can make
+the browser send requests to it, and read the answers if the site's name is made to resolve to this machine (DNS rebinding).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What TensorBoard imports at its start, from the entry point `tensorboard_plugins`.
 
-TensorBoard does not start if the import of a plugin raises. So this module imports nothing but TensorBoard's own base class, and the
-tab is absent, with a sentence in the log, if anything else is missing or broken.
+TensorBoard does not start if the import of a plugin raises. So this module imports nothing but TensorBoard's own base class, and
+the tab is absent, with a sentence in the log, if anything else is missing or broken.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 In: a `Job`.  Out: a `Page`, or a `Refusal` with one sentence.
 
-The process reads nothing outside the logdir: no source file that a recording names, and no settings of the current folder. If the run
-folder has a report.json, the page is made of that, with the source lines and proofs that it holds; otherwise the run is analysed.
+The process reads nothing outside the logdir: no source file that a recording names, and no settings of the current folder. If the
+run folder has a report.json, the page is made of that, with the source lines and proofs that it holds; otherwise the run is
+analysed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LEAST_MEMORY_BYTES = 2 << 30
 MAX_REPORT_BYTES = 64 << 20
 """Largest report.json that is read; those of real runs have less than 3 MB."""
 _HEADER_DIRECTIVES = ("default-src", "script-src", "style-src", "img-src", "base-uri", "form-action")
-"""Directives of the page's policy that are sent as a header, too. TensorBoard warns of others, which only the page itself holds."""
+"""Directives of the page's policy that are sent as a header, too. TensorBoard warns of others; these are in the page alone."""
 
 
 def serve() -> None:
@@ -48,11 +49,13 @@ def work(job: Job) -> Page | Refusal:
     except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return Refusal(
-                f"{job.folder} does not fit into the memory for one analysis: run `advisor analyze {job.folder}`.", False
+                f"{job.folder} does not fit into the memory for one analysis: run `advisor analyze {job.folder}`.",
+                False,
             )
         reason = f"{type(error).__name__}: {message_of(error)[:300]}"
         return Refusal(
-            f"{job.folder} could not be analysed because of an error in tfdata-advisor ({reason}): please report it.", False
+            f"{job.folder} could not be analysed because of an error in tfdata-advisor ({reason}): please report it.",
+            False,
         )
 
 

@@ -2,8 +2,8 @@
 
 In: a run of the logdir.  Out: its `Page`, or a `Refusal` with one sentence.
 
-A profile may come from anybody and be of any size. Its analysis therefore has a process of its own with limits of time and memory, and
-only one runs at a time: TensorBoard goes on whatever happens to it. A report is made again when a file of its run changes.
+A profile may come from anybody and be of any size. Its analysis therefore has a process of its own with limits of time and memory,
+and only one runs at a time: TensorBoard goes on whatever happens to it. A report is made again when a file of its run changes.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Reports:
         except WorkerEnded as ended:
             return Refusal(_why_it_ended(ended.code, job, name), is_final=False)
         except OSError as error:
-            return Refusal(f"No process could be started to analyse {name} ({error.strerror or error}).", is_final=False)
+            return Refusal(
+                f"No process could be started to analyse {name} ({error.strerror or error}).", is_final=False
+            )
         finally:
             self._worker.close()  # the next run has a fresh process, and the memory of this one is free
         assert isinstance(answer, Page | Refusal)

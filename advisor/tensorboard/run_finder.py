@@ -2,9 +2,9 @@
 
 In: the logdir, as TensorBoard knows it.  Out: `Listing`; a run by its id, which is only known for runs in such a listing.
 
-Profiles lie where TensorFlow and XProf put them, in `plugins/profile/<run>/`, at any depth. Links to folders are not followed, and
-files that are links to outside the logdir are left out. So no name that a browser sends becomes part of a path, and nothing outside the
-logdir is found. The walk is bounded, as anything may be below a logdir.
+Profiles lie where TensorFlow and XProf put them, in `plugins/profile/<run>/`, at any depth. Links to folders are not followed,
+and files that are links to outside the logdir are left out, so nothing outside the logdir is found. No name that a browser sends
+becomes part of a path. The walk is bounded, as anything may be below a logdir.
 """
 
 from __future__ import annotations
@@ -137,7 +137,10 @@ def find_runs(root: Path) -> Listing:
     runs = sorted(walk.runs(), key=lambda run: (run.age, run.name), reverse=True)
     notes = walk.notes()
     if len(runs) > MAX_RUNS:
-        notes = (*notes, f"{len(runs) - MAX_RUNS:,} older runs are not listed: start TensorBoard on a folder further below.")
+        notes = (
+            *notes,
+            f"{len(runs) - MAX_RUNS:,} older runs are not listed: start TensorBoard on a folder further below.",
+        )
     return Listing(tuple(runs[:MAX_RUNS]), notes)
 
 

@@ -67,11 +67,25 @@ def tensorboard(logdir: Path, folder: Path, before: str = "") -> Iterator[Served
     """
     port = free_port()
     log = folder / f"tensorboard-{port}.log"
-    command = [sys.executable, "-c", f"{before}\n{_PROGRAM}", "--logdir", str(logdir), "--port", str(port), "--load_fast", "false"]
+    command = [
+        sys.executable,
+        "-c",
+        f"{before}\n{_PROGRAM}",
+        "--logdir",
+        str(logdir),
+        "--port",
+        str(port),
+        "--load_fast",
+        "false",
+    ]
     served = Served(f"http://localhost:{port}/", log)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}, cwd=folder
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+            cwd=folder,
         )
         try:
             start = time.monotonic()

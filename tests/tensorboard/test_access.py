@@ -8,7 +8,10 @@ from advisor.tensorboard.access import why_refused
 
 
 @pytest.mark.parametrize("client", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", ""])
-@pytest.mark.parametrize("host", ["localhost", "localhost:6006", "LOCALHOST:1", "a.localhost:6006", "127.0.0.1:80", "[::1]:6006", "[::1]", ""])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "localhost:6006", "LOCALHOST:1", "a.localhost:6006", "127.0.0.1:80", "[::1]:6006", "[::1]", ""],
+)
 @pytest.mark.parametrize("site", ["", "same-origin", "same-site", "none"])
 def test_this_machine_is_answered(client, host, site):
     assert why_refused(client, host, site, is_exposed=False) == ""
@@ -21,7 +24,15 @@ def test_other_machines_are_refused_by_default(client):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example:6006", "evil.example", "localhost.evil.example", "notlocalhost", "192.168.1.7:6006", "[2001:db8::1]:6006"]
+    "host",
+    [
+        "evil.example:6006",
+        "evil.example",
+        "localhost.evil.example",
+        "notlocalhost",
+        "192.168.1.7:6006",
+        "[2001:db8::1]:6006",
+    ],
 )
 def test_other_names_are_refused_by_default(host):
     """A name that somebody else made to resolve to this machine."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra `tensorboard`)")
-from tests.tensorboard.logdirs import NAME, OTHERS, TAB, Served, broken, foreign, recorded, tensorboard  # noqa: E402
+from tests.tensorboard.logdirs import NAME, OTHERS, TAB, Served, broken, foreign, recorded, tensorboard
 
 FIRST, SECOND = "keras_fit/2026_11_21_05_22_17", "zip_filter/2026_11_21_05_24_51"
 FOREIGN, BROKEN = "job/2026_01_01_00_00_00", "broken/2026_03_03_00_00_00"
@@ -45,7 +45,9 @@ class Shown:
 
     def check(self, served: Served) -> None:
         """No policy was violated, and nothing was asked of another host."""
-        assert not [text for text in self.said if "Content Security Policy" in text or "Refused" in text or "error" in text[:5]]
+        assert not [
+            text for text in self.said if "Content Security Policy" in text or "Refused" in text or "error" in text[:5]
+        ]
         assert [url for url in self.asked if not url.startswith((served.url, "data:", "blob:"))] == []
 
 
@@ -124,7 +126,10 @@ def test_a_report_cannot_reach_tensorboard(served, show):
     shown.wait_for_report(FIRST)
     (frame,) = (frame for frame in shown.page.frames if "/report?" in frame.url)
     assert frame.evaluate("window.origin") == "null"
-    assert frame.evaluate("() => { try { return parent.document.title } catch (error) { return error.name } }") == "SecurityError"
+    assert (
+        frame.evaluate("() => { try { return parent.document.title } catch (error) { return error.name } }")
+        == "SecurityError"
+    )
     assert frame.evaluate("() => fetch('runs').then(() => 'answered', () => 'refused')") == "refused"
 
 
@@ -212,7 +217,9 @@ def test_an_empty_logdir_says_how_to_make_a_profile(tmp_path, show):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("module", ["advisor.tensorboard.plugin", "advisor.tensorboard.run_finder", "advisor.model.text"])
+@pytest.mark.parametrize(
+    "module", ["advisor.tensorboard.plugin", "advisor.tensorboard.run_finder", "advisor.model.text"]
+)
 def test_an_import_error_of_the_advisor_leaves_tensorboard_working(tmp_path, module):
     with tensorboard(tmp_path, tmp_path, f"import sys; sys.modules['{module}'] = None") as served:
         tabs = json.loads(served.get("data/plugins_listing"))

@@ -11,12 +11,12 @@ import re
 import pytest
 
 pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra `tensorboard`)")
-from tensorboard.backend.application import TensorBoardWSGI  # noqa: E402
-from tensorboard.plugins import base_plugin  # noqa: E402
-from werkzeug.test import Client  # noqa: E402
+from tensorboard.backend.application import TensorBoardWSGI
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client
 
-from advisor.tensorboard.loader import TfDataLoader  # noqa: E402
-from tests.tensorboard.logdirs import NAME, TAB, broken, foreign, recorded  # noqa: E402
+from advisor.tensorboard.loader import TfDataLoader
+from tests.tensorboard.logdirs import NAME, TAB, broken, foreign, recorded
 
 ROOT = f"/data/plugin/{NAME}"
 
@@ -39,7 +39,9 @@ def ids(client):
 
 def sources(policies, directive):
     """The sources that each of several policies gives a directive."""
-    parsed = [dict(part.strip().partition(" ")[::2] for part in policy.split(";") if part.strip()) for policy in policies]
+    parsed = [
+        dict(part.strip().partition(" ")[::2] for part in policy.split(";") if part.strip()) for policy in policies
+    ]
     return [policy.get(directive, policy["default-src"]).split() for policy in parsed]
 
 
@@ -93,7 +95,18 @@ def test_data_has_no_problem_with_tensorboards_checks(client, caplog):
 
 
 @pytest.mark.parametrize(
-    "wish", ["", "none", "..", "../../../etc/passwd", "%2Fetc%2Fpasswd", "keras_fit", "keras_fit/2026_11_21_05_22_17", "%00", "%FF"]
+    "wish",
+    [
+        "",
+        "none",
+        "..",
+        "../../../etc/passwd",
+        "%2Fetc%2Fpasswd",
+        "keras_fit",
+        "keras_fit/2026_11_21_05_22_17",
+        "%00",
+        "%FF",
+    ],
 )
 def test_a_run_that_is_not_listed_is_not_served(client, wish):
     for route in ("analysis", "report"):
@@ -103,7 +116,17 @@ def test_a_run_that_is_not_listed_is_not_served(client, wish):
 
 
 @pytest.mark.parametrize(
-    "path", ["loader.py", "../loader.py", "assets/index.js", "index.js/../plugin.py", "%2e%2e/plugin.py", "index.js%00", "", "reports"]
+    "path",
+    [
+        "loader.py",
+        "../loader.py",
+        "assets/index.js",
+        "index.js/../plugin.py",
+        "%2e%2e/plugin.py",
+        "index.js%00",
+        "",
+        "reports",
+    ],
 )
 def test_no_other_file_is_served(client, path):
     assert client.get(f"{ROOT}/{path}").status_code == 404

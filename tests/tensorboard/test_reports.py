@@ -51,7 +51,9 @@ def test_a_run_without_a_profile(tmp_path):
     run = recorded("keras_fit", tmp_path)
     shutil.rmtree(run / "plugins")
     recording = json.loads((run / "recording.json").read_bytes())
-    (run / "recording.json").write_text(json.dumps({**recording, "calls": [], "consumers": [], "steps": [], "models": []}))
+    (run / "recording.json").write_text(
+        json.dumps({**recording, "calls": [], "consumers": [], "steps": [], "models": []})
+    )
     assert "<title>" in text_of(made(tmp_path))
 
 
@@ -127,7 +129,9 @@ def test_a_child_that_fails_is_one_sentence(tmp_path, monkeypatch, code, says):
 
 def test_a_recording_cannot_show_files_outside_of_the_logdir(tmp_path):
     secret = tmp_path / "secret.py"
-    secret.write_text("\n" * 13 + "password = 'hunter2'\n\n" + " " * 14 + ".map(augment)\n")  # where the recording has it
+    secret.write_text(
+        "\n" * 13 + "password = 'hunter2'\n\n" + " " * 14 + ".map(augment)\n"
+    )  # where the recording has it
     run = recorded("keras_fit", tmp_path / "logs")
     text = (run / "recording.json").read_text().replace("scripts/keras_fit.py", str(secret))
     (run / "recording.json").write_text(text)

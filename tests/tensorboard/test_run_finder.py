@@ -70,7 +70,9 @@ def test_a_profile_that_appears_makes_the_tab_active(tmp_path):
     assert finder.has_runs()
 
 
-@pytest.mark.parametrize("wish", ["", ".", "..", "../outside", "/etc/passwd", "job/2026_01_01_00_00_00", "%2e%2e", "\0", "a" * 10_000])
+@pytest.mark.parametrize(
+    "wish", ["", ".", "..", "../outside", "/etc/passwd", "job/2026_01_01_00_00_00", "%2e%2e", "\0", "a" * 10_000]
+)
 def test_only_ids_of_the_listing_name_a_run(tmp_path, wish):
     foreign(tmp_path / "logs")
     foreign(tmp_path, "outside")

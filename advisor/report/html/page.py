@@ -96,7 +96,7 @@ def write_html(report: Json, path: Path) -> None:
 
 
 def content_security_policy() -> dict[str, str]:
-    """Return the directives of the page's Content-Security-Policy, by name. A server that sends the page may send them as well."""
+    """Return the directives of the page's Content-Security-Policy, by name. A server can send them with the page."""
     return {
         "default-src": "'none'",
         "script-src": " ".join(map(_hash, _scripts())),
