@@ -2,8 +2,8 @@
 
 In: a run of the logdir.  Out: its `Page`, or a `Refusal` with one sentence.
 
-A profile may come from anybody and be of any size. Its analysis therefore has a process of its own with limits of time and memory,
-and only one runs at a time: TensorBoard goes on whatever happens to it. A report is made again when a file of its run changes.
+A profile may come from anybody and be of any size. Its analysis has a process of its own, with limits of time and memory, and
+only one runs at a time: TensorBoard goes on whatever happens to it. A report is made again when a file of its run changes.
 """
 
 from __future__ import annotations
