@@ -97,6 +97,7 @@ def analyze_script(
     seconds: float | None = None,
     to_end: bool = False,
     ceiling: bool = False,
+    headroom: bool = False,
     in_place: bool = False,
 ) -> Report:
     """Run a training script in a child process, profile a short steady part of it, and report what slows its input.
@@ -114,6 +115,8 @@ def analyze_script(
         seconds: Longest duration of the profile, in seconds.
         to_end: Let the script run to its end instead of stopping it after the measurement.
         ceiling: Run the script a second time on its first batch repeated, to measure the maximum possible speedup.
+        headroom: Run the script a second time up to its first batch and read its pipeline without training, to measure how fast
+            the pipeline could go.
         in_place: Let the script write to the real files.
 
     Returns:
@@ -147,6 +150,7 @@ def analyze_script(
         seconds=seconds,
         to_end=to_end,
         with_ceiling=ceiling,
+        with_headroom=headroom,
         in_place=in_place,
     )
     if request.is_saved_run and _exists(request):
@@ -293,6 +297,7 @@ def analyze(
     seconds: float | None = None,
     to_end: bool = False,
     ceiling: bool = False,
+    headroom: bool = False,
     in_place: bool = False,
 ) -> Report: ...
 @overload
@@ -329,6 +334,7 @@ def analyze(
     seconds: float | None = None,
     to_end: bool = False,
     ceiling: bool = False,
+    headroom: bool = False,
     in_place: bool = False,
     run: str | None = None,
     hosts: Sequence[str] = (),
@@ -347,6 +353,7 @@ def analyze(
         seconds: See `analyze_script`.
         to_end: See `analyze_script`.
         ceiling: See `analyze_script`.
+        headroom: See `analyze_script`.
         in_place: See `analyze_script`.
         run: See `analyze_run`.
         hosts: See `analyze_run`.
@@ -372,7 +379,7 @@ def analyze(
 
     options = {
         "args": args, "out": out, "rules": rules, "steps": steps, "warmup": warmup, "seconds": seconds, "to_end": to_end,
-        "ceiling": ceiling, "in_place": in_place, "run": run, "hosts": hosts, "source": source,
+        "ceiling": ceiling, "headroom": headroom, "in_place": in_place, "run": run, "hosts": hosts, "source": source,
     }  # fmt: skip
     function, kind = _function_for(target)
     given = {name: value for name, value in options.items() if _is_given(value)}

@@ -5,55 +5,50 @@
 In: `benchmarks/healthy/*.py` and `examples/tuned.py`, whose training does not wait for input.
 Out: per script the predicted time per element with its range, the measured one, and the error; then the median of the errors.
 
-A script is analysed once (`advisor analyze`). Then it is held at its first element, and its pipeline is iterated over as fast as
-possible, without training; the mean time per element of the unprofiled stretch is the measurement.
+Both come from one command, `advisor analyze --headroom`: it analyses the training, then holds the script at its first element and
+reads its pipeline as fast as possible, without training; the mean time per element of the unprofiled stretch is the measurement.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from predictions import training
 from published import machine_sentence, write_section
-from silence import HEALTHY
+from silence import HEALTHY, WINDOW
 
-from advisor.capture.request import CaptureRequest
-from advisor.engine import LoadedRule, load_rules
-from advisor.model.errors import AdvisorError
-from advisor.model.outlook import Headroom
-from advisor.model.settings import Settings
 from advisor.model.units import format_ns
-from advisor.predict.structure import consumed_call
-from advisor.prove.proof_session import ProofSession
-from advisor.workflows.analyze import analyze_run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SESSION_S = 120.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One script."""
+    """One script. Times in ns per element."""
 
     script: str
-    predicted: Headroom
+    predicted_ns: float
+    low_ns: float
+    high_ns: float
     measured_ns: float
 
     @property
     def error(self) -> float:
         """Relative error of the predicted rate: 0.1 means that 10 % more elements were predicted than measured."""
-        return self.measured_ns / self.predicted.element_ns - 1
+        return self.measured_ns / self.predicted_ns - 1
 
     @property
     def is_inside(self) -> bool:
         """Whether the measurement is inside the predicted range."""
-        return self.predicted.low_ns <= self.measured_ns <= self.predicted.high_ns
+        return self.low_ns <= self.measured_ns <= self.high_ns
 
 
 def main() -> None:
@@ -62,24 +57,18 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="NAME", help="the file's name without .py; may be repeated")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
-    os.environ["PYTHONPATH"] = str(EXAMPLES)  # some scripts read the data that the examples make
-    rules = load_rules([], Settings())
     rows = []
     for script in HEALTHY:
         if options.only is not None and script.stem not in options.only:
             continue
-        try:
-            row = measure(script, rules)
-        except AdvisorError as error:
-            print(f"{script.stem}: {str(error).splitlines()[-1]}", flush=True)
-            continue
+        row = measure(script)
         if isinstance(row, str):
             print(f"{script.stem}: {row}", flush=True)
             continue
         rows.append(row)
         print(
-            f"{row.script}: predicted {format_ns(row.predicted.element_ns)} ({format_ns(row.predicted.low_ns)} to "
-            f"{format_ns(row.predicted.high_ns)}), measured {format_ns(row.measured_ns)}, {row.error:+.0%}",
+            f"{row.script}: predicted {format_ns(row.predicted_ns)} ({format_ns(row.low_ns)} to {format_ns(row.high_ns)}), "
+            f"measured {format_ns(row.measured_ns)}, {row.error:+.0%}",
             flush=True,
         )
     lines = [machine_sentence(), "", *table(rows)]
@@ -88,24 +77,20 @@ def main() -> None:
         write_section("headroom", lines)
 
 
-def measure(script: Path, rules: list[LoadedRule]) -> Row | str:
+def measure(script: Path) -> Row | str:
     """The row of a script, or why there is none."""
-    with tempfile.TemporaryDirectory(prefix="headroom-") as folder, training(script, (), rules) as report:
-        predicted = report.outlook.headroom if report.outlook is not None else None
-        main = report.analysis.main
-        if predicted is None or main is None:
-            return f"no headroom is predicted ({report.analysis.verdict.sentence})"
-        consumed = consumed_call(report.analysis, main)
-        if consumed is None:
-            return "the consumed dataset is unknown"
-        request = CaptureRequest(Path(folder) / "run", script)
-        calls = report.analysis.calls
-        with ProofSession(request, consumed, SESSION_S, lambda progress: None, calls) as session:
-            alone = analyze_run(session.profile(()), rules, Settings())
-    steps = alone.analysis.verdict.steps
-    if steps is None:
-        return "the pipeline alone has too few steps"
-    return Row(script.stem, predicted, steps.mean_ns)
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "TF_CPP_MIN_LOG_LEVEL": "2"}  # for the data of examples
+    with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
+        options = ["--quiet", "--headroom", "--json", "-", "--out", f"{folder}/run", *WINDOW]
+        command = [sys.executable, "-m", "advisor", "analyze", *options, str(script)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    report = json.loads(done.stdout)
+    found = (report["outlook"] or {}).get("headroom")
+    if found is None or found["measured_ns"] is None:
+        return f"no headroom was measured ({report['verdict']['sentence']} {report['warnings']})"
+    return Row(script.stem, found["element_ns"], found["low_ns"], found["high_ns"], found["measured_ns"])
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -115,9 +100,8 @@ def table(rows: Sequence[Row]) -> list[str]:
         "|---|---|---|---|---|",
     ]
     for row in rows:
-        made = row.predicted
         lines.append(
-            f"| {row.script} | {format_ns(made.element_ns)} | {format_ns(made.low_ns)} to {format_ns(made.high_ns)} | "
+            f"| {row.script} | {format_ns(row.predicted_ns)} | {format_ns(row.low_ns)} to {format_ns(row.high_ns)} | "
             f"{format_ns(row.measured_ns)} | {row.error:+.0%} |"
         )
     if rows:

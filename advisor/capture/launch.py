@@ -26,6 +26,7 @@ from advisor.capture.script_process import (
     check_target,
     copy_to_stderr,
     environment,
+    let_end,
     outputs,
     protected,
     session_request,
@@ -34,7 +35,9 @@ from advisor.capture.script_process import (
 )
 from advisor.model.codec import decode, decode_message, encode, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.live import LiveSample
 from advisor.model.recording import Recording, ScriptExit
+from advisor.model.termination import is_interrupt
 from advisor.sandbox.private_run import PrivateRun
 
 RECORDING = "recording.json"
@@ -49,12 +52,19 @@ _PROBE_BYTES = 64 << 10
 _POLL_S = 0.1
 
 
-def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) -> Path:
+def capture(
+    request: CaptureRequest,
+    on_progress: Callable[[Progress], None],
+    on_sample: Callable[[LiveSample], None] = lambda sample: None,
+    streams: tuple[int, int] | None = None,
+) -> Path:
     """Run the script until its window is measured (or until it ends) and return the run folder.
 
     Args:
         request: What to run and when to measure.
         on_progress: Called with each progress message from the child.
+        on_sample: Called with each sample, if `request.live_s` is set.
+        streams: File descriptors for the script's stdout and stderr; None: as the request says.
 
     Raises:
         AdvisorError: The script cannot be run (it does not exist, TensorFlow is not installed) or the run folder
@@ -77,13 +87,16 @@ def capture(request: CaptureRequest, on_progress: Callable[[Progress], None]) ->
     on_progress(Progress("starting", text=target_name(request)))
     write_errors: list[str] = []
 
-    def handle(progress: Progress) -> None:
-        if progress.phase == CANNOT_WRITE:
-            write_errors.append(progress.text)
+    def handle(message: Progress | LiveSample) -> None:
+        if isinstance(message, LiveSample):
+            on_sample(message)
+        elif message.phase == CANNOT_WRITE:
+            write_errors.append(message.text)
         else:
-            on_progress(progress)
+            on_progress(message)
 
-    with outputs(request) as (out, err), protected(request) as run:
+    chosen = outputs(request) if streams is None else contextlib.nullcontext(streams)
+    with chosen as (out, err), protected(request) as run:
         try:
             exit_code = _run_child(request, run, out, err, handle)
         except KeyboardInterrupt:
@@ -128,7 +141,7 @@ def _run_child(
     run: PrivateRun,
     out: IO[bytes] | int,
     err: IO[bytes] | int,
-    on_progress: Callable[[Progress], None],
+    on_message: Callable[[Progress | LiveSample], None],
 ) -> int:
     read_end, write_end = os.pipe()
     message = session_request(request, write_end)
@@ -144,20 +157,23 @@ def _run_child(
         os.close(write_end)
     try:
         with os.fdopen(read_end, "rb", buffering=0) as pipe:
-            _follow(child, pipe, on_progress, request.deadline)
+            _follow(child, pipe, on_message, request.deadline)
         return child.wait()
     except BaseException as error:
-        stop(child, is_told=type(error) is KeyboardInterrupt, is_hard=isinstance(error, OutOfTime))
+        if request.passes_output and isinstance(error, KeyboardInterrupt):
+            let_end(child, is_told=is_interrupt(error))
+        else:
+            stop(child, is_told=is_interrupt(error), is_hard=isinstance(error, OutOfTime))
         raise
 
 
 def _follow(
     child: subprocess.Popen[bytes],
     pipe: IO[bytes],
-    on_progress: Callable[[Progress], None],
+    on_message: Callable[[Progress | LiveSample], None],
     deadline: float | None = None,
 ) -> None:
-    """Forward the child's progress messages until it ends.
+    """Forward the child's messages until it ends.
 
     Waits for the child and not for the end of the pipe, because grandchildren may keep the pipe open.
 
@@ -177,7 +193,7 @@ def _follow(
                 is_open = bool(data)
                 *lines, incomplete_line = (incomplete_line + data).split(b"\n")
                 for line in lines:
-                    _report(line, on_progress)
+                    _report(line, on_message)
                 continue
         if has_ended:
             return
@@ -186,12 +202,13 @@ def _follow(
                 child.wait(_POLL_S)
 
 
-def _report(line: bytes, on_progress: Callable[[Progress], None]) -> None:
+def _report(line: bytes, on_message: Callable[[Progress | LiveSample], None]) -> None:
+    message: Progress | LiveSample
     try:
-        progress = decode_message(line, Progress)
+        message = decode_message(line, Progress | LiveSample)
     except ValueError:  # the script has written to our pipe
         return
-    on_progress(progress)
+    on_message(message)
 
 
 def _outcome(request: CaptureRequest, exit_code: int) -> Path:
@@ -213,9 +230,15 @@ def _outcome(request: CaptureRequest, exit_code: int) -> Path:
     if failure is not None:
         exception = failure.exception or f"exit code {failure.code}"
         hint = "" if request.is_in_place or "[Errno" not in exception else _PRIVATE_HINT
-        raise ScriptFailed(f"{name} failed before anything was measured: {exception}.{hint}")
+        raise _script_failed(f"{name} failed before anything was measured: {exception}.{hint}", exit_code)
     how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
-    raise ScriptFailed(f"{name} {how} before anything was measured.")
+    raise _script_failed(f"{name} {how} before anything was measured.", exit_code)
+
+
+def _script_failed(sentence: str, exit_code: int) -> ScriptFailed:
+    error = ScriptFailed(sentence)
+    error.script_code = exit_code if exit_code >= 0 else 128 - exit_code
+    return error
 
 
 def _mark_as_killed(path: Path, signal_number: int) -> None:

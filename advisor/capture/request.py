@@ -46,6 +46,10 @@ class CaptureRequest:
     in_place: bool = False
     """Let the script write to the real files. Otherwise, unless `to_end` is set, the script has a private view of the disk, and
     its writes are discarded."""
+    live_s: float | None = None
+    """Seconds between two `LiveSample`s that the child sends; None: it sends none."""
+    passes_output: bool = False
+    """Leave the script's stdout and stderr as those of this process."""
     deadline: float | None = None
     """Instant of `time.monotonic` at which the parent stops the script and raises `OutOfTime`; None: no deadline."""
 

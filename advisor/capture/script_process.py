@@ -75,14 +75,15 @@ def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes
     """Open the destinations of the script's stdout and stderr.
 
     They are files in the run folder or, with `request.show_output`, the stderr of this process: its stdout is reserved
-    for the report.
+    for the report. With `request.passes_output`, they are stdout and stderr of this process.
 
     Raises:
         AdvisorError: The files cannot be created.
     """
-    if request.show_output:
+    if request.passes_output or request.show_output:
+        sys.stdout.flush()
         sys.stderr.flush()
-        yield 2, 2
+        yield (1 if request.passes_output else 2), 2
         return
     with contextlib.ExitStack() as stack:
         try:
@@ -96,7 +97,7 @@ def outputs(request: CaptureRequest) -> Iterator[tuple[IO[bytes] | int, IO[bytes
 
 def copy_to_stderr(request: CaptureRequest) -> None:
     """Show what the script wrote to its stderr, unless it was shown at once."""
-    if not request.show_output:
+    if not (request.show_output or request.passes_output):
         with contextlib.suppress(OSError):
             text = (request.out / "script.err").read_text("utf-8", errors="replace")
             sys.stderr.write(shorten_lines(text))
@@ -127,6 +128,27 @@ def protected(request: CaptureRequest, *keep: Path) -> Iterator[PrivateRun]:
                 "another folder."
             ) from None
         yield run
+
+
+def let_end(child: subprocess.Popen[bytes], is_told: bool) -> None:
+    """Let a training that the user interrupted end by itself, however long it takes to write its last checkpoint.
+
+    The second Ctrl-C after the first one stops the child as `stop` does.
+
+    Args:
+        child: The process.
+        is_told: The child has received the signal as well, as from Ctrl-C in a terminal. Otherwise SIGTERM is passed on.
+    """
+    if not is_told:
+        with contextlib.suppress(ProcessLookupError):
+            child.terminate()
+    for _ in range(2):
+        try:
+            child.wait()
+            return
+        except KeyboardInterrupt:
+            continue
+    stop(child)
 
 
 def stop(child: subprocess.Popen[bytes], is_told: bool = True, is_hard: bool = False) -> None:

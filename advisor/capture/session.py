@@ -29,6 +29,7 @@ from advisor.capture.request import CANNOT_WRITE, Progress, SessionRequest
 from advisor.capture.script_runner import prepare, run
 from advisor.capture.source_overlay import Overlay
 from advisor.capture.stop_script import StopScript
+from advisor.capture.window.live_counters import LiveCounters
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import sampler_for
@@ -57,6 +58,7 @@ class Session:
         request = self._request = message.capture
         self._out = request.out
         self._pipe: int | None = message.progress_fd
+        self._sending = threading.Lock()
         self._warnings: dict[str, None] = {}
         self._redirection, self._write_log = redirect_if_told(), watch_writes()
         self._last_report_ns, self._last_phase = 0, ""
@@ -89,6 +91,17 @@ class Session:
         )
         self._consumption.on_epoch = self._recorder.state.epoch
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
+        self._live = (
+            None
+            if request.live_s is None
+            else LiveCounters(
+                self._tracks,
+                lambda: self._monitor.leader,
+                self._monitor.has_profiled_since,
+                self._send,
+                request.live_s,
+            )
+        )
 
     def run(self) -> int:
         """Run the script with the hooks installed and return its exit code."""
@@ -126,6 +139,8 @@ class Session:
                 self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
             self._monitor.watchdog = Watchdog(self._monitor.poll, self._end_process)
             self._monitor.watchdog.start()
+            if self._live is not None:
+                self._live.start()
         except Exception as error:
             self._warn(
                 f"TensorFlow {getattr(tensorflow, '__version__', '(unknown version)')} could not be instrumented "
@@ -145,6 +160,9 @@ class Session:
         """Turn the hooks off in a process forked by the script, which is not recorded."""
         self._recorder.is_open = self._recorder.state.is_open = False
         self._monitor.switch_off()
+        if self._live is not None:
+            self._live.switch_off()
+        self._sending = threading.Lock()  # another thread may have held it during the fork
         if self._pipe is not None:
             with contextlib.suppress(OSError):
                 os.close(self._pipe)
@@ -167,13 +185,15 @@ class Session:
         Raises:
             OSError: The parent has ended.
         """
-        if self._pipe is not None:
-            data = (encode_message(message) + "\n").encode()
-            while data:
+        data = (encode_message(message) + "\n").encode()
+        with self._sending:  # samples come from a thread of their own
+            while data and self._pipe is not None:
                 data = data[os.write(self._pipe, data) :]
 
     def _finish(self, script_exit: ScriptExit) -> None:
         self._report("finishing", 0, None)
+        if self._live is not None:
+            self._live.stop()
         self._monitor.script_ended(script_exit.kind)
         self._recorder.is_open = False
         is_failure = script_exit.kind == "failed" or (script_exit.kind == "exited" and script_exit.code != 0)

@@ -51,6 +51,7 @@ from advisor.commands.script_target import (
 @run_options
 @click.option("--to-end", is_flag=True, help="Let the script finish, in place: the files it writes are kept.")
 @click.option("--ceiling", is_flag=True, help="Run again with the first batch repeated: the maximum possible speedup.")
+@click.option("--headroom", is_flag=True, help="Run again without training: the speed of the pipeline alone.")
 @as_if_options
 @saved_run_options
 @report_options

@@ -21,7 +21,7 @@ MOST_STEP_S = 30.0
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
 """`context_settings` of commands whose target may be a script: options of the command precede the script."""
 _ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
-_ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "show_output", "in_place", "as_if_step",
+_ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "headroom", "show_output", "in_place", "as_if_step",
                      "as_if_speedup")  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -162,7 +162,7 @@ def as_if_of(options: Mapping[str, Any]) -> AsIf | None:
         return None
     if step_s is not None and speedup is not None:
         raise click.UsageError("--as-if-step and --as-if-speedup are mutually exclusive.")
-    for name in ("ceiling", "to_end"):
+    for name in ("ceiling", "headroom", "to_end"):
         if options.get(name):
             raise click.UsageError(f"--{name.replace('_', '-')} needs the training, which an imagined step replaces.")
     for name in ("steps", "warmup", "seconds"):
@@ -215,6 +215,7 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
         show_output=options["show_output"],
         in_place=options.get("in_place", False),
         with_ceiling=options.get("ceiling", False),
+        with_headroom=options.get("headroom", False),
         choice=Choice(options.get("run"), tuple(options.get("hosts", ())), options.get("source")),
     )
     if not request.is_saved_run:

@@ -125,7 +125,7 @@ def table_to_csv(name: str, runs: Runs) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
-    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    writer.writerows([cell_text(row.get(column)) for column in columns] for row in rows)
     return text.getvalue()
 
 
@@ -140,12 +140,13 @@ def _flat(row: Json) -> Json:
     return flat
 
 
-def _cell(value: object) -> object:
+def cell_text(value: object) -> object:
+    """Return the value for a cell: text is cut to the limit of spreadsheets, and is no formula."""
     if isinstance(value, str):
         text = value[:MAX_CELL]
         return f"'{text}" if text.startswith(_FORMULA) else text
     if isinstance(value, list | tuple):
-        return _cell(" ".join(map(str, _scalars(value))))
+        return cell_text(" ".join(map(str, _scalars(value))))
     return "" if value is None else value
 
 

@@ -20,3 +20,5 @@ class ScriptFailed(AdvisorError):
     """The user's script failed before anything was measured (exit code 3). Its traceback has been printed unchanged."""
 
     exit_code = 3
+    script_code: int | None = None
+    """The script's own exit code, 128 + the number of a signal that ended it; None if it is not known."""

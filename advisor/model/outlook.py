@@ -79,7 +79,7 @@ class CombinedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """How fast the pipeline could go if the training did not hold it back; for a training that does not wait for input."""
+    """How fast the pipeline could go if the training did not hold it back."""
 
     element_ns: float
     """Predicted time per element at the root with a consumer that takes no time and no core: the shortest step without a wait."""
@@ -91,12 +91,19 @@ class Headroom:
     limit: Limit
     """What would limit the pipeline then."""
     sentence: str
-    """The prediction as text for the report."""
+    """The headroom as text for the report."""
+    measured_ns: float | None = None
+    """Mean time per element of the pipeline alone, measured with `--headroom`; None if it was not measured."""
 
     @property
     def step_speedup(self) -> float:
         """How much faster the training could become before it waits for input; below 1 if it is on the brink."""
-        return self.step_ns / self.element_ns
+        return self.step_ns / (self.element_ns if self.measured_ns is None else self.measured_ns)
+
+    @property
+    def surest_speedup(self) -> float:
+        """The same at the slow end of the predicted range, unless it was measured."""
+        return self.step_ns / (self.high_ns if self.measured_ns is None else self.measured_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +124,4 @@ class Outlook:
     horizon: Horizon | None = None
     """How often a run passes over the data."""
     headroom: Headroom | None = None
-    """None if the training waits for input."""
+    """None if the training waits for input and it was not measured."""

@@ -319,6 +319,8 @@ class Usage:
     """Busy share of all cores of the machine during the window, including other processes, 0 to 1."""
     gil_wait_share: float | None = None
     """Median share of its wall time that a probe thread waited for the GIL, 0 to 1; None if not probed."""
+    core_wait_ns: int | None = None
+    """Time in which threads were runnable without a core, summed over the process's threads (`/proc/self/task/*/schedstat`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,6 +432,8 @@ class Recording:
     """None if the pipelines call no Python function, or without a profile."""
     ceiling_step_ns: tuple[int, ...] = ()
     """Step times of the second run of `--ceiling`, in which the consumed dataset is its first batch, repeated."""
+    alone_element_ns: float | None = None
+    """Mean time per element of the second run of `--headroom`, in which the pipeline is read without training."""
     unprofiled: str = ""
     """Why no profile could be taken, in one sentence; empty if there is one, or if the script never reached that point."""
     is_seeded: bool | None = None

@@ -4,18 +4,21 @@ In: an `Analysis` whose training does not wait for input, and its main pipeline.
 
 A pipeline that is fast enough is idle most of the time, so its rate in the profile is that of the training. What it could deliver
 follows from the demands of its iterators (`advisor.predict.demand`), with a consumer that takes elements without using them: a
-step on an accelerator, which takes no core.
+step on an accelerator, which takes no core. A training that computes on the same cores makes every element cost more than it
+would without it, by an amount that the profile does not show (docs/predictions.md), so the range is wide there, and
+`--headroom` measures instead.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor.host.calibration.prediction import OTHERS_KEEP, UNCERTAINTY
+from advisor.host.calibration.prediction import ALONE, OTHERS_KEEP, UNCERTAINTY
 from advisor.model.outlook import Headroom
 from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.recording import Usage
 from advisor.model.units import format_ns, format_ratio
-from advisor.predict.demand import Demands
+from advisor.predict.demand import Demands, has_consumer_elsewhere
 from advisor.predict.limit_names import name_of_limit
 from advisor.predict.machine_costs import machine_costs
 
@@ -26,7 +29,7 @@ MOST_SHOWN = 100.0
 
 
 def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headroom | None:
-    """Predict the shortest step that the pipeline can feed.
+    """Predict the shortest step that the pipeline can feed, or return the measured one.
 
     Args:
         analysis: The analysis of a training.
@@ -34,35 +37,73 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
         measured: The demands of the pipeline.
 
     Returns:
-        The headroom; None if the training waits for input, if nothing is known about its steps, or if the pipeline was analysed
-        alone.
+        The headroom; None if the training waits for input and it was not measured, if nothing is known about its steps, or if
+        the pipeline was analysed alone.
     """
     verdict, recording = analysis.verdict, analysis.recording
     is_alone = recording is not None and recording.is_pipeline_alone
-    if verdict.is_input_bound or verdict.input_wait_share is None or is_alone:
+    alone_ns = recording.alone_element_ns if recording is not None else None
+    if (verdict.is_input_bound and alone_ns is None) or verdict.input_wait_share is None or is_alone:
         return None
-    alone = replace(measured, consumer_ns=0.0, consumer_cpu_ns=0.0)
+    beside = replace(measured, consumer_ns=0.0, consumer_cpu_ns=0.0)
+    without = _without_the_consumer(beside, analysis.usage)
     costs = machine_costs(analysis)
     is_ahead = any(it.is_async for it in pipeline.inputs(pipeline.root))
     floor_ns = costs.next_ns if is_ahead else costs.next_here_ns
-    slow, likely, fast = (max(floor_ns, alone.limits(others_keep=keep)[0].step_ns) for keep in OTHERS_KEEP.value)
-    if likely <= 0 or measured.step_ns <= 0:
+    least_kept, likely_kept, most_kept = sorted(OTHERS_KEEP.value)
+    slow_ns = max(floor_ns, beside.limits(others_keep=most_kept)[0].step_ns)
+    likely_ns = max(floor_ns, without.limits(others_keep=likely_kept)[0].step_ns)
+    fast_ns = max(floor_ns, without.limits(others_keep=least_kept)[0].step_ns)
+    if likely_ns <= 0 or measured.step_ns <= 0:
         return None
-    low_ns, high_ns = min(fast, likely) * (1 - UNCERTAINTY.value), max(slow, likely) * (1 + UNCERTAINTY.value)
-    limit = alone.limits()[0]
-    found = Headroom(likely, low_ns, high_ns, measured.step_ns, limit, sentence="")
-    return replace(found, sentence=_sentence(pipeline, found))
+    cheapest, dearest = (
+        (1 - UNCERTAINTY.value, 1 + UNCERTAINTY.value) if has_consumer_elsewhere(analysis) else ALONE.value
+    )
+    found = Headroom(
+        element_ns=likely_ns,
+        low_ns=max(floor_ns, min(fast_ns, likely_ns) * cheapest),
+        high_ns=max(slow_ns, likely_ns) * dearest,
+        step_ns=measured.step_ns,
+        limit=without.limits()[0],
+        sentence="",
+        measured_ns=alone_ns,
+    )
+    return replace(found, sentence=_sentence(pipeline, found, verdict.is_input_bound))
 
 
-def _sentence(pipeline: Pipeline, found: Headroom) -> str:
-    speedup = found.step_speedup
-    range_text = f"{format_ns(found.low_ns)} to {format_ns(found.high_ns)}"
-    text = f"The input pipeline could deliver an element every {format_ns(found.element_ns)} (predicted, {range_text})"
-    if speedup < ON_THE_BRINK:
+def _without_the_consumer(demands: Demands, usage: Usage | None) -> Demands:
+    """Return the demands without the time for which threads waited for a core, and without CPU time of unknown origin.
+
+    CPU time that no event accounts for is most likely the training's, whose ops use threads of their own.
+    """
+    had = 1.0
+    if usage is not None and usage.core_wait_ns is not None and usage.cpu_ns > 0:
+        had = usage.cpu_ns / (usage.cpu_ns + usage.core_wait_ns)
+    part = min(1.0, had / demands.core_share) if demands.core_share > 0 else 1.0
+    nodes = tuple(
+        replace(node, busy_ns=node.busy_ns * part, cpu_ns=min(node.cpu_ns, node.busy_ns * part))
+        for node in demands.nodes
+    )
+    return replace(demands, nodes=nodes)
+
+
+def _sentence(pipeline: Pipeline, found: Headroom, is_input_bound: bool) -> str:
+    if found.measured_ns is not None:
+        text = f"The input pipeline alone delivers an element every {format_ns(found.measured_ns)} (measured)"
+        enough = f"enough for a training {format_ratio(found.surest_speedup)} faster"
+    else:
+        range_text = f"{format_ns(found.low_ns)} to {format_ns(found.high_ns)}"
+        text = f"The input pipeline could deliver an element every {range_text} (predicted; --headroom measures it)"
+        enough = f"enough for a training at least {format_ratio(found.surest_speedup)} faster"
+    if is_input_bound:
+        return f"{text}."
+    if found.step_speedup < ON_THE_BRINK:
         return f"{text}: with a faster training step, it would become the problem."
-    if speedup > MOST_SHOWN:
+    if found.surest_speedup < ON_THE_BRINK:
+        return f"{text}: with a training {format_ratio(found.step_speedup)} faster, it could become the problem."
+    if found.surest_speedup > MOST_SHOWN:
         return f"{text}, enough for a training more than {format_ratio(MOST_SHOWN)} faster."
     then = (
         "the work of its own thread is" if found.limit.resource == "consumer" else name_of_limit(pipeline, found.limit)
     )
-    return f"{text}, enough for a training {format_ratio(speedup)} faster; then {then} the limit."
+    return f"{text}, {enough}; then {then} the limit."

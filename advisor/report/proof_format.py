@@ -117,8 +117,12 @@ class Headroom(Object, frozen=True):
     low_ns: Amount | None
     high_ns: Amount | None
     """The range of the prediction."""
+    measured_ns: Amount | None
+    """Mean time per element of the pipeline alone, measured with `--headroom`; null if it was not measured."""
     step_speedup: float | None
     """How much faster the training could become before it waits for input."""
+    surest_speedup: float | None
+    """The same at the slow end of the predicted range, unless it was measured."""
     limit: Limit
     """What would limit the pipeline then."""
     sentence: str
@@ -140,7 +144,7 @@ class Outlook(Object, frozen=True):
     horizon: Horizon | None
     """How often a run passes over the data."""
     headroom: Headroom | None
-    """null if the training waits for input."""
+    """null if the training waits for input and it was not measured."""
 
 
 class Fix(Object, frozen=True):

@@ -53,7 +53,7 @@ def print_report(report: Report, console: Console) -> None:
     main, is_bound = analysis.main, analysis.verdict.is_input_bound
     print_lines(console, _headline(analysis))
     headroom = report.outlook.headroom if report.outlook is not None else None
-    if headroom is not None and analysis.verdict.level == "none":
+    if headroom is not None and (analysis.verdict.level == "none" or headroom.measured_ns is not None):
         print_lines(console, Text(clean(headroom.sentence)))
     if report.permission:
         console.print(Text(clean(report.permission), "bold", overflow="fold"), soft_wrap=True)

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from advisor.model.errors import AdvisorError
 from advisor.model.locations import is_remote, reading
 from advisor.model.regular_files import is_regular, read_regular
@@ -25,14 +23,11 @@ from advisor.model.run_folder import (
     new_run_folder,
     run_folder_of,
     why_no_profile,
-    write_whole,
 )
 from advisor.model.settings import Settings, load_settings, without_named_rules
-from advisor.model.text import message_of
-from advisor.sandbox.temporary import temporary_folder
 
 if TYPE_CHECKING:
-    from advisor.capture.request import CaptureRequest, Progress
+    from advisor.capture.request import Progress
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
     from advisor.model.recording import Recording
@@ -87,6 +82,8 @@ class Request:
     """Let the script write to the real files; implied by `to_end`."""
     with_ceiling: bool = False
     """Run the script a second time with its first element repeated, to measure the ceiling."""
+    with_headroom: bool = False
+    """Run the script a second time up to its first element and read its pipeline without training, to measure the headroom."""
     choice: Choice = Choice()
     """Part of a saved run to read."""
     deadline: float | None = None
@@ -318,6 +315,7 @@ def _analyze_script(
     from advisor.capture.launch import capture
     from advisor.capture.request import CaptureRequest, Progress
     from advisor.workflows.calibrate import calibrate_run
+    from advisor.workflows.second_runs import measure_ceiling, measure_headroom
 
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as folder:
@@ -335,8 +333,11 @@ def _analyze_script(
             deadline=request.deadline,
         )
         capture(capture_request, on_progress)
-        if request.with_ceiling:
-            _measure_ceiling(capture_request, on_progress)
+        recording = read_recording(folder) if request.with_ceiling or request.with_headroom else None
+        if recording is not None and request.with_ceiling:
+            recording = measure_ceiling(capture_request, recording, on_progress)
+        if recording is not None and request.with_headroom:
+            measure_headroom(capture_request, recording, on_progress)
     calibrate_run(folder, request.deadline, on_progress)
     on_progress(Progress("analysing"))
     try:
@@ -345,32 +346,3 @@ def _analyze_script(
     except AdvisorError as error:
         raise AdvisorError(f"{error} The run is kept in {folder}.") from None
     return report
-
-
-def _measure_ceiling(capture_request: CaptureRequest, on_progress: OnProgress) -> None:
-    """Run the script again with its first element repeated, and store the step times in the first run's recording."""
-    from advisor.capture.launch import capture
-    from advisor.model.codec import encode
-
-    recording = read_recording(capture_request.out)
-    if recording is None:
-        return
-    call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
-    step_ns: tuple[int, ...] = ()
-    why = "the call that creates the consumed dataset is unknown"
-    if call_id is not None:
-        with temporary_folder("ceiling") as folder:  # its training is meaningless, so it never runs to the end
-            second = replace(capture_request, out=folder / "run", ceiling_for=call_id, to_end=False)
-            try:
-                capture(second, lambda progress: on_progress(msgspec.structs.replace(progress, text="ceiling")))
-                second_recording = read_recording(second.out)
-                step_ns = second_recording.ceiling_step_ns if second_recording else ()
-                why = "the second run had no steps"
-            except AdvisorError as error:
-                why = message_of(error)
-    if step_ns:
-        recording = replace(recording, ceiling_step_ns=step_ns)
-    else:
-        warning = f"The ceiling could not be measured ({why}): it is estimated as 1 / (1 - wait share)."
-        recording = replace(recording, warnings=(*recording.warnings, warning))
-    write_whole(capture_request.out / RECORDING_NAME, encode(recording))

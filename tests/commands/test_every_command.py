@@ -144,8 +144,19 @@ def runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert Path(project.run).name in capsys.readouterr().out
 
 
+def watch(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The script ends by itself, with its own exit code."""
+    finite = project.folder / "finite.py"
+    finite.write_text(SCRIPT.replace("range(10_000)", "range(20)") + "raise SystemExit(7)\n")
+    assert main(["watch", "--no-profile", "--csv", "steps.csv", "finite.py"]) == 7
+    rows = Path("steps.csv").read_text().splitlines()
+    assert len(rows) >= 2 and rows[-1].split(",")[5] == "160"
+    assert "finite.py:10 for: 160 steps in 20 epochs" in capsys.readouterr().err
+
+
 CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
-    one.__name__: one for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs)
+    one.__name__: one
+    for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs, watch)
 }
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from advisor.model.recording import Recording, ScriptExit
 from advisor.predict.best_plan import outlook
 from advisor.testing import batch, map_, pipeline, prefetch, source
 
 MS = 1_000_000
 
 
-def headroom_of(*nodes, **machine):
+def headroom_of(*nodes, alone_ns=None, core_wait=0.0, as_if_step_ns=None, **machine):
+    """The headroom; `core_wait`: time for which threads waited for a core, as a multiple of the CPU time."""
     made = pipeline(*nodes, **machine).analysis
-    assert made.main is not None
+    assert made.main is not None and made.usage is not None
+    usage = replace(made.usage, core_wait_ns=round(core_wait * made.usage.cpu_ns))
+    end = ScriptExit("stopped")
+    recording = Recording("train.py", made.host, end, alone_element_ns=alone_ns, as_if_step_ns=as_if_step_ns)
+    made = replace(made, recording=recording, usage=usage)
     found = outlook(made, made.main, (), ())
     assert found is not None
     return found.headroom
@@ -26,9 +34,51 @@ def test_a_serial_map_behind_a_prefetch_limits_to_its_own_time():
     assert found.element_ns == pytest.approx(32 * MS, rel=0.1)
     assert found.step_speedup == pytest.approx(80 / 32, rel=0.1)
     assert found.low_ns < found.element_ns < found.high_ns
+    assert found.surest_speedup == pytest.approx(80 / (32 * 1.5), rel=0.1)
     assert found.limit.resource == "node"
-    assert "enough for a training 2.5x faster; then map" in found.sentence
+    assert (
+        "(predicted; --headroom measures it), enough for a training at least 1.67x faster; then map" in found.sentence
+    )
     assert found.sentence.endswith(" the limit.")
+
+
+def test_beside_a_training_on_the_same_cores_the_range_is_wide():
+    nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
+    here = headroom_of(*nodes, consumer_ms=80, cores=8)
+    elsewhere = headroom_of(
+        *nodes, consumer_ms=80, cores=8, as_if_step_ns=80 * MS
+    )  # takes no core, like an accelerator
+    assert here.high_ns / here.low_ns > 3 * elsewhere.high_ns / elsewhere.low_ns
+
+
+@pytest.mark.parametrize(
+    ("alone_ms", "ends"),
+    [
+        (20.0, "alone delivers an element every 20 ms (measured), enough for a training 4.0x faster; then map"),
+        (79.0, "every 79 ms (measured): with a faster training step, it would become the problem."),
+        (0.5, "every 500 us (measured), enough for a training more than 100x faster."),
+    ],
+)
+def test_a_measured_headroom_replaces_the_predicted_one(alone_ms, ends):
+    nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
+    found = headroom_of(*nodes, consumer_ms=80, cores=8, alone_ns=alone_ms * MS)
+    assert found.measured_ns == alone_ms * MS
+    assert found.surest_speedup == found.step_speedup == pytest.approx(80 / alone_ms, rel=0.05)
+    assert ends in found.sentence
+    assert "predicted" not in found.sentence
+
+
+def test_a_measured_headroom_of_a_training_that_waits_is_told():
+    nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
+    found = headroom_of(*nodes, consumer_ms=5, cores=8, alone_ns=30 * MS)
+    assert found.sentence == "The input pipeline alone delivers an element every 30 ms (measured)."
+
+
+def test_waits_for_a_core_are_not_the_pipelines():
+    """Threads of the training held the cores for half of the time for which the pipeline's threads wanted one."""
+    nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
+    free, crowded = (headroom_of(*nodes, consumer_ms=80, cores=2, core_wait=wait) for wait in (0.0, 1.0))
+    assert crowded.element_ns == pytest.approx(free.element_ns / 2, rel=0.1)
 
 
 def test_the_consumers_own_work_takes_no_core_from_the_pipeline():

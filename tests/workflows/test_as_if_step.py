@@ -70,6 +70,7 @@ def test_a_step_that_the_pipeline_can_feed(project, capsys):
     [
         (["--as-if-step", "5ms", "--as-if-speedup", "2"], "--as-if-step and --as-if-speedup are mutually exclusive."),
         (["--as-if-step", "5ms", "--ceiling"], "--ceiling needs the training, which an imagined step replaces."),
+        (["--as-if-step", "5ms", "--headroom"], "--headroom needs the training, which an imagined step replaces."),
         (["--as-if-step", "5ms", "--steps", "20"], "--steps has no effect on an imagined step"),
         (["--as-if-step", "0"], "'0' must be more than zero"),
         (["--as-if-step", "5min"], "--as-if-step is at most 30 s."),

@@ -111,6 +111,10 @@ class Monitor:
         self._is_off = False
         self._stops = 0
 
+    def has_profiled_since(self, time_ns: int) -> bool:
+        """Return whether the profiler has been running, or has been writing its profile, since a Unix time in ns."""
+        return self._is_profiling and (self._state in ("trial", "open") or self._closed_ns >= time_ns)
+
     # -- long calls
 
     def call_began(self, call: LongCall) -> None:

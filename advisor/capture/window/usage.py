@@ -11,6 +11,7 @@ import statistics
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from advisor.model.recording import Usage
 
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """`ru_maxrss` counts bytes on macOS and KiB elsewhere."""
+_THREADS = Path("/proc/self/task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Snapshot:
     """Busy time of all cores, in clock ticks."""
     machine_total: int | None
     """Busy and idle time of all cores, in clock ticks."""
+    core_wait_ns: Mapping[str, int] | None
+    """Thread id -> time in which the thread was runnable without a core, since it began."""
 
     @classmethod
     def take(cls, earlier: Snapshot | None = None) -> Snapshot:
@@ -59,6 +63,7 @@ class Snapshot:
             io.get("rchar"),
             busy,
             total,
+            _core_waits(),
         )
 
 
@@ -82,6 +87,7 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
         peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,
         host_cpu_busy_share=None if busy_share is None else min(1.0, max(0.0, busy_share)),
         gil_wait_share=gil_wait_share,
+        core_wait_ns=_grown(start.core_wait_ns, end.core_wait_ns),
     )
 
 
@@ -136,6 +142,25 @@ def _queued_ns() -> int:
             return int(file.read().split()[1])
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _core_waits() -> dict[str, int] | None:
+    """Return how long each thread of the process has been runnable without a core; None if the kernel does not tell."""
+    waits = {}
+    try:
+        for thread in _THREADS.iterdir():
+            with contextlib.suppress(OSError, ValueError, IndexError):  # threads end meanwhile
+                waits[thread.name] = int((thread / "schedstat").read_bytes().split()[1])
+    except OSError:
+        return None
+    return waits or None
+
+
+def _grown(start: Mapping[str, int] | None, end: Mapping[str, int] | None) -> int | None:
+    """Return the sum of the increases; threads that ended in between are not in it."""
+    if start is None or end is None:
+        return None
+    return sum(max(0, waited - start.get(thread, 0)) for thread, waited in end.items())
 
 
 def _process_io() -> dict[str, int]:

@@ -78,6 +78,14 @@ OTHERS_KEEP = Constant(
     "Unknown: none, half or all of them. The scheduler divides cores among the processes that compete for them.",
 )
 """Share of the cores used by other processes that they keep if this one needs more: worst, likely, best."""
+ALONE = Constant(
+    (0.2, 1.5),
+    "ratio",
+    "Twelve healthy scripts on 2 cores, whose training computes on both: the pipeline alone took 0.2 to 3.6 times as long per "
+    "element as its events beside the training say without waits for a core, and at most 1.4 times as long as with all CPU time "
+    "of unknown origin. Beside the training, its data and code leave the processor's caches in each step.",
+)
+"""Factors from the time per element beside a training on the same cores to the ends of the range for the pipeline alone."""
 MOST_SPEEDUP = Constant(1000.0, "ratio", "If 99.9 % of a step is wait, the rest is too short to be measured.")
 """Maximum predicted speedup."""
 

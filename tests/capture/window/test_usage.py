@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+
+import pytest
 
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
 
@@ -17,6 +22,27 @@ def test_cpu_time_and_wall_time():
     assert 0.29e9 < usage.wall_ns < 5e9 and 0.05e9 < usage.cpu_ns <= usage.wall_ns * 1.2
     assert usage.peak_rss_bytes > 1 << 20 and usage.gil_wait_share is None
     assert usage.host_cpu_busy_share is None or 0 <= usage.host_cpu_busy_share <= 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="needs Linux")
+def test_waits_for_a_core_are_those_of_threads_that_want_to_run():
+    """Two processes share one core, so each wants it while the other has it; the threads that sleep want none."""
+    script = (
+        "import os, threading, time\n"
+        "from advisor.capture.window.usage import Snapshot, usage_between\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "threading.Thread(target=time.sleep, args=(30,), daemon=True).start()\n"
+        "other = os.fork()\n"
+        "end_at = time.monotonic() + 3\n"
+        "start = Snapshot.take()\n"
+        "while time.monotonic() < end_at: pass\n"
+        "if not other: os._exit(0)\n"
+        "usage = usage_between(start, Snapshot.take(), None)\n"
+        "os.waitpid(other, 0)\n"
+        "print(usage.core_wait_ns / usage.wall_ns)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert 0.3 < float(done.stdout) < 1.0
 
 
 def probe(seconds: float) -> float:

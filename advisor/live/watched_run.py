@@ -1,0 +1,113 @@
+"""Puts the samples of a running script together.
+
+In: `LiveSample`s, one after the other.  Out: `WatchedRun`: per consumer the steps, their time and the wait over the whole run,
+the latest sample and the slow periods; for the process, cores and memory. Memory is bounded: samples are not kept.
+"""
+
+from __future__ import annotations
+
+from advisor.live.slow_periods import SlowPeriods
+from advisor.model.live import LiveConsumer, LiveSample, SlowPeriod
+
+MAX_CONSUMERS = 200
+"""Consumers that are told apart; a script that takes elements in more places is only counted."""
+
+
+class WatchedConsumer:
+    """One consumer over the whole run. Times are in ns."""
+
+    def __init__(self, latest: LiveConsumer) -> None:
+        self.latest = latest
+        """Its part of the latest sample in which it took elements."""
+        self.total_ns = 0.0
+        """Sum of its steps with a known length."""
+        self.timed_steps = 0
+        self.wait_ns: float | None = None
+        """Sum of its waits; None if they cannot be seen."""
+        self.slow = SlowPeriods(latest.id)
+
+    @property
+    def step_ns(self) -> float | None:
+        """Mean length of a step; None if no step was timed."""
+        return self.total_ns / self.timed_steps if self.timed_steps else None
+
+    @property
+    def wait_share(self) -> float | None:
+        """Share of its steps spent waiting for input, 0 to 1; None if unknown."""
+        return None if self.wait_ns is None or not self.total_ns else min(1.0, self.wait_ns / self.total_ns)
+
+    def add(self, sample: LiveSample, consumer: LiveConsumer) -> SlowPeriod | None:
+        """Add its part of a sample; return the slow period that begins or ends with it, if any.
+
+        Steps beside the profiler count, but are no slow period.
+        """
+        self.latest = consumer
+        if consumer.step_ns is not None:
+            self.total_ns += consumer.step_ns * consumer.new_steps
+            self.timed_steps += consumer.new_steps
+            if consumer.wait_ns is not None:
+                self.wait_ns = (self.wait_ns or 0.0) + consumer.wait_ns * consumer.new_steps
+        return None if sample.is_profiled else self.slow.add(sample.time_ns, consumer)
+
+
+class WatchedRun:
+    """All consumers and the process."""
+
+    def __init__(self) -> None:
+        self.consumers: dict[str, WatchedConsumer] = {}
+        """Consumer id -> consumer, in order of appearance."""
+        self.latest: LiveSample | None = None
+        self.elapsed_ns = 0
+        """Time covered by the samples."""
+        self.cpu_ns = 0.0
+        self.own_ns = 0
+        """CPU time that the sampling took."""
+        self.peak_rss_bytes = 0
+        self.is_incomplete = False
+        """Whether there were more consumers than are told apart."""
+
+    @property
+    def main(self) -> WatchedConsumer | None:
+        """The training loop, or the consumer with the most steps while no loop is known to train."""
+        ranked = sorted(self.consumers.values(), key=lambda each: (each.latest.is_main, each.latest.steps))
+        return ranked[-1] if ranked else None
+
+    @property
+    def cores(self) -> float:
+        """Cores used on average."""
+        return self.cpu_ns / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def own_share(self) -> float:
+        """CPU time of the sampling as a share of one core."""
+        return self.own_ns / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def slow_periods(self) -> list[SlowPeriod]:
+        """The slow periods of all consumers, oldest first."""
+        return sorted(
+            (period for each in self.consumers.values() for period in each.slow.periods), key=lambda each: each.began_ns
+        )
+
+    def add(self, sample: LiveSample) -> list[SlowPeriod]:
+        """Add a sample.
+
+        Returns:
+            The slow periods that begin or end with it.
+        """
+        self.latest = sample
+        self.elapsed_ns += sample.elapsed_ns
+        self.cpu_ns += sample.cores * sample.elapsed_ns
+        self.own_ns += sample.own_ns
+        self.peak_rss_bytes = max(self.peak_rss_bytes, sample.rss_bytes or 0)
+        changes = []
+        for consumer in sample.consumers:
+            if consumer.id not in self.consumers:
+                if len(self.consumers) >= MAX_CONSUMERS:
+                    self.is_incomplete = True
+                    continue
+                self.consumers[consumer.id] = WatchedConsumer(consumer)
+            changed = self.consumers[consumer.id].add(sample, consumer)
+            if changed is not None:
+                changes.append(changed)
+        return changes

@@ -1,0 +1,95 @@
+"""What `advisor watch` sees of a running script: one sample per second, and the slow periods found in them.
+
+In: nothing.  Out: `LiveSample` and its `LiveConsumer`s, sent by the script's process; `SlowPeriod`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+
+class LiveConsumer(msgspec.Struct, frozen=True):
+    """One consumer of elements (a loop, `fit`, `evaluate`) since the previous sample. Times are in ns."""
+
+    id: str
+    kind: str
+    """As in `Consumer`: `for`, `next`, `keras.fit`, ..."""
+    where: str
+    """File name and line, such as `train.py:31`; empty if unknown."""
+    is_main: bool
+    """Whether it is the training loop, as far as is known yet."""
+    steps: int
+    """Completed steps since the start of the script."""
+    passes: int
+    """Iterations over a dataset that have begun."""
+    new_steps: int
+    """Steps completed since the previous sample."""
+    step_ns: float | None = None
+    """Mean length of these steps; None if there are none."""
+    wait_ns: float | None = None
+    """Mean time of these steps spent waiting for the next element; None if it cannot be seen from Python."""
+    buffered: float | None = None
+    """Elements in the pipeline's last buffer, from tf.data's own model; None if there is none, or TensorFlow does not tell."""
+    buffer_size: float | None = None
+    """Capacity of that buffer."""
+
+    @property
+    def wait_share(self) -> float | None:
+        """Share of the step spent waiting for the next element, 0 to 1; None if unknown."""
+        return None if self.wait_ns is None or not self.step_ns else min(1.0, self.wait_ns / self.step_ns)
+
+
+class LiveSample(msgspec.Struct, frozen=True, tag=True):
+    """The state of the script's process at one point in time."""
+
+    time_ns: int
+    """Unix time."""
+    elapsed_ns: int
+    """Since the previous sample; since the start of sampling for the first one."""
+    cores: float
+    """Cores that the process used, on average since the previous sample."""
+    rss_bytes: int | None
+    """Resident memory; None if unknown."""
+    own_ns: int
+    """CPU time that sampling itself took since the previous sample."""
+    is_profiled: bool = False
+    """Whether the profiler ran or wrote its profile meanwhile, which makes steps longer."""
+    consumers: tuple[LiveConsumer, ...] = ()
+    """Those that took elements since the previous sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPeriod:
+    """Steps of one consumer that take longer than those before them. Times are in ns."""
+
+    consumer_id: str
+    after_step: int
+    """The last step known to be as fast as before: the change came after it."""
+    first_step: int
+    """The last step of the first slow sample: the change came before it."""
+    last_step: int | None
+    """The last slow step; None if the period has not ended."""
+    began_ns: int
+    """Unix time of the first slow sample."""
+    pass_number: int
+    """The iteration over the dataset in which the change was seen, from 1."""
+    step_before_ns: float
+    step_ns: float
+    """Median of the samples' mean step times: before, and in the period."""
+    wait_before_ns: float | None
+    wait_ns: float | None
+    """The same for the wait; None if it cannot be seen."""
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long a step takes."""
+        return self.step_ns / self.step_before_ns
+
+    @property
+    def is_input(self) -> bool:
+        """Whether more than half of the additional time is spent waiting for input."""
+        if self.wait_ns is None or self.wait_before_ns is None:
+            return False
+        return self.wait_ns - self.wait_before_ns > 0.5 * (self.step_ns - self.step_before_ns)

@@ -1,0 +1,130 @@
+"""The phases of `advisor watch`: run a script to its end, count its steps all the time, and profile one window of it.
+
+In: a `Request` and where to show and pass on what is seen.  Out: `WatchOutcome`; a run folder as of `advisor analyze`.
+
+    capture to the end, with samples -> read_trace -> analyse -> run_rules -> report
+
+The script is run as it is and in place: it is the user's training, and nothing of it is discarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.live.watched_run import WatchedRun
+from advisor.model.errors import AdvisorError, ScriptFailed
+from advisor.model.live import LiveSample, SlowPeriod
+from advisor.model.run_folder import new_run_folder
+from advisor.model.text import message_of
+from advisor.workflows.analyze import Request, analyze_run, read_recording, write_reports
+
+if TYPE_CHECKING:
+    from advisor.capture.request import Progress
+    from advisor.engine import LoadedRule
+    from advisor.model.outcome import Report
+    from advisor.model.settings import Settings
+
+INTERVAL_S = 1.0
+"""Seconds between two samples."""
+OnSample = Callable[[LiveSample, list[SlowPeriod]], None]
+"""Called with each sample, after `WatchedRun` has it, and the slow periods that begin or end with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOutcome:
+    """The end of a watched run."""
+
+    exit_code: int
+    """Of the script; 128 + the number of a signal that ended it, as shells say."""
+    folder: Path | None
+    """The run folder; None if the script failed before anything was measured."""
+    report: Report | None
+    """The report on the profiled window; None if there is none."""
+    problem: str
+    """Why there is no report, in one sentence; empty if there is one, or none was wanted."""
+
+
+def watch_script(
+    request: Request,
+    rules: Sequence[LoadedRule],
+    settings: Settings,
+    run: WatchedRun,
+    on_progress: Callable[[Progress], None],
+    on_sample: OnSample,
+    interval_s: float = INTERVAL_S,
+    streams: tuple[int, int] | None = None,
+    is_profiled: bool = True,
+) -> WatchOutcome:
+    """Run a script to its end and watch it.
+
+    Args:
+        request: The script.
+        rules: The rules to ask at the end.
+        settings: The settings, as returned by `advisor.workflows.analyze.load`.
+        run: Receives every sample; it is complete even if this function raises.
+        on_progress: Called with progress messages.
+        on_sample: Called with every sample.
+        interval_s: Seconds between two samples.
+        streams: File descriptors for the script's stdout and stderr; None for those of this process.
+        is_profiled: Profile a window and analyse it at the end.
+
+    Raises:
+        AdvisorError: The script cannot be run.
+        KeyboardInterrupt: The user pressed Ctrl-C, and the script has ended by itself since.
+    """
+    from advisor.workflows.calibrate import calibrate_run
+
+    def add(sample: LiveSample) -> None:
+        on_sample(sample, run.add(sample))
+
+    name = (request.module or "module") if request.path is None else request.path.stem
+    try:
+        folder = _captured(request, settings, name, interval_s, is_profiled, on_progress, add, streams)
+    except ScriptFailed as error:
+        if error.script_code is None:
+            raise
+        return WatchOutcome(error.script_code, None, None, str(error))
+    recording = read_recording(folder)
+    exit_code = 0 if recording is None else recording.script_exit.code
+    if not is_profiled:
+        return WatchOutcome(exit_code, folder, None, "")
+    try:
+        calibrate_run(folder, None, on_progress)
+        report = analyze_run(folder, rules, settings)
+        write_reports(report, folder)
+    except AdvisorError as error:
+        return WatchOutcome(exit_code, folder, None, message_of(error))
+    return WatchOutcome(exit_code, folder, report, "")
+
+
+def _captured(
+    request: Request,
+    settings: Settings,
+    name: str,
+    interval_s: float,
+    is_profiled: bool,
+    on_progress: Callable[[Progress], None],
+    add: Callable[[LiveSample], None],
+    streams: tuple[int, int] | None,
+) -> Path:
+    from advisor.capture.launch import capture
+    from advisor.capture.request import CaptureRequest
+
+    with new_run_folder(request.out, name) as folder:
+        capture_request = CaptureRequest(
+            out=folder,
+            script=request.path,
+            module=request.module,
+            args=request.args,
+            steps=settings.steps,
+            warmup=settings.warmup,
+            seconds=settings.seconds,
+            to_end=True,
+            live_s=interval_s,
+            passes_output=True,
+            is_profiled=is_profiled,
+        )
+        return capture(capture_request, on_progress, add, streams)

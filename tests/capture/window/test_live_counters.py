@@ -1,0 +1,104 @@
+"""The counters of a running script, on consumers whose steps are made here."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.capture.instrument.consumers import MAX_STEPS, Tracks
+from advisor.capture.window.live_counters import LiveCounters
+from advisor.model.recording import Site
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def tracks():
+    return Tracks()
+
+
+def track_at(tracks, line=7):
+    return tracks.at("for", Site("/home/me/train.py", line, 0, line, 10), None)
+
+
+def steps(track, number, length_ms, wait_ms=0.0, start=1_000_000_000):
+    for place in range(number):
+        track.begin(start + place * 100 * MS)
+        track.fetch_ns = round(wait_ms * MS)
+        track.end(start + place * 100 * MS + round(length_ms * MS))
+
+
+def counters(tracks, sent=None, leader=lambda: None, has_profiled_since=lambda time_ns: False):
+    return LiveCounters(
+        tracks, leader, has_profiled_since, lambda sample: None if sent is None else sent.append(sample), 0.05
+    )
+
+
+def test_each_step_is_in_one_sample(tracks):
+    track = track_at(tracks)
+    live = counters(tracks, leader=lambda: track)
+    steps(track, 10, 20.0, 5.0)
+    (first,) = live.sample().consumers
+    assert (first.where, first.steps, first.new_steps, first.is_main) == ("train.py:7", 10, 10, True)
+    assert (first.step_ns, first.wait_ns, first.wait_share) == (20 * MS, 5 * MS, 0.25)
+    assert live.sample().consumers == ()
+    steps(track, 5, 40.0)
+    (second,) = live.sample().consumers
+    assert (second.steps, second.new_steps, second.step_ns) == (15, 5, 40 * MS)
+
+
+def test_steps_that_are_no_longer_kept_stay_counted(tracks):
+    track = track_at(tracks)
+    live = counters(tracks)
+    steps(track, 10, 1.0)
+    live.sample()
+    steps(track, 2 * MAX_STEPS + 100, 1.0)
+    (seen,) = live.sample().consumers
+    assert seen.steps == 2 * MAX_STEPS + 110
+    assert seen.step_ns == MS
+
+
+def test_a_step_that_is_just_being_written_waits_for_the_next_sample(tracks):
+    """The training's thread appends to one column after the other, and may be interrupted in between."""
+    track = track_at(tracks)
+    steps(track, 3, 10.0)
+    track.starts.append(5)
+    live = counters(tracks)
+    (seen,) = live.sample().consumers
+    assert (seen.steps, seen.step_ns) == (3, 10 * MS)
+
+
+def test_samples_beside_the_profiler_say_so(tracks):
+    asked = []
+
+    def has_profiled_since(time_ns):
+        asked.append(time_ns)
+        return len(asked) == 2
+
+    live = counters(tracks, has_profiled_since=has_profiled_since)
+    first, second, third = (live.sample() for _ in range(3))
+    assert [each.is_profiled for each in (first, second, third)] == [False, True, False]
+    assert asked[1:] == [first.time_ns, second.time_ns]  # it is asked about the time that the sample covers
+
+
+def test_the_thread_sends_samples_until_it_is_stopped(tracks):
+    track, sent = track_at(tracks), []
+    live = counters(tracks, sent)
+    live.start()
+    steps(track, 10, 1.0)
+    live._thread.join(0.3)
+    steps(track, 4, 1.0)
+    live.stop()
+    assert len(sent) >= 3
+    assert sum(each.new_steps for sample in sent for each in sample.consumers) == 14
+    assert all(sample.own_ns < sample.elapsed_ns for sample in sent)
+
+
+def test_a_reader_that_has_gone_ends_the_thread(tracks):
+    def gone(sample):
+        raise BrokenPipeError
+
+    live = LiveCounters(tracks, lambda: None, lambda time_ns: False, gone, 0.01)
+    live.start()
+    live._thread.join(5)
+    assert not live._thread.is_alive()
+    live.stop()  # and says nothing
