@@ -16,6 +16,7 @@ IN_ONE_PROCESS = (
     "tests/export/test_in_browser.py",
     "tests/hostile/test_table.py",
     "tests/profile/test_capture.py",
+    "tests/tensorboard/test_in_browser.py",
     "tests/test_archives.py",
 )
 

@@ -156,33 +156,22 @@ def _reports(runs: Sequence[Path]) -> list[tuple[str, dict[str, Any]]]:
 def _report(run: Path) -> dict[str, Any]:
     import json
 
-    from advisor.report.json_format import SCHEMA_VERSION
     from advisor.report.report_json import REPORT_NAME, report_to_bytes
+    from advisor.report.saved_report import parse_report
     from advisor.workflows.analyze import Request, analyze_run, load
 
     file = run / REPORT_NAME if run.is_dir() else run
     if run.is_dir() and file.exists() and not file.is_file():
         raise AdvisorError(f"{file} is not a regular file: remove it and run `advisor analyze {run}` to recreate it.")
     if file.name.endswith(".json") and file.is_file():
-        try:
-            report = json.loads(file.read_bytes())
-        except (ValueError, RecursionError):
-            report = None
-        if isinstance(report, dict) and report.get("schema_version") == SCHEMA_VERSION and _is_current(report):
+        report = parse_report(file.read_bytes())
+        if report is not None:
             return report
         if not run.is_dir():
             raise AdvisorError(f"{run} is not a report.json of this version: name its run folder instead.")
     rules, settings = load(Request(path=run))
     new_report: dict[str, Any] = json.loads(report_to_bytes(analyze_run(run, rules, settings)))
     return new_report
-
-
-def _is_current(report: dict[str, Any]) -> bool:
-    """Whether the report has every field of this version; an older report of the same schema is recreated."""
-    from advisor.report.report_json import load_schema
-
-    required = load_schema()["required"]
-    return isinstance(required, list) and set(required) <= set(report)
 
 
 def _check_out(out: Path, runs: Sequence[Path], kind: Replaceable) -> None:

@@ -49,6 +49,8 @@ class Choice:
     """Hosts to read; empty for all."""
     source: Path | None = None
     """Script whose calls are matched to the iterators of a profile without a recording."""
+    files: tuple[Path, ...] = ()
+    """Exactly these profile files, one per host; empty: those that are found in the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ def analyze_run(
     from advisor.engine import run_rules
     from advisor.graph.recorded_calls import limit_calls
     from advisor.hosts import analyse_and_draw
-    from advisor.profile import choice_notes, find_profiles
+    from advisor.profile import ProfileFiles, choice_notes, find_profiles
     from advisor.statistics import add_statistics
 
     own = read_recording(path)
@@ -176,7 +178,7 @@ def analyze_run(
         if own.window is not None and own.calls and not own.unprofiled:
             raise AdvisorError(why_no_profile(path))
         return _with_folder(run_rules(analyse(None, limit_calls(own), own.target), rules, settings), path)
-    profiles = find_profiles(path, choice.run, choice.hosts)
+    profiles = ProfileFiles(choice.files) if choice.files else find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(profiles.paths[0] if is_remote(path) else profiles.paths[0].absolute())
     recorded = read_recording(folder) if folder else None
     recording = limit_calls(recorded) if recorded else None

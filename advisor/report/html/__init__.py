@@ -13,6 +13,6 @@ file atomically.
 
 from __future__ import annotations
 
-from advisor.report.html.page import REPORT_HTML_NAME, report_to_html, write_html
+from advisor.report.html.page import REPORT_HTML_NAME, content_security_policy, report_to_html, write_html
 
-__all__ = ["REPORT_HTML_NAME", "report_to_html", "write_html"]
+__all__ = ["REPORT_HTML_NAME", "content_security_policy", "report_to_html", "write_html"]

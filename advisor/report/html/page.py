@@ -66,18 +66,16 @@ def report_to_html(report: Json) -> bytes:
     safe = harmless(report)
     assert isinstance(safe, dict)
     views = pipeline_views(safe)
-    styles = [_asset("report.css")]
-    scripts = [_asset(name) for name in SCRIPTS]
     text = render(
         "page.html.j2",
         report=safe,
         views=views,
         statistics=safe.get("statistics") or {},
         sections=sections_of(safe),
-        styles=styles,
-        scripts=scripts,
+        styles=_styles(),
+        scripts=_scripts(),
         licences=[(name, _asset(f"vendor/{name.lower()}.LICENSE")) for name in LIBRARIES],
-        policy=_policy(scripts, [*styles, PLOT_STYLE]),
+        policy="; ".join(f"{name} {value}" for name, value in content_security_policy().items()),
         data=_inert({"pipelines": [view["drawn"] for view in views], **chart_data(safe)}),
     )
     return text.encode("utf-8", "backslashreplace")
@@ -97,18 +95,25 @@ def write_html(report: Json, path: Path) -> None:
     write_whole(path, report_to_html(report))
 
 
-def _policy(scripts: list[str], styles: list[str]) -> str:
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {' '.join(map(_hash, scripts))}",
-            f"style-src {' '.join(map(_hash, styles))}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-        )
-    )
+def content_security_policy() -> dict[str, str]:
+    """Return the directives of the page's Content-Security-Policy, by name. A server can send them with the page."""
+    return {
+        "default-src": "'none'",
+        "script-src": " ".join(map(_hash, _scripts())),
+        "style-src": " ".join(map(_hash, [*_styles(), PLOT_STYLE])),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+    }
+
+
+def _styles() -> list[str]:
+    return [_asset("report.css")]
+
+
+def _scripts() -> list[str]:
+    return [_asset(name) for name in SCRIPTS]
 
 
 def _hash(text: str) -> str:

@@ -89,7 +89,7 @@ const report = {
     button.textContent = `Theme: ${theme}`;
     try { localStorage.setItem("tfdata-advisor-theme", theme); } catch { /* a browser that keeps nothing for files */ }
   }
-  let theme = themes.includes(remembered()) ? remembered() : "system";
+  let theme = themes.includes(remembered()) ? remembered() : document.documentElement.dataset.theme || "system";
   setTheme(theme);
   button.addEventListener("click", () => {
     theme = themes[(themes.indexOf(theme) + 1) % themes.length];
