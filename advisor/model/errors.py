@@ -20,3 +20,7 @@ class ScriptFailed(AdvisorError):
     """The user's script failed before anything was measured (exit code 3). Its traceback has been printed unchanged."""
 
     exit_code = 3
+
+
+class ChangeFailed(ScriptFailed):
+    """The script fails with a change that was to be judged, and not without it (exit code 3)."""
