@@ -40,6 +40,7 @@ COMMANDS = (
     "prove",
     "rules",
     "runs",
+    "skill",
 )
 """Names of the commands. Each is `command` in `advisor/commands/<name>.py`, imported on first use."""
 EXIT_FAILED = 2

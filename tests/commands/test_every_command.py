@@ -144,8 +144,16 @@ def runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert Path(project.run).name in capsys.readouterr().out
 
 
+def skill(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["skill", "--write", str(project.folder)]) == 0
+    written = project.folder / "tfdata-advisor" / "SKILL.md"
+    assert main(["skill"]) == 0
+    assert capsys.readouterr().out == f"Wrote {written}.\n{written.read_text('utf-8')}"
+
+
 CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
-    one.__name__: one for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs)
+    one.__name__: one
+    for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs, skill)
 }
 
 
