@@ -28,6 +28,8 @@ JOURNAL_NAME = "advisor-journal.jsonl"
 MAX_BYTES = 64 << 20
 """Largest journal that is read: some 20 000 trials."""
 MAX_LINE_BYTES = 1 << 20
+_BLANK = b"\0 \t\r\n"
+"""Zeros are what some file systems leave of a line after a power failure."""
 _HEAD = b'{"schema_version":'
 _VERSION = re.compile(re.escape(_HEAD) + rb"(\d{1,9}),")
 _DECODER = msgspec.json.Decoder(JournalEntry)
@@ -120,7 +122,7 @@ def _entry_of(line: bytes, number: int, path: Path) -> JournalEntry | None:
     Raises:
         AdvisorError: It is anything else.
     """
-    if not line.strip():
+    if not line.strip(_BLANK):
         return None
     if not line.startswith(_HEAD) and not _HEAD.startswith(line.rstrip(b"\n")):
         raise AdvisorError(

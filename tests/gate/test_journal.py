@@ -66,6 +66,12 @@ def test_a_crash_in_the_first_line(path):
         assert read_journal(path).entries[-1] == began("t2")
 
 
+def test_zeros_after_a_power_failure(path):
+    path.write_bytes(write(path, began()) + bytes(4096))
+    append_entry(path, judged())
+    assert read_journal(path).entries == (began(), judged()) and len(read_journal(path).notes) == 1
+
+
 def test_several_processes_may_write_at_once(path):
     names = [f"t{number}" for number in range(100)]
     with ThreadPoolExecutor(8) as pool:
@@ -142,14 +148,12 @@ def changed(**fields):
         (changed(proof={"datasets": "none"}), "damaged in line 1"),
         (changed(options={}), "damaged in line 1"),
         (b'{"schema_version":1,"event":' + b" " * (2 << 20) + b"\n", "too long"),
-        (b'{"schema_version":1,"event":' + b"[" * 100_000 + b"\n", ""),
+        (b'{"schema_version":1,"event":' + b"[" * 100_000 + b"\n", "damaged in line 1"),
+        (b'{"schema_version":1,"more":' + b"[" * 100_000 + b"\n", "damaged in line 1"),
     ],
 )
 def test_other_files_are_refused_in_one_sentence(content, message, path):
     path.write_bytes(changed() + content if message == "too long" else content)
-    if not message:  # no JSON: passed over
-        assert read_journal(path).entries == () and len(read_journal(path).notes) == 1
-        return
     with pytest.raises(AdvisorError) as caught:
         read_journal(path)
     sentence = str(caught.value)
