@@ -86,7 +86,10 @@ def _dataset(dataset: ComparedDataset) -> v1.Dataset:
 
 
 def _dataset_of(dataset: v1.Dataset) -> ComparedDataset:
-    seen = dataset.difference
+    found = dataset.difference
+    difference = None
+    if found is not None:
+        difference = ElementDifference(found.element, found.component, found.before, found.after, found.what)
     return ComparedDataset(
         name=dataset.name,
         safety=dataset.safety,
@@ -94,7 +97,7 @@ def _dataset_of(dataset: v1.Dataset) -> ComparedDataset:
         is_complete=dataset.is_complete,
         is_undecided=dataset.is_undecided,
         note=dataset.note,
-        difference=seen and ElementDifference(seen.element, seen.component, seen.before, seen.after, seen.what),
+        difference=difference,
     )
 
 
