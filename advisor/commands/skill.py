@@ -17,7 +17,11 @@ _FILE = "SKILL.md"
 
 @click.command("skill", short_help="Instructions for a coding agent.")
 @click.option(
-    "--write", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="Write them into this folder of skills."
+    "--write",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write them into this folder of skills.",
 )
 def command(folder: Path | None) -> None:
     """Print how a coding agent makes a script faster with this tool: analyse, edit, prove.
@@ -33,7 +37,9 @@ def command(folder: Path | None) -> None:
     from advisor.model.own_files import FileKind
 
     if not folder.is_dir():
-        raise AdvisorError(f"--write {folder}: there is no such folder; create it, or name the one with the agent's skills.")
+        raise AdvisorError(
+            f"--write {folder}: there is no such folder; create it, or name the one with the agent's skills."
+        )
     path = folder / SKILL_NAME / _FILE
     try:
         path.parent.mkdir(exist_ok=True)

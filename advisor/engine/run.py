@@ -101,7 +101,9 @@ def _too_small(finding: Finding) -> Rejected:
     if finding.is_delayed and run is not None and run.prediction is not None and run.passes is not None:
         gain, over = run.prediction, f" over {format_epochs(run.passes)}"
     reason = f"the predicted gain is too small to be proved, {format_range(gain.value, gain.low, gain.high)}{over}"
-    return Rejected(finding.rule, finding.title, reason, (Evidence("predicted_speedup", gain.value, "ratio"),), finding.site)
+    return Rejected(
+        finding.rule, finding.title, reason, (Evidence("predicted_speedup", gain.value, "ratio"),), finding.site
+    )
 
 
 def _without_found(rejected: Iterable[Rejected], found: Iterable[Finding], settings: Settings) -> tuple[Rejected, ...]:

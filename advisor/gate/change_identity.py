@@ -29,7 +29,7 @@ class ChangeIdentity:
     """Two changes with equal hashes are the same change of the same text."""
 
     base: str
-    """Of the script's name, its arguments, its text and those of the project's modules that it imports with or without the change."""
+    """Of the script's name, its arguments, its text, and the project's modules that it imports with or without the change."""
     diff: str
     """Of the lines that differ."""
 

@@ -6,10 +6,10 @@ else happens. One that a crash has cut short is passed over.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import msgspec
 from advisor.model.change_proof import CANNOT_TELL
 from advisor.model.errors import AdvisorError
 from advisor.model.outputs import SOURCE_SUFFIXES
+from advisor.model.regular_files import open_regular
 from advisor.model.text import printable
 from advisor.report.change_json import change_of
 from advisor.report.journal_format import BEGAN, EVENTS, FAILED, JUDGED, JournalEntry, TrialOptions
@@ -84,33 +85,26 @@ def read_journal(path: Path) -> Journal:
     """
     if path.name.endswith(SOURCE_SUFFIXES):
         raise AdvisorError(f"--journal {path} names a source file; choose another name, such as {JOURNAL_NAME}.")
+    entries: list[JournalEntry] = []
+    passed_over: list[int] = []
     try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except FileNotFoundError:
-        if not path.parent.is_dir():
-            raise AdvisorError(f"--journal {path}: there is no folder {path.parent}.") from None
-        return Journal()
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    with os.fdopen(file, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise AdvisorError(f"--journal {path} is not a regular file; choose another name.")
-        if status.st_size > MAX_BYTES:
-            raise AdvisorError(f"--journal {path} is larger than {MAX_BYTES >> 20} MiB; begin a new one.")
-        entries: list[JournalEntry] = []
-        passed_over: list[int] = []
-        try:
-            number = 0
-            while line := stream.readline(MAX_LINE_BYTES + 1):
-                number += 1
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise AdvisorError(f"--journal {path} is larger than {MAX_BYTES >> 20} MiB; begin a new one.")
+            for number in itertools.count(1):
+                line = file.readline(MAX_LINE_BYTES + 1)
+                if not line:
+                    break
                 entry = _entry_of(line, number, path)
                 if entry is not None:
                     entries.append(entry)
                 elif line.strip():
                     passed_over.append(number)
-        except OSError as error:
-            raise _unreadable(path, error) from None
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise AdvisorError(f"--journal {path}: there is no folder {path.parent}.") from None
+    except OSError as error:
+        raise AdvisorError(f"--journal {path} cannot be read: {error.strerror or error}.") from None
     lines = ", ".join(map(str, passed_over[:5])) + (", ..." if len(passed_over) > 5 else "")
     note = f"Lines of {path} that are incomplete were passed over: {lines}."
     return Journal(tuple(entries), (note,) if passed_over else ())
@@ -152,10 +146,6 @@ def _damaged(path: Path, number: int, error: Exception) -> AdvisorError:
     return AdvisorError(f"--journal {path} is damaged in line {number} ({printable(str(error))}); begin a new one.")
 
 
-def _unreadable(path: Path, error: OSError) -> AdvisorError:
-    return AdvisorError(f"--journal {path} cannot be read: {error.strerror or error}.")
-
-
 def append_entry(path: Path, entry: JournalEntry) -> None:
     """Append a line, and return when it is on the disk.
 
@@ -165,7 +155,9 @@ def append_entry(path: Path, entry: JournalEntry) -> None:
         AdvisorError: The file cannot be written.
     """
     text = json.dumps(to_dict(entry), ensure_ascii=False, separators=(",", ":"))
-    data = text.encode("utf-8", "replace") + b"\n"  # names of files need not be valid Unicode, and no parser accepts others
+    data = (
+        text.encode("utf-8", "replace") + b"\n"
+    )  # names of files need not be valid Unicode, and no parser accepts others
     if len(data) > MAX_LINE_BYTES:
         raise AdvisorError(f"--journal {path}: an entry would be longer than {MAX_LINE_BYTES >> 20} MiB.")
     try:

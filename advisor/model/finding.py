@@ -263,8 +263,8 @@ class Finding:
     """The command that judges `diff`, read from stdin; filled in by the engine; empty without a diff, or if the run cannot be
     repeated."""
     fix_command: str = ""
-    """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix` never
-    tries it, or if the run cannot be repeated."""
+    """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix`
+    never tries it, or if the run cannot be repeated."""
 
     @property
     def gain(self) -> float:

@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 
 def read_regular(path: Path) -> bytes:
@@ -17,12 +18,22 @@ def read_regular(path: Path) -> bytes:
     Raises:
         OSError: The file cannot be read or is not a regular file.
     """
+    with open_regular(path) as file:
+        return file.read()
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Raises:
+        OSError: The file cannot be read or is not a regular file.
+    """
     # without O_NONBLOCK, opening a named pipe blocks until another process opens it for writing
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "It is not a regular file")
-        return file.read()
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "It is not a regular file")
+    return os.fdopen(handle, "rb")
 
 
 def is_regular(path: Path) -> bool:

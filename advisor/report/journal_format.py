@@ -31,8 +31,8 @@ class JournalEntry(Object, frozen=True):
 
     schema_version: Literal[1]
     event: Annotated[str, one_of(*EVENTS)]
-    """`began`: it has started. `judged`: it has a verdict. `failed`: the script fails with the change. `stopped`: it ended without a
-    result, such as by Ctrl-C. A trial that has only begun was ended by a crash; `--resume` tries it, and one that was stopped, again."""
+    """`began`: it has started. `judged`: it has a verdict. `failed`: the script fails with the change. `stopped`: it ended
+    without a result, such as by Ctrl-C. A trial that has only begun is still running or was ended by a crash."""
     trial: str
     """The same in both lines of a trial."""
     time: str
@@ -45,8 +45,8 @@ class JournalEntry(Object, frozen=True):
     files: Sequence[str]
     """The Python files that the change replaces."""
     base: str
-    """SHA-256 of what is changed: the script's name and arguments, its text, and the texts of the project's modules that it imports.
-    Layout and comments do not count."""
+    """SHA-256 of what is changed: the script's name and arguments, its text, and the project's modules that it imports. Layout
+    and comments do not count."""
     diff: str
     """SHA-256 of the change. Layout and comments do not count."""
     options: TrialOptions

@@ -34,7 +34,8 @@ def judged(name="t1", trial=TRIAL, proof=PROOF, **fields) -> JournalEntry:
     """Its end with a verdict."""
     document = document_of(proof)
     known = {"verdict": document.verdict, "speedup": document.speedup, "seconds": document.seconds, "exit_code": 0}
-    return began(name, trial, event=JUDGED, proof=document, **{**known, **fields})
+    entry = began(name, trial, event=JUDGED, proof=document, **{**known, **fields})
+    return msgspec.json.decode(msgspec.json.encode(entry), type=JournalEntry)  # tuples are lists then
 
 
 def write(path: Path, *entries: JournalEntry) -> bytes:

@@ -137,7 +137,7 @@ def changed(**fields):
     [
         (b"a note\n", "something else than a journal"),
         (b"\x00\xff\xfe\n", "something else than a journal"),
-        (b'{"schema_version": 1, "advisor_version": "1", "target": "x"}\n', "something else than a journal"),
+        (b'{"schema_version": 1, "advisor_version": "1", "target": "x"}\n', "damaged in line 1"),
         (b"[" * 100_000, "something else than a journal"),
         (b'{"schema_version":1,"event":"began"}\n', "damaged in line 1"),
         (b'{"schema_version":2,"event":"began"}\n', "another version"),

@@ -1,6 +1,6 @@
 """An agent without a language model: it makes a script faster as SKILL.md says, and knows the script by the JSON alone.
 
-    analyse -> the finding with the best predicted gain -> prove its diff -> keep it only if it is equal and faster -> analyse again
+analyse -> the finding with the best predicted gain -> prove its diff -> keep it only if it is equal and faster -> analyse again
 """
 
 from __future__ import annotations

@@ -124,7 +124,9 @@ def test_after_a_crash_the_trial_is_repeated_and_the_report_says_so(proofs, caps
     proofs += [PROOF, PROOF]
     assert prove() == 0
     whole = Path(JOURNAL).read_bytes()
-    Path(JOURNAL).write_bytes(whole[: whole.index(b"\n") + 40])  # as if it had been killed while writing the second line
+    Path(JOURNAL).write_bytes(
+        whole[: whole.index(b"\n") + 40]
+    )  # as if it had been killed while writing the second line
     capsys.readouterr()
     assert prove("--resume") == 0
     captured = capsys.readouterr()
@@ -175,9 +177,8 @@ def test_the_options_may_follow_the_script(proofs):
 
 
 def test_a_document_is_the_verdict_that_it_was_made_of():
-    from tests.report.test_change import CHANGE
-
     from advisor.report.change_json import change_of, document_of
+    from tests.report.test_change import CHANGE
 
     assert change_of(document_of(CHANGE)) == CHANGE
     assert change_to_bytes(change_of(document_of(PROOF))) == change_to_bytes(PROOF)
