@@ -16,6 +16,8 @@ from advisor.cli import main
 
 JOURNAL = "advisor-journal.jsonl"
 KEPT = "equal and faster"
+TRIED = ("exact", "rerandomized")
+"""Effects on the data that may turn out to be none."""
 
 
 @dataclass
@@ -62,14 +64,14 @@ class Agent:
         """Return the verdict on the diff of a finding."""
         Path("change.diff").write_text(finding["diff"])
         return advisor(
-            "prove", "--pipeline-only", "--budget", "2min", "--journal", JOURNAL, "--resume", "--hypothesis", finding["title"],
+            "prove", "--pipeline-only", "--budget", "5min", "--journal", JOURNAL, "--resume", "--hypothesis", finding["title"],
             "--patch", "change.diff", "train.py",
         )  # fmt: skip
 
 
 def untried(report: dict[str, Any], tried: set[str]) -> Iterator[dict[str, Any]]:
-    """The findings with an edit that claims to keep the data, the best prediction first."""
-    possible = [finding for finding in report["findings"] if finding["diff"] and finding["safety"] == "exact"]
+    """The findings with an edit that may keep the data, the best prediction first."""
+    possible = [finding for finding in report["findings"] if finding["diff"] and finding["safety"] in TRIED]
     for finding in sorted(possible, key=gain, reverse=True):
         if finding["diff"] not in tried:
             yield finding
