@@ -40,6 +40,7 @@ COMMANDS = (
     "prove",
     "rules",
     "runs",
+    "skill",
     "watch",
 )
 """Names of the commands. Each is `command` in `advisor/commands/<name>.py`, imported on first use."""

@@ -135,15 +135,18 @@ class Rule:
         """Yield the problems found by the rule; yield nothing for a healthy pipeline."""
         raise NotImplementedError
 
-    def rejected(self, change: str, reason: str, *, evidence: Sequence[Evidence] = ()) -> Rejected:
+    def rejected(
+        self, change: str, reason: str, *, call: Call | None = None, evidence: Sequence[Evidence] = ()
+    ) -> Rejected:
         """Create a `Rejected` of this rule: a change that was close and is not proposed.
 
         Args:
             change: The change, as the title of a finding.
             reason: The measurement that speaks against it, as a clause with figures.
+            call: The call that it would have changed; its position in the source is used.
             evidence: The figures.
         """
-        return Rejected(self.id, change, reason, tuple(evidence))
+        return Rejected(self.id, change, reason, tuple(evidence), call.site if call is not None else None)
 
     def finding(
         self,

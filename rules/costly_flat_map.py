@@ -81,6 +81,7 @@ class CostlyFlatMap(Rule):
                 yield self.rejected(
                     f"Parallelise what {label(call)} computes",
                     f"no core is free: {use.sentence}",
+                    call=call,
                     evidence=(Evidence("free_cores", use.free, "cores"),),
                 )
                 continue

@@ -93,6 +93,7 @@ class RebuiltEveryEpoch(Rule):
                 "Make the dataset once, before the loop",
                 f"{ends} was made {again.count} times, with arguments that differ or could not be compared; making it takes "
                 f"{format_ns(round(again.made_ns))}, {format_share(share)} of an epoch",
+                call=again.calls[0],
                 evidence=(Evidence("made_time_share", share, "share"),),
             )
             return

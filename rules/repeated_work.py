@@ -132,6 +132,7 @@ class RepeatedWork(Rule):
                 f"Cache after {label(most.call)}",
                 f"the predicted gain is too small to be proved, {format_range(gain.value, gain.low, gain.high)}; it saves work "
                 f"that causes {format_share(most.saved_share)} of the wait",
+                call=most.call,
                 evidence=(
                     Evidence("saved_blame_share", most.saved_share, "share"),
                     Evidence("predicted_speedup", gain.value, "ratio"),

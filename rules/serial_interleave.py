@@ -89,6 +89,7 @@ class SerialInterleave(Rule):
                     yield self.rejected(
                         f"Read the inputs of {label(call)} in parallel",
                         f"no core is free: {use.sentence}",
+                        call=call,
                         evidence=(Evidence("free_cores", use.free, "cores"),),
                     )
                 continue

@@ -92,6 +92,7 @@ class SerialMap(Rule):
                 yield self.rejected(
                     f"Parallelise {label(calls[0])}",
                     f"no core is free: {use.sentence}",
+                    call=calls[0],
                     evidence=(Evidence("free_cores", use.free, "cores"),),
                 )
 

@@ -95,6 +95,7 @@ class VectorizableMap(Rule):
                 yield self.rejected(
                     f"Vectorise {label(call)}: one call per batch of {size}",
                     obstacle,
+                    call=call,
                     evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
                 )
             return

@@ -47,6 +47,7 @@ try_command() { # label, the command line that starts the advisor
     "$@" --help >/dev/null
     "$@" rules | grep serial-map >/dev/null
     "$@" explain serial-map >/dev/null
+    "$@" skill | grep '^name: tfdata-advisor' >/dev/null
     "$@" analyze --quiet --json - . | grep '"schema_version":' >/dev/null
     test -s report.html
   )

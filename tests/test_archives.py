@@ -92,6 +92,7 @@ def test_the_wheel_contains_every_file_of_the_package(wheel_files):
     "name",
     [
         "advisor/py.typed",
+        "advisor/SKILL.md",
         "advisor/rules/serial_map.py",
         "advisor/report/report.schema.json",
         "advisor/report/html/templates/page.html.j2",

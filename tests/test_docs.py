@@ -20,6 +20,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("examples/**/*.md"),
         *ROOT.glob("tests/traps/*.md"),
+        ROOT / "advisor/SKILL.md",
     ]
 )
 PATH = re.compile(r"(?<![\w/.<>:-])((?:advisor|rules|docs|tests|benchmarks|examples)/[\w./<>*-]*\w)")

@@ -1,10 +1,13 @@
 """`advisor prove`: a referee for any change of a script.
 
-In: a script, a change of it, and options.  Out: one verdict, with the elements compared and the speed measured, as text and JSON.
+In: a script, a change of it, and options.  Out: one verdict, with the elements compared and the speed measured, as text and JSON;
+lines in a journal, if one is named.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,9 @@ from advisor.commands.script_target import (
 if TYPE_CHECKING:
     from advisor.gate.changed_texts import ChangedTexts
     from advisor.model.change_proof import ChangeProof
+    from advisor.model.errors import AdvisorError
+    from advisor.model.settings import Settings
+    from advisor.workflows.prove import ProveRequest
 
 DEFAULT_BUDGET = "10min"
 FAIL_ON = ("slower", "different-data", "not-faster", "cannot-tell")
@@ -72,7 +78,9 @@ def _names_change(args: list[str]) -> bool:
 @click.option(
     "--with", "other", type=click.Path(path_type=Path), metavar="OTHER.py", help="The change: this text instead."
 )
-@click.option("--patch", type=click.Path(path_type=Path), metavar="FILE", help="The change: a unified diff.")
+@click.option(
+    "--patch", type=click.Path(path_type=Path), metavar="FILE|-", help="The change: a unified diff; - for stdin."
+)
 @click.option("--rev", metavar="REV", help="The change: the Python files as they are in this git revision.")
 @click.option(
     "--budget",
@@ -85,23 +93,28 @@ def _names_change(args: list[str]) -> bool:
 @click.option("--pipeline-only", is_flag=True, help="Measure the input pipeline alone, without running the training.")
 @click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 1 if this is the result.")
 @json_option
+@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="Append what was tried to this file.")
+@click.option("--hypothesis", default="", metavar="TEXT", help="What the change is expected to do, for the journal.")
+@click.option("--resume", is_flag=True, help="Run nothing if the journal holds the result of this change.")
 @window_options
 @click.option("--quiet", is_flag=True, help="Print neither report nor progress.")
 @click.option("--show-output", is_flag=True, help="Show the script's output on stderr.")
 def command(target: str, args: tuple[str, ...], other: Path | None, patch: Path | None, rev: str | None, budget: float,
-            pipeline_only: bool, fail_on: tuple[str, ...], json_path: str | None, quiet: bool,
-            **options: Any) -> int:  # fmt: skip  # noqa: ANN401
+            pipeline_only: bool, fail_on: tuple[str, ...], json_path: str | None, journal: Path | None, hypothesis: str,
+            resume: bool, quiet: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Say whether a change of SCRIPT, or of modules beside it, keeps its data and makes it faster.
 
     SCRIPT is a script or `-m MODULE`; the arguments after it are passed to it. The change is given by one of --with, --patch and
-    --rev. No file is changed.
+    --rev. No file is changed; with --journal, lines are appended to that file.
     """
     from advisor.prove.budget import check_budget
     from advisor.workflows.analyze import load
-    from advisor.workflows.prove import ProveRequest, announcement, prove
+    from advisor.workflows.prove import ProveRequest
 
     if sum(option is not None for option in (other, patch, rev)) != 1:
         raise click.UsageError("Give the change by one of --with OTHER.py, --patch FILE and --rev REV.")
+    if journal is None and (resume or hypothesis):
+        raise click.UsageError(f"{'--resume' if resume else '--hypothesis'} needs --journal FILE.")
     if json_path not in (None, "-"):
         from advisor.model.outputs import check_output
         from advisor.model.own_files import FileKind
@@ -113,15 +126,48 @@ def command(target: str, args: tuple[str, ...], other: Path | None, patch: Path 
     check_budget(budget)
     _, settings = load(request)
     proving = ProveRequest(request, _read_change(request.path, other, patch, rev), budget, pipeline_only)
-    if not quiet:
-        click.echo(announcement(proving), err=True)
-    with progress_bar(quiet or request.show_output, budget) as on_progress:
-        change = prove(proving, settings, on_progress)
+    change, problem = _judge(proving, settings, quiet, fail_on, _Noting(journal, hypothesis, resume))
     _emit_json(change, json_path)
     if not quiet:
         from advisor.report.change_text import print_change
 
         print_change(change, console_for_people(to_stderr=json_path == "-"))
+    if problem is not None:  # raised only now, so that the verdict, which took minutes, is shown first
+        raise problem
+    return _exit_code_of(change, fail_on)
+
+
+@dataclass(frozen=True)
+class _Noting:
+    """The options of the journal."""
+
+    path: Path | None
+    hypothesis: str
+    is_resumed: bool
+
+
+def _judge(
+    proving: ProveRequest, settings: Settings, quiet: bool, fail_on: Sequence[str], noting: _Noting
+) -> tuple[ChangeProof, AdvisorError | None]:
+    """Return the verdict, from the journal or of new runs, and the error if it could not be noted."""
+    from advisor.workflows.prove import announcement, prove
+    from advisor.workflows.prove_journal import TrialJournal
+
+    trial = None
+    if noting.path is not None:
+        trial = TrialJournal.open(noting.path, proving, settings, noting.hypothesis)
+        earlier = trial.earlier_result() if noting.is_resumed else None
+        if earlier is not None:
+            return earlier, None
+    if not quiet:
+        click.echo(announcement(proving), err=True)
+    with progress_bar(quiet or proving.script.show_output, proving.budget_s) as on_progress:
+        if trial is None:
+            return prove(proving, settings, on_progress), None
+        return trial.prove(on_progress, lambda change: _exit_code_of(change, fail_on))
+
+
+def _exit_code_of(change: ChangeProof, fail_on: Sequence[str]) -> int:
     return EXIT_MATCHED if set(fail_on) & _matches(change) else 0
 
 

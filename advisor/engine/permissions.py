@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from advisor.engine.next_commands import argv_of
 from advisor.model.finding import Finding, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
@@ -28,8 +29,8 @@ def permission_sentence(analysis: Analysis, findings: Sequence[Finding], setting
     Returns:
         The sentence; empty if no fix needs a permission, or if the run was not one of a script that can be run again.
     """
-    recording = analysis.recording
-    if recording is None or not recording.argv or recording.target != " ".join(recording.argv):
+    recording, argv = analysis.recording, argv_of(analysis)
+    if recording is None or not argv:
         return ""
     calls = {call.id: call for call in analysis.calls}
     allow = frozenset(Safety(level) for level in settings.allow)
@@ -45,7 +46,7 @@ def permission_sentence(analysis: Analysis, findings: Sequence[Finding], setting
         pairs = dict.fromkeys(
             pair for options in (present, *needed) for pair in zip(options[::2], options[1::2], strict=True)
         )
-        command = shlex.join(["advisor", "fix", *(word for pair in pairs for word in pair), *recording.argv])
+        command = shlex.join(["advisor", "fix", *(word for pair in pairs for word in pair), *argv])
         who = "1 fix needs" if len(needed) == 1 else f"{format_count(len(needed))} fixes need"
         sentences.append(f"{who} your permission: {command}")
     return "; ".join(sentences)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from advisor.engine.ask import ask
+from advisor.engine.next_commands import with_commands
 from advisor.engine.permissions import permission_sentence
 from advisor.engine.rule_file import LoadedRule
 from advisor.engine.rule_process import ask_apart
@@ -75,7 +76,7 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     ranked = _merge(sorted(worthwhile, key=_rank))
     lines = _SourceLines()
     reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
-    with_diffs = tuple(_with_diff(f, analysis) for f in reported)
+    with_diffs = with_commands(analysis, [_with_diff(f, analysis) for f in reported], settings)
     is_tentative = analysis.verdict.is_tentative
     if is_tentative:  # the figures of one or two steps rank the findings, but predict nothing
         with_diffs = tuple(replace(finding, prediction=None, over_run=None) for finding in with_diffs)
@@ -100,7 +101,9 @@ def _too_small(finding: Finding) -> Rejected:
     if finding.is_delayed and run is not None and run.prediction is not None and run.passes is not None:
         gain, over = run.prediction, f" over {format_epochs(run.passes)}"
     reason = f"the predicted gain is too small to be proved, {format_range(gain.value, gain.low, gain.high)}{over}"
-    return Rejected(finding.rule, finding.title, reason, (Evidence("predicted_speedup", gain.value, "ratio"),))
+    return Rejected(
+        finding.rule, finding.title, reason, (Evidence("predicted_speedup", gain.value, "ratio"),), finding.site
+    )
 
 
 def _without_found(rejected: Iterable[Rejected], found: Iterable[Finding], settings: Settings) -> tuple[Rejected, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ _WITHOUT_EFFECT = (".md", ".rst")
 """Suffixes of files that no run reads, so that a patch may change them."""
 _PYTHON = (".py", ".pyi")
 _TIMEOUT_S = 60
+_STDIN = Path("-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def read_revision(script: Path | None, revision: str) -> ChangedTexts:
 
 
 def read_patch(script: Path | None, patch: Path) -> ChangedTexts:
-    """Return the change that a unified diff describes.
+    """Return the change that a unified diff describes; `-` stands for that on stdin.
 
     Its paths are relative to the top of the repository, the project's folder, the script's folder or the current one, with or
     without a leading `a/` and `b/`.
@@ -79,7 +81,7 @@ def read_patch(script: Path | None, patch: Path) -> ChangedTexts:
     Raises:
         AdvisorError: The patch cannot be read or does not apply, or changes files that cannot be replaced.
     """
-    data = _read(patch)
+    data = sys.stdin.buffer.read() if patch == _STDIN else _read(patch)
     if not data.strip():
         raise AdvisorError(f"--patch {patch} is empty.")
     folder = Path.cwd() if script is None else script.resolve().parent

@@ -93,3 +93,5 @@ class ChangeProof:
     """Wall time of the whole proof."""
     notes: tuple[str, ...] = ()
     """What limits the result."""
+    judged_before: str = ""
+    """If nothing was run because a journal holds the result: when it was found, as ISO 8601 in UTC."""

@@ -22,3 +22,7 @@ class ScriptFailed(AdvisorError):
     exit_code = 3
     script_code: int | None = None
     """The script's own exit code, 128 + the number of a signal that ended it; None if it is not known."""
+
+
+class ChangeFailed(ScriptFailed):
+    """The script fails with a change that was to be judged, and not without it (exit code 3)."""

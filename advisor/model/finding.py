@@ -230,6 +230,8 @@ class Rejected:
     reason: str
     """What speaks against it, as a clause with figures: `the process uses 1.9 of 2 cores`."""
     evidence: tuple[Evidence, ...] = ()
+    site: Site | None = None
+    """The call that it would have changed; None if it is about no single call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +259,12 @@ class Finding:
     """Code to start from, for advice that no edit of a call can express."""
     over_run: RunGain | None = None
     """The effect on a whole run, filled in by the engine; None without a prediction."""
+    prove_command: str = ""
+    """The command that judges `diff`, read from stdin; filled in by the engine; empty without a diff, or if the run cannot be
+    repeated."""
+    fix_command: str = ""
+    """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix`
+    never tries it, or if the run cannot be repeated."""
 
     @property
     def gain(self) -> float:

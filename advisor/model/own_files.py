@@ -31,6 +31,7 @@ class FileKind(Enum):
     TRACE = rb'\{"displayTimeUnit":"ns","otherData":\{"generator":"tfdata-advisor"'
     GRAPH = rb'\{"directed": true, "multigraph": false, "graph": \{"generator": "tfdata-advisor"'
     MARKDOWN = rb"<!-- tfdata-advisor report -->"
+    SKILL = rb"---\nname: tfdata-advisor\n"
     RECORDING = rb'\{"target":"(?:[^"\\]|\\.)*","host":\{"hostname":'
 
 

@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 _only_below: Path | None = None
 
@@ -20,14 +21,24 @@ def read_regular(path: Path) -> bytes:
     Raises:
         OSError: The file cannot be read, is not a regular file, or is outside the folder of `read_only_below`.
     """
+    with open_regular(path) as file:
+        return file.read()
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Raises:
+        OSError: The file cannot be read, is not a regular file, or is outside the folder of `read_only_below`.
+    """
     if _only_below is not None and not is_below(path, _only_below):
         raise OSError(errno.EACCES, f"It is not in {_only_below}")
     # without O_NONBLOCK, opening a named pipe blocks until another process opens it for writing
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "It is not a regular file")
-        return file.read()
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "It is not a regular file")
+    return os.fdopen(handle, "rb")
 
 
 def read_only_below(folder: Path) -> None:

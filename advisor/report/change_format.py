@@ -83,3 +83,5 @@ class ChangeProof(Object, frozen=True):
     """Number of runs of the script, with or without the change."""
     seconds: Amount
     notes: Sequence[str]
+    judged_before: str | None
+    """With `--resume`: when the journal says that this was found (ISO 8601, UTC); nothing was run. null: it was judged now."""

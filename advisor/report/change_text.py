@@ -32,6 +32,10 @@ def print_change(change: ChangeProof, console: Console) -> None:
     figures = _figures(change)
     if figures.row_count:
         print_section(console, "Pipeline alone" if change.is_pipeline_only else "Whole script", [figures])
+    if change.judged_before:
+        notes = [*change.notes, f"Found at {change.judged_before} (--resume); nothing was run now."]
+        print_list(console, "Notes", notes)
+        return
     runs = f"The script was run {units.format_many(change.runs, 'time')}, in {units.format_ns(change.seconds * units.NS_PER_S)}."
     print_list(console, "Notes", [*change.notes, runs])
 

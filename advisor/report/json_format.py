@@ -64,6 +64,11 @@ def milliseconds(ns: float) -> float:
     return ns / _NS_PER_MS
 
 
+def nanoseconds(ms: float) -> float:
+    """Convert milliseconds to nanoseconds."""
+    return ms * _NS_PER_MS
+
+
 def _plain(value: object, max_text: int | None) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None

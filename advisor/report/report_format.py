@@ -147,6 +147,10 @@ class Finding(Object, frozen=True):
     evidence: dict[str, Fact]
     docs: str
     """The command that shows the rule's page."""
+    prove_command: str | None
+    """The command that judges `diff`, which it reads from stdin; null without a diff, or if the run cannot be repeated."""
+    fix_command: str | None
+    """The command that tries this change alone, with the options that permit it; null if `advisor fix` never tries it."""
 
 
 class Rejected(Object, frozen=True):
@@ -158,6 +162,8 @@ class Rejected(Object, frozen=True):
     reason: str
     """The measurement that speaks against it, as a clause."""
     evidence: dict[str, Fact]
+    site: Site | None
+    """The call that it would have changed; null if it is about no single call."""
 
 
 class Source(Object, frozen=True):

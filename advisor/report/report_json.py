@@ -64,7 +64,9 @@ def _document(report: Report) -> v1.Report:
         pipelines=[convert_pipeline(pipeline) for pipeline in analysis.pipelines],
         findings=[_finding(finding) for finding in report.findings],
         rejected=[
-            v1.Rejected.of(entry, evidence={fact.name: v1.Fact.of(fact) for fact in entry.evidence})
+            v1.Rejected.of(
+                entry, evidence={fact.name: v1.Fact.of(fact) for fact in entry.evidence}, site=Site.maybe(entry.site)
+            )
             for entry in report.rejected
         ],
         fixes=[proof_json.fix(fix) for fix in report.fixes],
@@ -119,4 +121,6 @@ def _finding(finding: Finding) -> v1.Finding:
         code=finding.code or None,
         evidence={fact.name: v1.Fact.of(fact) for fact in finding.evidence},
         docs=f"advisor explain {finding.rule}",
+        prove_command=finding.prove_command or None,
+        fix_command=finding.fix_command or None,
     )

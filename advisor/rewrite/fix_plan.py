@@ -210,19 +210,27 @@ def permission_for(
     Returns:
         The options; none if it is tried anyway, or if no option makes it one that can be tried.
     """
+    return options_for(finding, calls, allow, is_seeded) or ()
+
+
+def options_for(
+    finding: Finding, calls: Mapping[str, Call], allow: Collection[Safety], is_seeded: bool
+) -> tuple[str, ...] | None:
+    """Like `permission_for`; None if no option makes it a fix that can be tried."""
     fix, only = finding.fix, frozenset({finding.rule})
-    if fix is None or _reason_against(finding, calls, allow, is_seeded, frozenset()) is None:
-        return ()
+    if fix is None:
+        return None
     more = frozenset({*allow, fix.safety})
     by_name, by_level = ("--only", finding.rule), ("--allow", str(fix.safety))
     for levels, names, options in (
+        (allow, frozenset[str](), ()),
         (allow, only, by_name),
         (more, frozenset[str](), by_level),
         (more, only, (*by_level, *by_name)),
     ):
         if _reason_against(finding, calls, levels, is_seeded, names) is None:
             return options
-    return ()
+    return None
 
 
 def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[str, Call]) -> str | None:

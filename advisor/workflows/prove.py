@@ -20,7 +20,7 @@ from advisor.capture.request import CaptureRequest, Progress
 from advisor.gate.changed_texts import ChangedTexts
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.change_proof import DIFFERENT, ChangeProof
-from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.errors import AdvisorError, ChangeFailed, OutOfTime, ScriptFailed
 from advisor.model.finding import Safety
 from advisor.model.recording import Call, Recording
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
@@ -68,6 +68,17 @@ class ProveRequest:
     is_pipeline_only: bool = False
     """Measure the input pipeline alone, without running the training."""
 
+    @property
+    def target(self) -> str:
+        """The script with its arguments, for people."""
+        script = self.script
+        return " ".join((*(("-m", script.module) if script.module else (str(script.path),)), *script.args))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The changed files, relative to the current folder where they are inside it."""
+        return tuple(sorted(_shown(path) for path in self.texts.files))
+
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
@@ -106,7 +117,8 @@ def prove(request: ProveRequest, settings: Settings, on_progress: OnProgress) ->
 
     Raises:
         AdvisorError: The unchanged script cannot be run or held, or the budget is too short.
-        ScriptFailed: The script fails, without or with the change.
+        ChangeFailed: The script fails with the change.
+        ScriptFailed: It fails without the change.
     """
     check_budget(request.budget_s)
     return _Proving(request, settings, on_progress).run()
@@ -255,7 +267,7 @@ class _Proving:
             raise self._failed(error, is_changed=False) from None
         self._runs += whole.runs
         if whole.verdict == BROKEN:
-            raise ScriptFailed(whole.note)
+            raise ChangeFailed(whole.note)
         return speed_of_scripts(whole)
 
     def _measure_pipeline(self, before: HeldText, after: HeldText) -> ChangeSpeed:
@@ -277,11 +289,10 @@ class _Proving:
             data = DataFacts(DIFFERENT, findings.loops)
         verdict, sentence = verdict_of(data, speed.facts)
         request = self._request
-        script = request.script
         return ChangeProof(
-            target=" ".join((*(("-m", script.module) if script.module else (str(script.path),)), *script.args)),
+            target=request.target,
             change=request.texts.label,
-            files=tuple(sorted(_shown(path) for path in request.texts.files)),
+            files=request.files,
             verdict=verdict,
             sentence=sentence,
             data=data.state,
@@ -307,7 +318,7 @@ class _Proving:
         )
 
     def _failed(self, error: ScriptFailed, is_changed: bool) -> ScriptFailed:
-        return ScriptFailed(f"With the change: {error}" if is_changed else str(error))
+        return ChangeFailed(f"With the change: {error}") if is_changed else error
 
 
 def _shown(path: Path) -> str:

@@ -144,6 +144,13 @@ def runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert Path(project.run).name in capsys.readouterr().out
 
 
+def skill(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["skill", "--write", str(project.folder)]) == 0
+    written = project.folder / "tfdata-advisor" / "SKILL.md"
+    assert main(["skill"]) == 0
+    assert capsys.readouterr().out == f"Wrote {written}.\n{written.read_text('utf-8')}"
+
+
 def watch(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """The script ends by itself, with its own exit code."""
     finite = project.folder / "finite.py"
@@ -156,7 +163,7 @@ def watch(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
     one.__name__: one
-    for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs, watch)
+    for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs, skill, watch)
 }
 
 
