@@ -62,7 +62,7 @@ class Consumption:
             substitute: Returns a replacement for a dataset that is about to be consumed (the ceiling run); None: no
                 replacement.
         """
-        self._finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
+        self.finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
@@ -154,7 +154,7 @@ class Consumption:
             kind: Kind of the consumer, e.g. `keras.fit`.
             frame: Frame whose source location the consumer has.
         """
-        place = self._finder.place(frame, kind.rsplit(".", 1)[-1])
+        place = self.finder.place(frame, kind.rsplit(".", 1)[-1])
         self._contexts().append((kind, place.site, place.library))
 
     def leave(self) -> None:
@@ -209,7 +209,7 @@ class Consumption:
         if contexts:
             track = self._tracks.at(*contexts[-1])
         else:
-            place = self._finder.place(frame)
+            place = self.finder.place(frame)
             if kind is None:
                 kind = "for" if place.opcode == GET_ITER else "next"
             if not self._executing_eagerly():
@@ -225,7 +225,7 @@ class Consumption:
     def _note_loops(self, track: Track, frame: FrameType | None) -> None:
         """Record the loops around the first iteration of a consumer. They are looked for once, because files are parsed."""
         if track.loops is None:
-            track.loops = enclosing_loops(frame, self._finder.owner_of)
+            track.loops = enclosing_loops(frame, self.finder.owner_of)
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns
@@ -264,7 +264,7 @@ class Consumption:
             track, is_eager = None, False
             try:
                 if not self._contexts():
-                    place = self._finder.place(sys._getframe(1), "reduce")
+                    place = self.finder.place(sys._getframe(1), "reduce")
                     is_eager = self._executing_eagerly()
                     track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
                     track.reads(call_id_of(dataset) or self._argument_call_id(dataset))
