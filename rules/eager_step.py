@@ -14,8 +14,10 @@ from advisor.rule import (
     Iter,
     Note,
     Rule,
+    compile_edit,
     is_fed,
     measured_ns,
+    step_fix,
     step_site,
     steps_seen,
 )
@@ -33,8 +35,9 @@ class EagerStep(Rule):
     ## What the fix does
     Decorate the function that computes loss, gradients and update with `@tf.function`. In Keras, remove
     `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Because ops are fused, results can differ in the
-    last digits. This is advice only: Python side effects inside a `tf.function` (prints, list updates, NumPy calls)
-    happen only once, during tracing.
+    last digits. Python side effects inside a `tf.function` (prints, list updates, NumPy calls) happen only once, during
+    tracing, so a function of the script is never decorated automatically. If the one call of `compile` passes
+    `run_eagerly`, `advisor fix --allow numerics` sets it to False and runs the script with and without the change.
 
     ## When not to
     While debugging.
@@ -45,6 +48,7 @@ class EagerStep(Rule):
     """
 
     needs_input_bound: ClassVar[bool] = False
+    is_hint: ClassVar[bool] = True
 
     min_ops: float = 10.0
     """Eager ops per step. A step that is a single `tf.function` has about one, for example to read its loss."""
@@ -65,6 +69,8 @@ class EagerStep(Rule):
             f"Python dispatches {format_count(round(per_step))} ops per step one by one, {steps_seen(facts)}; they "
             f"run during {format_share(share)} of the step time.",
             site=step_site(analysis),
+            fix=step_fix(compile_edit(analysis, "run_eagerly", False, is_given=True)) if is_keras else None,
+            code="model.compile(..., run_eagerly=False)" if is_keras else "@tf.function",
             evidence=(
                 Evidence("eager_ops_per_step", per_step, "ops"),
                 Evidence("eager_step_share", share, "share"),
