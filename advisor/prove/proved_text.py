@@ -12,6 +12,7 @@ from typing import Protocol
 from advisor.model.finding import Edit, Finding
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
 from advisor.prove.proposals import Proposals
+from advisor.prove.step_trials import is_of_step
 from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN
 from advisor.rewrite.patch import CannotRewrite, Patch
@@ -38,6 +39,9 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
         return loop
     proved: list[Finding] = []
     for finding in loop.kept:  # the first finding with which the text is wrong is the cause
+        if is_of_step(finding):  # makes no calls of tf.data; judged by the runs of the whole script
+            proved.append(finding)
+            continue
         verdict = _verdict([*proved, finding], proposals, check)
         if verdict.is_proved or (not verdict.is_broken and proposals.is_asked(finding)):
             proved.append(finding)
@@ -53,6 +57,7 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
 
 
 def _verdict(findings: Sequence[Finding], proposals: Proposals, check: Check) -> TextVerdict:
+    findings = [finding for finding in findings if not is_of_step(finding)]
     patch = proposals.patch(findings)
     if isinstance(patch, CannotRewrite):
         return TextVerdict()  # nothing can be written
