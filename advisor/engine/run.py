@@ -77,8 +77,8 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
     with_diffs = tuple(_with_diff(f, analysis) for f in reported)
     advise_on_step = {loaded.id for loaded in rules if loaded.rule.is_hint}
-    hints = tuple(finding for finding in with_diffs if finding.rule in advise_on_step)
-    with_diffs = tuple(finding for finding in with_diffs if finding.rule not in advise_on_step)
+    hints = tuple(finding for finding in with_diffs if finding.rule in advise_on_step or finding.is_of_step)
+    with_diffs = tuple(finding for finding in with_diffs if finding not in hints)
     is_tentative = analysis.verdict.is_tentative
     if is_tentative:  # the figures of one or two steps rank the findings, but predict nothing
         with_diffs = tuple(replace(finding, prediction=None, over_run=None) for finding in with_diffs)

@@ -326,6 +326,11 @@ class Finding:
     """The effect on a whole run, filled in by the engine; None without a prediction."""
 
     @property
+    def is_of_step(self) -> bool:
+        """Whether its fix changes the training step."""
+        return self.fix is not None and self.fix.is_of_step
+
+    @property
     def gain(self) -> float:
         """The predicted speedup by which findings are ranked: of the whole run if its passes are counted, else of a step."""
         if self.over_run is not None and self.over_run.prediction is not None:

@@ -18,7 +18,7 @@ from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
 from advisor.prove.gains import gains_of
 from advisor.prove.greedy_loop import Attempt, LoopResult
-from advisor.prove.step_trials import is_of_step, with_results
+from advisor.prove.step_trials import with_results
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
@@ -222,7 +222,7 @@ def _rule_errors(loop: LoopResult) -> list[RuleError]:
         )
         for attempt in loop.attempts
         if attempt.trial.verdict == BROKEN
-        and not is_of_step(attempt.finding)
+        and not attempt.finding.is_of_step
         and not (attempt.finding.fix and is_vectorizing(attempt.finding.fix))
     ]
 

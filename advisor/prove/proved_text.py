@@ -12,7 +12,6 @@ from typing import Protocol
 from advisor.model.finding import Edit, Finding
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
 from advisor.prove.proposals import Proposals
-from advisor.prove.step_trials import is_of_step
 from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN
 from advisor.rewrite.patch import CannotRewrite, Patch
@@ -39,7 +38,7 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
         return loop
     proved: list[Finding] = []
     for finding in loop.kept:  # the first finding with which the text is wrong is the cause
-        if is_of_step(finding):  # makes no calls of tf.data; judged by the runs of the whole script
+        if finding.is_of_step:  # makes no calls of tf.data; judged by the runs of the whole script
             proved.append(finding)
             continue
         verdict = _verdict([*proved, finding], proposals, check)
@@ -57,7 +56,7 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
 
 
 def _verdict(findings: Sequence[Finding], proposals: Proposals, check: Check) -> TextVerdict:
-    findings = [finding for finding in findings if not is_of_step(finding)]
+    findings = [finding for finding in findings if not finding.is_of_step]
     patch = proposals.patch(findings)
     if isinstance(patch, CannotRewrite):
         return TextVerdict()  # nothing can be written

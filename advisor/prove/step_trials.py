@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from advisor.model.finding import Finding, Rejected, SetBatchSize
 from advisor.model.outcome import LossDeviation, Report
-from advisor.model.units import format_many, format_range, format_share
+from advisor.model.units import format_count, format_range, format_share
 from advisor.prove.end_to_end import EndToEnd, RunSteps
 from advisor.prove.greedy_loop import Attempt, LoopResult
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
@@ -27,15 +27,10 @@ _UNTOUCHED = "Data untouched: the training reads the dataset of the same calls, 
 _UNKNOWN_LOSS = "The loss was not compared, as it is only known in Keras' fit."
 
 
-def is_of_step(finding: Finding) -> bool:
-    """Whether the finding's fix changes the training step."""
-    return finding.fix is not None and finding.fix.is_of_step
-
-
 def to_be_tried(findings: Sequence[Finding]) -> tuple[Attempt, ...]:
     """Return attempts that only the whole script can judge, for the changes of the step among the findings."""
-    waiting = Trial(REFUSED, is_replayable=False)
-    return tuple(Attempt(finding, waiting, is_kept=False) for finding in findings if is_of_step(finding))
+    waiting = Trial(REFUSED, note="The whole script was not measured with it.", is_replayable=False)
+    return tuple(Attempt(finding, waiting, is_kept=False) for finding in findings if finding.is_of_step)
 
 
 def attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
@@ -93,7 +88,7 @@ def with_results(report: Report, loop: LoopResult) -> Report:
     tried = {
         attempt.finding.fix.changes: attempt
         for attempt in loop.attempts
-        if attempt.finding.fix is not None and is_of_step(attempt.finding) and attempt.trial.verdict != REFUSED
+        if attempt.finding.fix is not None and attempt.finding.is_of_step and attempt.trial.verdict != REFUSED
     }
     if not tried:
         return report
@@ -151,7 +146,7 @@ def _loss_sentence(deviation: LossDeviation | None, has_other_batches: bool) -> 
     if deviation.between_runs is not None:
         between = f"; runs of the unchanged script differ by up to {format_share(deviation.between_runs)}"
     return (
-        f"The loss of the first {format_many(deviation.batches, 'batch', 'batches')} differs by up to "
+        f"The loss of the first {format_count(deviation.batches)} batches differs by up to "
         f"{format_share(deviation.relative)}{between}."
     )
 

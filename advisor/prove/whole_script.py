@@ -35,7 +35,7 @@ from advisor.prove.proposals import Proposals
 from advisor.prove.result_lines import line_of_whole
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
-from advisor.prove.step_trials import attempt_of, is_of_step
+from advisor.prove.step_trials import attempt_of
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_building_once, is_splitting
@@ -130,7 +130,7 @@ class WholeScript:
                 lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
                 self._deadline,
                 is_with_gaps=window is not None,
-                is_per_element=any(map(is_of_step, candidate)),
+                is_per_element=any(finding.is_of_step for finding in candidate),
             )
         if whole.before and whole.after and whole.before[0].batches != whole.after[0].batches:
             self.notes.append(
@@ -169,7 +169,7 @@ class WholeScript:
 
         Changes of the training step were not proved before, and the runs show whether the dataset is the same.
         """
-        findings = [finding for finding in findings if not is_of_step(finding)]
+        findings = [finding for finding in findings if not finding.is_of_step]
         patch = self._proposals.patch(findings) if findings else Patch()
         if self.text_check is None or isinstance(patch, CannotRewrite):
             return ""
@@ -257,8 +257,8 @@ def prove_on_script(
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is None or alone.verdict == REFUSED:
                 continue
-            is_step = is_of_step(attempt.finding)
-            tried = attempt_of(attempt, alone) if is_step else _attempt_of(attempt, alone, is_asked)
+            is_of_step = attempt.finding.is_of_step
+            tried = attempt_of(attempt, alone) if is_of_step else _attempt_of(attempt, alone, is_asked)
             attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
             if tried.is_kept:
                 whole = alone if not loop.kept else None

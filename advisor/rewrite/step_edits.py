@@ -69,10 +69,10 @@ def _policy(source: Source, policy: str) -> Splice:
         if name.value in _POLICY_NAMES:
             raise CannotRewriteError(f"The script chooses the types of its layers itself (line {source.line_number(name)}).")
     body = list(source.module.body)
-    found = [(index, name) for index, line in enumerate(body) for name in _keras_names(source, line)]
+    found = [(rank, index, name) for index, line in enumerate(body) for rank, name in _keras_names(source, line)]
     if not found:
         raise CannotRewriteError("No import at the top of the script makes Keras known.")
-    index, keras = next(((i, name) for i, name in found if name.startswith("tf_keras")), found[0])
+    _, index, keras = min(found)
     while index + 1 < len(body) and _imports(body[index + 1]):
         index += 1
     place = source.line_span(body[index])[1]
@@ -88,8 +88,8 @@ def _imports(line: cst.CSTNode) -> list[cst.Import | cst.ImportFrom]:
     return imports if len(imports) == len(parts) else []
 
 
-def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[str]:
-    """How Keras can be written after a line of imports."""
+def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[tuple[int, str]]:
+    """How Keras can be written after a line of imports; the smallest rank is the most direct."""
     for statement in _imports(line):
         if isinstance(statement.names, cst.ImportStar):
             continue
@@ -105,11 +105,11 @@ def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[str]:
             name = alias.evaluated_alias or path.rpartition(".")[2]
             num_bound = source.names.bound[name]
             if path in ("keras", "tf_keras") and num_bound == 1:
-                yield name
+                yield 0, name
             elif path == "tensorflow.keras" and not num_bound:
-                yield name
+                yield 0, name
             elif path == "tensorflow" and not num_bound:
-                yield f"{name}.keras"
+                yield 1, f"{name}.keras"
 
 
 def _decorated(source: Source, edit: SetFunctionArgument) -> Iterator[Splice]:

@@ -50,7 +50,7 @@ from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
-from advisor.prove.step_trials import is_of_step, to_be_tried
+from advisor.prove.step_trials import to_be_tried
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.prove.whole_script import WholeScript, prove_on_script
@@ -134,7 +134,7 @@ class _Fixing:
         startup_s = _startup_s(report, began_ns)
         whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
         loop = LoopResult()
-        if not all(map(is_of_step, candidates)):
+        if not all(finding.is_of_step for finding in candidates):
             deadline = self._budget.pipeline_end(whole.seconds_to_reserve(candidates), startup_s)
             no_time = self._budget.why_no_trial(deadline, startup_s)
             if no_time:
@@ -422,7 +422,7 @@ class _Fixing:
 
 def _of_pipeline(proposals: Proposals, report: Report, kept: Sequence[Finding]) -> list[Finding]:
     """What may be tried on the pipeline alone: changes of the training step are not."""
-    return [finding for finding in proposals.propose(report, kept) if not is_of_step(finding)]
+    return [finding for finding in proposals.propose(report, kept) if not finding.is_of_step]
 
 
 def _changed_ns(path: Path) -> int:
