@@ -314,7 +314,7 @@ class ProcessWatch:
             keras=hooks.keras.facts,
             compiles=tuple(hooks.keras.models.compiles),
             losses=tuple(hooks.keras.models.losses),
-            product=hooks.keras.models.largest_product(),
+            product=hooks.keras.models.product,
             unprofiled=monitor.unprofiled,
             is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,
             warnings=tuple(warnings),

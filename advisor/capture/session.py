@@ -225,7 +225,7 @@ class Session:
             keras=self._keras.facts,
             compiles=tuple(self._keras.models.compiles),
             losses=tuple(self._keras.models.losses),
-            product=self._keras.models.largest_product(),
+            product=self._keras.models.product,
             python_samples=None if capture is None else capture.python_samples,
             ceiling_step_ns=self._ceiling_steps(),
             unprofiled=self._monitor.unprofiled,

@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from advisor.capture.instrument.call_sites import SiteFinder
@@ -29,8 +29,10 @@ class KerasModels:
     def __init__(self, finder: SiteFinder) -> None:
         self.compiles: list[CompileCall] = []
         self.losses: list[tuple[int, float]] = []
+        self.product: Product | None = None
+        """The largest product of the model that `fit` trains; None if no layer has one of a known shape."""
         self._finder = finder
-        self._layers: list[Any] | None = None
+        self._is_described = False
         self._batches = 0
         self._is_following = False
 
@@ -41,7 +43,8 @@ class KerasModels:
             patches.set(owner, "compile", self._compile_hook(getattr(owner, "compile")))  # noqa: B009
 
     def note_fit(self) -> None:
-        """Follow the loss of the first `fit`; later ones go on with trained weights."""
+        """Follow the loss of the first `fit`; later ones go on with trained weights. The product is that of the last."""
+        self._is_described = False
         self._is_following = not self._batches
 
     def note_batch(self, model: Any, logs: Any, per_call: int | None) -> None:  # noqa: ANN401
@@ -52,10 +55,10 @@ class KerasModels:
             logs: What Keras passes to its callbacks.
             per_call: Batches of the call (`steps_per_execution`); None if unknown.
         """
-        if self._layers is None and model is not None:
-            self._layers = []
+        if not self._is_described and model is not None:
+            self._is_described = True
             with contextlib.suppress(Exception):  # a private method, and subclasses may raise anything
-                self._layers = list(model._flatten_layers(include_self=False))
+                self.product = largest_product(model._flatten_layers(include_self=False))
         if not self._is_following:
             return
         self._batches += per_call or 1
@@ -69,11 +72,6 @@ class KerasModels:
     def end_epoch(self) -> None:
         """Note the end of an epoch: Keras' mean of the losses begins again."""
         self._is_following = self._is_following and not self._batches
-
-    def largest_product(self) -> Product | None:
-        """Return the product with the most multiplications per sample; None if no layer has one of a known shape."""
-        found = [product for layer in self._layers or () if (product := _product_of(layer)) is not None]
-        return max(found, key=_multiplications, default=None)
 
     def _compile_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         try:
@@ -91,6 +89,12 @@ class KerasModels:
             return original(model, *args, **kwargs)
 
         return compile_model
+
+
+def largest_product(layers: Iterable[Any]) -> Product | None:
+    """Return the product with the most multiplications per sample; None if no layer has one of a known shape."""
+    found = [product for layer in layers if (product := _product_of(layer)) is not None]
+    return max(found, key=_multiplications, default=None)
 
 
 def _product_of(layer: Any) -> Product | None:  # noqa: ANN401
