@@ -10,6 +10,7 @@ depending on how clear the answer is (`advisor.model.sequential_test`).
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +52,7 @@ class RunSteps:
     batches: int = 1
     """Batches per step: Keras' `steps_per_execution`."""
     losses: tuple[tuple[int, float], ...] = ()
-    """As in `Recording`."""
+    """As in `Recording`; NaN if a loss is not finite."""
     data: tuple[tuple[str, str], ...] = ()
     """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
 
@@ -200,7 +201,7 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
         datasets=next((consumer.datasets for consumer in recording.consumers if consumer.is_main), 0),
         rows=_rows_of(recording),
         batches=_batches_of(recording),
-        losses=recording.losses,
+        losses=tuple((batches, math.nan if loss is None else loss) for batches, loss in recording.losses),
         data=_data_of(recording),
     )
 

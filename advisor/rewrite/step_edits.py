@@ -25,8 +25,6 @@ _POLICY_NAMES = frozenset(
 """Names that show that the script chooses the types of its layers itself."""
 _MAX_POSITIONAL = 4
 """Arguments of `compile` that may be given by position: Keras 2 and 3 have `run_eagerly` and those behind it later."""
-_MAX_DECORATED = 1
-"""Of `tf.function`: the function itself."""
 
 
 def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
@@ -134,7 +132,7 @@ def _decorated(source: Source, edit: SetFunctionArgument) -> Iterator[Splice]:
     for argument in call.arguments:
         if argument.keyword in ("input_signature", "experimental_relax_shapes", edit.name):
             raise CannotRewriteError(f"{source.code(decorator)} already sets {argument.keyword}.")
-    yield from _set_keyword(source, call, edit.name, edit.value, _MAX_DECORATED - 1)
+    yield from _set_keyword(source, call, edit.name, edit.value, positional=0)
 
 
 def _is_tf_function(source: Source, name: cst.BaseExpression) -> bool:

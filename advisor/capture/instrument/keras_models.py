@@ -28,7 +28,7 @@ class KerasModels:
 
     def __init__(self, finder: SiteFinder) -> None:
         self.compiles: list[CompileCall] = []
-        self.losses: list[tuple[int, float]] = []
+        self.losses: list[tuple[int, float | None]] = []
         self.product: Product | None = None
         """The largest product of the model that `fit` trains; None if no layer has one of a known shape."""
         self._finder = finder
@@ -63,7 +63,8 @@ class KerasModels:
             return
         self._batches += per_call or 1
         try:
-            self.losses.append((self._batches, float(logs["loss"])))
+            loss = float(logs["loss"])
+            self.losses.append((self._batches, loss if math.isfinite(loss) else None))
         except Exception:  # no loss, or no number
             self._is_following = False
         if self._batches >= MAX_BATCHES:
