@@ -15,6 +15,7 @@ from advisor.rule import (
     Note,
     Rule,
     compile_edit,
+    decorated_edit,
     is_fed,
     measured_ns,
     step_fix,
@@ -36,8 +37,10 @@ class EagerStep(Rule):
     Decorate the function that computes loss, gradients and update with `@tf.function`. In Keras, remove
     `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Because ops are fused, results can differ in the
     last digits. Python side effects inside a `tf.function` (prints, list updates, NumPy calls) happen only once, during
-    tracing, so a function of the script is never decorated automatically. If the one call of `compile` passes
-    `run_eagerly`, `advisor fix --allow numerics` sets it to False and runs the script with and without the change.
+    tracing. `advisor fix --allow numerics` sets `run_eagerly` to False in the one call of `compile` that passes it, or
+    decorates the function that was seen to open a `GradientTape` eagerly, and runs the script with and without the change.
+    A function is decorated only if its text calls nothing but TensorFlow, Keras and objects of the script, changes nothing
+    outside itself, and reads no name that is assigned in a loop.
 
     ## When not to
     While debugging.
@@ -69,7 +72,9 @@ class EagerStep(Rule):
             f"Python dispatches {format_count(round(per_step))} ops per step one by one, {steps_seen(facts)}; they "
             f"run during {format_share(share)} of the step time.",
             site=step_site(analysis),
-            fix=step_fix(compile_edit(analysis, "run_eagerly", False, is_given=True)) if is_keras else None,
+            fix=step_fix(
+                compile_edit(analysis, "run_eagerly", False, is_given=True) if is_keras else decorated_edit(analysis)
+            ),
             code="model.compile(..., run_eagerly=False)" if is_keras else "@tf.function",
             evidence=(
                 Evidence("eager_ops_per_step", per_step, "ops"),

@@ -191,7 +191,17 @@ class SetBatchSize:
         return self.site.file
 
 
-StepEdit = SetCompileArgument | SetPolicy | SetFunctionArgument | SetBatchSize
+@dataclass(frozen=True, slots=True)
+class DecorateFunction:
+    """Decorate a function with `@tf.function`."""
+
+    file: str
+    function: str
+    line: int
+    """The line in which it begins, as recorded."""
+
+
+StepEdit = SetCompileArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
 """Changes of the training step. No dataset can be made again with them: only the whole script can prove them."""
 
 

@@ -279,6 +279,9 @@ class Consumer:
     """Number of datasets that it has read one after the other; 0 in recordings of earlier versions."""
     loops: tuple[Loop, ...] | None = None
     """The loops of the script around this place, innermost first; empty if there is none, None if they were not recorded."""
+    eager_step: CodeLine | None = None
+    """The script's function that opens a GradientTape outside a tf.function in the steps of this loop, at the line in which it
+    begins; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

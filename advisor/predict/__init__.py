@@ -37,7 +37,15 @@ from advisor.predict.rewrites import (
     top_iterator,
 )
 from advisor.predict.splits import Split, split_of
-from advisor.predict.step_changes import batch_edit, compile_edit, function_edit, only_compile, policy_edit, step_fix
+from advisor.predict.step_changes import (
+    batch_edit,
+    compile_edit,
+    decorated_edit,
+    function_edit,
+    only_compile,
+    policy_edit,
+    step_fix,
+)
 from advisor.predict.structure import (
     batch_behind,
     consumed_call,
@@ -90,6 +98,7 @@ __all__ = [
     "consumed_call",
     "core_use",
     "cores_needed",
+    "decorated_edit",
     "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from advisor.model.finding import Fix, Safety, SetBatchSize, SetCompileArgument, SetFunctionArgument, SetPolicy, StepEdit, Value
+from advisor.model.finding import (
+    DecorateFunction,
+    Fix,
+    Safety,
+    SetBatchSize,
+    SetCompileArgument,
+    SetFunctionArgument,
+    SetPolicy,
+    StepEdit,
+    Value,
+)
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, CompileCall
 from advisor.model.shared_text import siblings_of
@@ -58,6 +68,13 @@ def function_edit(analysis: Analysis, name: str, value: Value) -> SetFunctionArg
     if site is None or facts is None or not facts.compiled_names or not facts.compiled_names[0].isidentifier():
         return None
     return SetFunctionArgument(site.file, facts.compiled_names[0], name, value)
+
+
+def decorated_edit(analysis: Analysis) -> DecorateFunction | None:
+    """The decorator `@tf.function` for the function that runs the training step eagerly, if the recorder has seen it."""
+    main = analysis.main
+    step = main.consumer.eager_step if main is not None and main.consumer is not None else None
+    return None if step is None else DecorateFunction(step.file, step.function, step.line)
 
 
 def batch_edit(analysis: Analysis, call: Call | None, size: int) -> SetBatchSize | None:

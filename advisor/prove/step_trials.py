@@ -111,7 +111,7 @@ def _reason(trial: Trial) -> str:
     """Why a change that was tried is not proposed, as a clause."""
     if trial.verdict == BROKEN:
         error = trial.note.rpartition(_FAILED)[2]
-        return f"the script fails with it: {error}" if error != trial.note else trial.note.rstrip(".")
+        return f"the script fails with it: {error.rstrip(chr(46))}" if error != trial.note else trial.note.rstrip(".")
     if trial.speedup is None:
         return "it could not be measured"
     interval = trial.speedup

@@ -15,6 +15,7 @@ from typing import assert_never
 
 from advisor.model.finding import (
     BuildOnce,
+    DecorateFunction,
     Edit,
     Finding,
     Fix,
@@ -265,6 +266,8 @@ def _target(edit: StepEdit) -> object:
             return edit.file, edit.function, edit.name
         case SetBatchSize():
             return edit.site
+        case DecorateFunction():
+            return edit.file, edit.function
         case _:
             assert_never(edit)
 

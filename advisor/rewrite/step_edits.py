@@ -12,10 +12,20 @@ from typing import assert_never
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
-from advisor.model.finding import Code, SetBatchSize, SetCompileArgument, SetFunctionArgument, SetPolicy, StepEdit, Value
+from advisor.model.finding import (
+    Code,
+    DecorateFunction,
+    SetBatchSize,
+    SetCompileArgument,
+    SetFunctionArgument,
+    SetPolicy,
+    StepEdit,
+    Value,
+)
 from advisor.model.recording import Call
 from advisor.rewrite.arguments import add_argument, find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.decorated_step import decorate
 from advisor.rewrite.splices import Splice
 from advisor.rewrite.syntax import LocatedCall, Source, find_all
 
@@ -43,6 +53,8 @@ def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
             yield from _decorated(source, edit)
         case SetBatchSize():
             yield _batch_size(source, edit)
+        case DecorateFunction():
+            yield decorate(source, edit)
         case _:
             assert_never(edit)
 

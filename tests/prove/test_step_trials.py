@@ -125,7 +125,7 @@ FAILED = "With the changes: train.py failed before anything was measured: ValueE
 @pytest.mark.parametrize(
     ("whole", "reason"),
     [
-        (runs(BROKEN, note=FAILED), "the script fails with it: ValueError: expected bfloat16."),
+        (runs(BROKEN, note=FAILED), "the script fails with it: ValueError: expected bfloat16"),
         (replace(runs(SAME), speedup=Interval(1.01, 0.98, 1.03)), "measured on this machine: 1.01x (0.98x to 1.03x)"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.finding import (
+    DecorateFunction,
     Fix,
     InsertAfter,
     Safety,
@@ -169,6 +170,65 @@ def test_an_argument_of_a_decorator(text, changed, tmp_path):
 def test_what_is_no_plain_decorator_is_left_alone(text, says, tmp_path):
     edit = SetFunctionArgument("train.py", "train_step", "reduce_retracing", True)
     assert says in after(text, edit, tmp_path=tmp_path)
+
+
+STEP = """def train_step(batch):
+    with tf.GradientTape() as tape:
+        hidden = batch
+        for each in weights:
+            hidden = tf.nn.relu(hidden @ each)
+        loss = tf.reduce_mean(tf.square(hidden - batch))
+    for variable, gradient in zip(weights, tape.gradient(loss, weights)):
+        variable.assign_sub(rate * gradient)
+    return loss
+"""
+BEFORE_STEP = "import tensorflow as tf\nimport keras\nrate = 0.001\nweights = [tf.Variable(1.0)]\n\n\n"
+
+
+def decorated(before: str, step: str, tmp_path: Path) -> str:
+    line = before.count("\n") + 1
+    return after(f"{before}{step}", DecorateFunction("train.py", "train_step", line), tmp_path=tmp_path)
+
+
+def test_an_eager_step_is_decorated(tmp_path):
+    assert decorated(BEFORE_STEP, STEP, tmp_path) == f"{BEFORE_STEP}@tf.function\n{STEP}"
+    other = BEFORE_STEP.replace("tensorflow as tf", "tensorflow").replace("tf.", "tensorflow.")
+    step = STEP.replace("tf.", "tensorflow.")
+    assert decorated(other, step, tmp_path) == f"{other}@tensorflow.function\n{step}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("    return loss", "    print(loss)\n    return loss", "uses print, whose value or effects"),
+        ("    return loss", "    history.append(loss)\n    return loss", "uses .append (line 16)"),
+        ("    return loss", "    return loss.numpy()", "uses .numpy"),
+        ("    return loss", "    keras.count = loss\n    return loss", "changes an object in line 16"),
+        ("    return loss", "    losses[0] = loss\n    return loss", "changes an object"),
+        ("    return loss", "    global last\n    last = loss\n    return loss", "more than a training step (line 16)"),
+        ("    return loss", "    log(loss)\n    return loss", "uses log"),
+        ("def train_step", "@tf.function\ndef train_step", "is not defined once, in line 7"),
+        ("rate *", "decay() *", "uses decay"),
+        ("rate *", "np.random.rand() *", "uses np"),
+    ],
+)
+def test_a_step_with_effects_in_python_stays_eager(old, new, says, tmp_path):
+    assert says in decorated(BEFORE_STEP, STEP.replace(old, new), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "later", ["rate = 0.01\n", "for rate in rates:\n    pass\n", "for _ in data:\n    rate *= 0.9\n", "def f(rate):\n    pass\n"]
+)
+def test_a_value_that_may_change_keeps_the_step_eager(later, tmp_path):
+    assert "uses rate, whose value or effects" in decorated(BEFORE_STEP, f"{STEP}{later}", tmp_path)
+
+
+def test_a_value_that_a_loop_assigns_keeps_the_step_eager(tmp_path):
+    before = BEFORE_STEP.replace("rate = 0.001\n", "for _ in range(2):\n    rate = 0.001\n")
+    assert "uses rate" in decorated(before, STEP, tmp_path)
+    inside = f"def main():\n    {STEP.replace(chr(10), chr(10) + '    ')}\n"
+    edit = DecorateFunction("train.py", "train_step", 2)
+    assert "not a function at the top" in after(inside, edit, tmp_path=tmp_path)
 
 
 def test_a_batch_size_that_is_a_number(tmp_path):

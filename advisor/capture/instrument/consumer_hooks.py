@@ -15,7 +15,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Protocol
 
 from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
@@ -24,6 +25,7 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.patches import Patches
+from advisor.model.recording import CodeLine
 
 _TRACK = "_tfadv_track"
 
@@ -292,9 +294,16 @@ class Consumption:
             track = local.__dict__.get("last")
             if track is not None and track.open_since_ns:
                 track.saw_tape = True
+                if track.eager_step is None and self._executing_eagerly():
+                    self._note_eager_step(track, sys._getframe(1).f_code)
             return original(tape)
 
         return __enter__
+
+    def _note_eager_step(self, track: Track, code: CodeType) -> None:
+        """Note the function that opens a tape, unless it is the loop itself or belongs to a library."""
+        if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
+            track.eager_step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
 
     # -- loops and steps inside a tf.function
 
