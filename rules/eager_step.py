@@ -75,12 +75,19 @@ class EagerStep(Rule):
             fix=step_fix(
                 compile_edit(analysis, "run_eagerly", False, is_given=True) if is_keras else decorated_edit(analysis)
             ),
-            code="model.compile(..., run_eagerly=False)" if is_keras else "@tf.function",
+            code="model.compile(..., run_eagerly=False)" if is_keras else _code(analysis),
             evidence=(
                 Evidence("eager_ops_per_step", per_step, "ops"),
                 Evidence("eager_step_share", share, "share"),
             ),
         )
+
+
+def _code(analysis: Analysis) -> str:
+    """The decorator, with the function that was seen to run the step."""
+    main = analysis.main
+    step = main.consumer.eager_step if main is not None and main.consumer is not None else None
+    return "@tf.function" if step is None else f"@tf.function on {step.function} (line {step.line})"
 
 
 _STAGES = (source(), batch(32), prefetch())
