@@ -27,6 +27,7 @@ from advisor.rule import (
 )
 from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch, silent, source
 
+
 @dataclass(frozen=True)
 class FullPrecision(Rule):
     """The step computes in 32 bit on a device that multiplies 16-bit numbers several times faster.

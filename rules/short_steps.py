@@ -23,7 +23,6 @@ from advisor.rule import (
 )
 from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch, silent, source
 
-
 MAX_STEPS = 32
 """Steps of a call: Python then takes a 32nd of its present time per step, and further steps gain little."""
 MIN_CALLS = 4

@@ -1,7 +1,7 @@
 """Entry point of the child process that imports TensorFlow to describe it or to measure something on this machine.
 
-In: `facts`, `costs` or `product` in `argv[1]`, the path of the result in `argv[2]`, and for `product` a `ProductRequest` as JSON in
-`argv[3]`.  Out: the result as JSON in that file.
+In: `facts`, `costs` or `product` in `argv[1]`, the path of the result in `argv[2]`, and for `product` a `ProductRequest` as JSON
+in `argv[3]`.  Out: the result as JSON in that file.
 
 Run by path, for the reasons given in `advisor/capture/child.py`. No user code runs in it.
 """
@@ -22,12 +22,15 @@ def _bootstrap() -> None:
     from advisor.capture.tensorflow_facts import tensorflow_facts
     from advisor.model.codec import decode_message, encode
 
-    action = {
-        "facts": lambda: tensorflow_facts(tensorflow),
-        "costs": lambda: measure_costs(tensorflow),
-        "product": lambda: measure_product(tensorflow, decode_message(sys.argv[3], ProductRequest)),
-    }[sys.argv[1]]
-    Path(sys.argv[2]).write_bytes(encode(action()))
+    what = sys.argv[1]
+    answer: object = None
+    if what == "facts":
+        answer = tensorflow_facts(tensorflow)
+    elif what == "costs":
+        answer = measure_costs(tensorflow)
+    else:
+        answer = measure_product(tensorflow, decode_message(sys.argv[3], ProductRequest))
+    Path(sys.argv[2]).write_bytes(encode(answer))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Asks a child process about TensorFlow and this machine, so that a broken TensorFlow cannot break the advisor.
 
-In: nothing, or a product.  Out: `TensorFlowFacts`, `Calibration` or `ProductTimes`. This is the parent's side, which never imports TensorFlow.
+In: nothing, or a product.  Out: `TensorFlowFacts`, `Calibration` or `ProductTimes`. This is the parent's side, which
+never imports TensorFlow.
 """
 
 from __future__ import annotations

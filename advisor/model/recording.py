@@ -477,7 +477,7 @@ class Recording:
     compiles: tuple[CompileCall, ...] = ()
     """The calls of `compile` of Keras models, the first few of them."""
     losses: tuple[tuple[int, float | None], ...] = ()
-    """Of the first batches of the first `fit`: (number of batches so far, Keras' mean loss over them; None if it is not finite)."""
+    """Of the first batches of the first `fit`: (batches so far, Keras' mean loss over them; None if it is not finite)."""
     product: Product | None = None
     """The largest product of the trained Keras model; None if it is unknown."""
     product_times: ProductTimes | None = None

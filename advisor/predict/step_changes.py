@@ -1,8 +1,8 @@
 """Changes of the training step that can be written into the script, where what was recorded leaves no doubt.
 
 In: an `Analysis`.  Out: `StepEdit`s, and the fix with them. The list of what is allowed is short: one call of `compile` in the
-script's own code, or a policy that nothing sets yet. Whatever the text adds to that (arguments hidden in `**`, a second definition
-of a function), `advisor.rewrite.step_edits` refuses.
+script's own code, or a policy that nothing sets yet. Whatever the text adds to that (arguments hidden in `**`, a second
+definition of a function), `advisor.rewrite.step_edits` refuses.
 """
 
 from __future__ import annotations

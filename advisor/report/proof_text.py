@@ -2,8 +2,8 @@
 
 In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console. Nothing is computed here.
 
-    verdict -> changes tried -> before and after -> diff -> rejected -> not measured -> files the script wrote -> rule errors -> notes
-    -> how it was measured
+    verdict -> changes tried -> before and after -> diff -> rejected -> not measured -> files the script wrote -> rule errors
+    -> notes -> how it was measured
 """
 
 from __future__ import annotations

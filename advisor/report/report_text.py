@@ -257,7 +257,7 @@ def _hints(report: Report) -> list[str]:
     for finding in report.hints:
         where = f"{display_path(finding.site.file)}:{finding.site.line} " if finding.site is not None else ""
         what = f": {finding.code}" if finding.code else ""
-        proof = "; `advisor fix --allow numerics` tries it" if finding.diff else ""
+        proof = "; try `advisor fix --allow numerics`" if finding.diff else ""
         lines.append(f"{where}{finding.title}{what} ({finding.rule}{proof})")
     return lines
 

@@ -25,7 +25,18 @@ _BUILT_IN = frozenset({
 """Built-in names that change nothing and read nothing but their arguments."""
 _EFFECTS = frozenset({"append", "extend", "insert", "item", "numpy", "pop", "popitem", "setdefault", "tolist", "write"})
 """Methods that change a Python object, or make a Python value of a tensor."""
-_STATEMENTS = (cst.Global, cst.Nonlocal, cst.Yield, cst.Await, cst.Try, cst.Del, cst.ClassDef, cst.Lambda, cst.Import, cst.ImportFrom)
+_STATEMENTS = (
+    cst.Global,
+    cst.Nonlocal,
+    cst.Yield,
+    cst.Await,
+    cst.Try,
+    cst.Del,
+    cst.ClassDef,
+    cst.Lambda,
+    cst.Import,
+    cst.ImportFrom,
+)
 """Statements and expressions that are not looked into."""
 
 
@@ -78,10 +89,14 @@ def _own_names(function: cst.FunctionDef, name: str, source: Source) -> set[str]
         CannotRewriteError: It assigns to something else.
     """
     own = {param.name.value for param in find_all(function.params, cst.Param)}
-    targets: list[cst.CSTNode] = [each.target for each in find_all(function.body, cst.AssignTarget)]
-    for kind in (cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor):
-        targets += [each.target for each in find_all(function.body, kind)]
-    targets += [each.name for each in find_all(function.body, cst.AsName)]
+    body = function.body
+    targets: list[cst.CSTNode] = [each.target for each in find_all(body, cst.AssignTarget)]
+    targets += [each.target for each in find_all(body, cst.AnnAssign)]
+    targets += [each.target for each in find_all(body, cst.AugAssign)]
+    targets += [each.target for each in find_all(body, cst.NamedExpr)]
+    targets += [each.target for each in find_all(body, cst.For)]
+    targets += [each.target for each in find_all(body, cst.CompFor)]
+    targets += [each.name for each in find_all(body, cst.AsName)]
     while targets:
         target = targets.pop()
         if isinstance(target, cst.Name):

@@ -58,9 +58,7 @@ def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
     return after if after != text else None
 
 
-def rewritten(
-    text: str, edits: Sequence[Edit], calls: Mapping[str, Call], step_edits: Sequence[StepEdit] = ()
-) -> str:
+def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call], step_edits: Sequence[StepEdit] = ()) -> str:
     """Return the text with the edits, applied one after the other.
 
     Args:

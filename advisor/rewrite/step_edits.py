@@ -77,7 +77,9 @@ def _policy(source: Source, policy: str) -> Splice:
     """A line after the imports around the one that makes Keras known."""
     for name in find_all(source.module, cst.Name):
         if name.value in _POLICY_NAMES:
-            raise CannotRewriteError(f"The script chooses the types of its layers itself (line {source.line_number(name)}).")
+            raise CannotRewriteError(
+                f"The script chooses the types of its layers itself (line {source.line_number(name)})."
+            )
     body = list(source.module.body)
     found = [(rank, index, name) for index, line in enumerate(body) for rank, name in _keras_names(source, line)]
     if not found:
@@ -114,9 +116,7 @@ def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[tuple[int, str]]
                 path = path.partition(".")[0]
             name = alias.evaluated_alias or path.rpartition(".")[2]
             num_bound = source.names.bound[name]
-            if path in ("keras", "tf_keras") and num_bound == 1:
-                yield 0, name
-            elif path == "tensorflow.keras" and not num_bound:
+            if (path in ("keras", "tf_keras") and num_bound == 1) or (path == "tensorflow.keras" and not num_bound):
                 yield 0, name
             elif path == "tensorflow" and not num_bound:
                 yield 1, f"{name}.keras"
@@ -129,7 +129,9 @@ def _decorated(source: Source, edit: SetFunctionArgument) -> Iterator[Splice]:
         raise CannotRewriteError(f"The script defines {len(found)} functions with the name {edit.function}.")
     decorators = found[0].decorators
     if len(decorators) != 1:
-        raise CannotRewriteError(f"{edit.function} has {len(decorators)} decorators, so it is unclear what is compiled.")
+        raise CannotRewriteError(
+            f"{edit.function} has {len(decorators)} decorators, so it is unclear what is compiled."
+        )
     decorator = decorators[0].decorator
     is_call = isinstance(decorator, cst.Call)
     name = decorator.func if isinstance(decorator, cst.Call) else decorator

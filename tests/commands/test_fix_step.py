@@ -156,7 +156,9 @@ def test_a_function_that_is_traced_for_every_shape(project, validate):
 @pytest.mark.timed
 def test_an_eager_step_of_a_loop_of_its_own(project, validate):
     """The function that opens the tape was seen, and its text shows nothing that a graph would do only once."""
-    report, err = fix(project, LOOP.replace("@tf.function\n", "").replace("8 + x % 4096", "8"), "decorated_edit(analysis)")
+    report, err = fix(
+        project, LOOP.replace("@tf.function\n", "").replace("8 + x % 4096", "8"), "decorated_edit(analysis)"
+    )
     validate(report)
     outcome, _ = outcome_of(report)
     assert outcome["verdict"] == "faster", err
@@ -165,7 +167,11 @@ def test_an_eager_step_of_a_loop_of_its_own(project, validate):
 
 def test_a_script_that_fails_with_the_change_rejects_it(project, validate):
     """A layer whose own variable stays in 32 bit cannot take 16-bit inputs."""
-    text = SCRIPT.format(more="").replace("model =", LAYER, 1).replace('keras.layers.Dense(1)]', "Scale(), keras.layers.Dense(1)]")
+    text = (
+        SCRIPT.format(more="")
+        .replace("model =", LAYER, 1)
+        .replace("keras.layers.Dense(1)]", "Scale(), keras.layers.Dense(1)]")
+    )
     report, err = fix(project, text, 'policy_edit(analysis, "mixed_bfloat16")', "--write")
     validate(report)
     assert report["fixes"][0]["verdict"] == "broken"

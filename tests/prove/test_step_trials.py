@@ -29,7 +29,9 @@ STEPS = SetCompileArgument(SITE, ".compile()", "steps_per_execution", 32)
 
 
 def hint(edit: StepEdit = STEPS) -> Finding:
-    return Finding("short-steps", "Run several steps", "Because.", fix=Fix((), Safety.NUMERICS, False, step_edits=(edit,)))
+    return Finding(
+        "short-steps", "Run several steps", "Because.", fix=Fix((), Safety.NUMERICS, False, step_edits=(edit,))
+    )
 
 
 def runs(verdict: str = FASTER, *after: RunSteps, note: str = "") -> EndToEnd:
@@ -53,8 +55,9 @@ def test_a_faster_step_is_kept_and_its_data_are_untouched():
     assert (attempt.is_kept, attempt.is_end_to_end, attempt.trial.verdict) == (True, True, FASTER)
     assert attempt.trial.safety_seen is Safety.NUMERICS and not attempt.trial.is_undecided
     assert attempt.trial.note.startswith("Data untouched: ")
-    assert "The loss of the first 4 batches differs by up to 0 %; runs of the unchanged script differ by up to 0 %." in (
-        attempt.trial.note
+    assert (
+        "The loss of the first 4 batches differs by up to 0 %; runs of the unchanged script differ by up to 0 %."
+        in (attempt.trial.note)
     )
 
 
@@ -87,7 +90,10 @@ def test_a_policy_that_reaches_into_the_pipeline_is_broken():
     other = (("batch", "TensorSpec(shape=(8, 4), dtype=tf.bfloat16)"),)
     attempt = judged(runs(FASTER, *[replace(RUN, data=other)] * 3), SetPolicy("train.py", "mixed_bfloat16"))
     assert attempt.trial.verdict == BROKEN and attempt.trial.speedup is None
-    assert "batch of the training's dataset emits TensorSpec(shape=(8, 4), dtype=tf.bfloat16) instead" in attempt.trial.note
+    assert (
+        "batch of the training's dataset emits TensorSpec(shape=(8, 4), dtype=tf.bfloat16) instead"
+        in attempt.trial.note
+    )
     assert judged(runs(FASTER, *[replace(RUN, data=())] * 3)).trial.verdict == BROKEN
 
 
@@ -142,11 +148,13 @@ def test_what_was_tried_in_vain_is_rejected_with_the_reason(whole, reason):
 
 def test_what_is_proved_is_no_hint_any_more():
     attempt = judged(runs())
-    made = report_of(report(attempt.finding), LoopResult((attempt,), (attempt.finding,)), runs(), ProofFacts(is_applied=True))
+    made = report_of(
+        report(attempt.finding), LoopResult((attempt,), (attempt.finding,)), runs(), ProofFacts(is_applied=True)
+    )
     assert made.findings == (attempt.finding,) and not made.hints and not made.rejected
     (outcome,) = made.fixes
     assert (outcome.is_of_step, outcome.proved_on, outcome.loss.batches) == (True, "training", 4)
-    assert made.proof.sentence.startswith("Proved on the training: a step is 1.5x")
+    assert made.proof.sentence.startswith("Proved on the training: a step is 1.50x")
 
 
 class Script:

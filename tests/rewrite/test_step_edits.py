@@ -110,13 +110,19 @@ def test_a_file_that_has_changed_is_left_alone(tmp_path):
 def test_a_policy_follows_the_imports(imports, line, tmp_path):
     text = f"{imports}\nmodel = build()\n"
     policy = POLICY.replace("keras.", line, 1)
-    assert after(text, SetPolicy("train.py", "mixed_bfloat16"), tmp_path=tmp_path) == f"{imports}{policy}\nmodel = build()\n"
+    assert (
+        after(text, SetPolicy("train.py", "mixed_bfloat16"), tmp_path=tmp_path)
+        == f"{imports}{policy}\nmodel = build()\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (KERAS + 'keras.mixed_precision.set_global_policy("float32")\n', "chooses the types of its layers itself (line 2)"),
+        (
+            KERAS + 'keras.mixed_precision.set_global_policy("float32")\n',
+            "chooses the types of its layers itself (line 2)",
+        ),
         (KERAS + 'keras.config.set_dtype_policy("float32")\n', "chooses the types"),
         ("from keras import layers\n", "No import at the top"),
         ("def main():\n    import keras\n", "No import at the top"),
@@ -217,7 +223,13 @@ def test_a_step_with_effects_in_python_stays_eager(old, new, says, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "later", ["rate = 0.01\n", "for rate in rates:\n    pass\n", "for _ in data:\n    rate *= 0.9\n", "def f(rate):\n    pass\n"]
+    "later",
+    [
+        "rate = 0.01\n",
+        "for rate in rates:\n    pass\n",
+        "for _ in data:\n    rate *= 0.9\n",
+        "def f(rate):\n    pass\n",
+    ],
 )
 def test_a_value_that_may_change_keeps_the_step_eager(later, tmp_path):
     assert "uses rate, whose value or effects" in decorated(BEFORE_STEP, f"{STEP}{later}", tmp_path)
@@ -235,7 +247,9 @@ def test_a_batch_size_that_is_a_number(tmp_path):
     def changed(text: str) -> str:
         return after(text, SetBatchSize(site_of(text, "batch", "train.py"), "", 64), tmp_path=tmp_path)
 
-    assert changed("ds = ds.map(f).batch(32, drop_remainder=True)\n") == "ds = ds.map(f).batch(64, drop_remainder=True)\n"
+    assert (
+        changed("ds = ds.map(f).batch(32, drop_remainder=True)\n") == "ds = ds.map(f).batch(64, drop_remainder=True)\n"
+    )
     assert changed("ds = ds.batch(batch_size=32)\n") == "ds = ds.batch(batch_size=64)\n"
     assert "other code may depend on it" in changed("ds = ds.batch(SIZE)\n")
     assert "other code may depend on it" in changed("ds = ds.batch(4 * 8)\n")
@@ -245,7 +259,11 @@ def test_changes_of_the_step_and_of_the_data_are_one_patch(tmp_path):
     path = tmp_path / "train.py"
     text = f"{KERAS}ds = ds.map(f)\nmodel.compile(loss=f)\n"
     path.write_text(text)
-    edits = SetPolicy(str(path), "mixed_bfloat16"), compile_of(text, file=str(path)), compile_of(text, "jit_compile", True)
+    edits = (
+        SetPolicy(str(path), "mixed_bfloat16"),
+        compile_of(text, file=str(path)),
+        compile_of(text, "jit_compile", True),
+    )
     patch = patch_for([InsertAfter("map", "cache")], calls_in(text, str(path)), tmp_path, step_edits=edits)
     assert isinstance(patch, Patch)
     changed = "ds = ds.map(f).cache()\nmodel.compile(loss=f, steps_per_execution=32, jit_compile=True)\n"
@@ -254,7 +272,7 @@ def test_changes_of_the_step_and_of_the_data_are_one_patch(tmp_path):
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_undo_restores_every_byte(newline, script, run_folder, tmp_path):
-    text = f"import keras\nmodel.compile(\n    loss=f,  # ü\n)\n".replace("\n", newline)
+    text = "import keras\nmodel.compile(\n    loss=f,  # ü\n)\n".replace("\n", newline)
     script.write_bytes(text.encode())
     edits = SetPolicy(str(script), "mixed_bfloat16"), compile_of(text, file=str(script))
     patch = patch_for((), {}, script.parent, step_edits=edits)

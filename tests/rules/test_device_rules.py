@@ -165,7 +165,14 @@ def test_products_that_run_at_once_are_said_to():
     """Forty products of 6 ms do not fit into a step of 100 ms one after the other."""
     keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 40, us=6_000))
     made = pipeline(
-        source(), batch(32), prefetch(), consumer_ms=100, has_bfloat16=True, keras=keras, product_ms=(9, 3), device=products
+        source(),
+        batch(32),
+        prefetch(),
+        consumer_ms=100,
+        has_bfloat16=True,
+        keras=keras,
+        product_ms=(9, 3),
+        device=products,
     )
     (finding,) = run_rules(made.analysis, RULES, Settings()).hints
     assert "98 % of the step time (98 ms of 100 ms," in finding.because

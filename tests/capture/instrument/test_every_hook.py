@@ -93,7 +93,12 @@ def test_every_hook_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
         hooks.release()
     counted = hooks._patches
     assert isinstance(counted, Counted)
-    assert {"OwnedIterator.__next__", "Function.__call__", "CallbackList.on_epoch_end", "Trainer.compile"} <= counted.names
+    assert {
+        "OwnedIterator.__next__",
+        "Function.__call__",
+        "CallbackList.on_epoch_end",
+        "Trainer.compile",
+    } <= counted.names
     assert counted.names == set(counted.calls)
     kinds = {track.kind for track in hooks.tracks.all()}
     assert {

@@ -29,7 +29,9 @@ def test_a_model_that_is_compiled_and_trained(watch):
     assert compiled.text.startswith(".compile(optimizer=")
     batches = [count for count, _ in recording.losses]
     assert batches[:3] == [4, 8, 12] and max(batches) <= 64
-    assert all(later <= earlier for (_, earlier), (_, later) in zip(recording.losses, recording.losses[1:], strict=False))
+    assert all(
+        later <= earlier for (_, earlier), (_, later) in zip(recording.losses, recording.losses[1:], strict=False)
+    )
     product = recording.product
     assert (product.kind, product.inputs, product.kernel) == ("Conv2D", (8, 8, 3), (3, 3, 3, 16))
     assert (product.strides, product.padding) == ((2, 2), "SAME")
