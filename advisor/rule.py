@@ -35,7 +35,16 @@ from advisor.model.finding import (
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
-from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, FunctionFacts, Host, Site, Usage
+from advisor.model.recording import (
+    INFINITE_CARDINALITY,
+    Call,
+    Consumer,
+    FunctionFacts,
+    Host,
+    ProductTimes,
+    Site,
+    Usage,
+)
 from advisor.predict import (
     HIGH_WAITING,
     BuiltOnce,
@@ -45,25 +54,30 @@ from advisor.predict import (
     Obstacle,
     OpWork,
     Payoff,
+    ProductWork,
     Remade,
     Split,
     asynchronous,
     batch_behind,
+    batch_edit,
     built_once,
     cache_assumptions,
     cache_bytes,
     cache_obstacles,
     cache_places,
     calls_behind,
+    compile_edit,
     consumed_call,
     core_use,
     cores_needed,
+    decorated_edit,
     edits_to_batch_first,
     element_bytes,
     elements_per_epoch,
     file_count,
     flat_map_split,
     forbidding_options,
+    function_edit,
     input_share,
     is_cached_behind,
     is_fed,
@@ -78,20 +92,24 @@ from advisor.predict import (
     measured_ns,
     movable_shuffles,
     nested_calls,
+    only_compile,
     op_work,
     overlap_factors,
     parallel_safety,
     payoff,
+    policy_edit,
     predict_parallel,
     predict_part_parallel,
     predict_speedup,
     predict_without_start,
+    product_work,
     python_share,
     read_from_disk,
     remade,
     saved_work,
     serial_maps,
     split_of,
+    step_fix,
     step_site,
     steps_per_epoch,
     steps_seen,
@@ -121,6 +139,10 @@ class Rule:
 
     is_fallback: ClassVar[bool] = False
     """If True, the engine evaluates the rule last, and only if input is the bottleneck and no other rule has a finding."""
+
+    is_hint: ClassVar[bool] = False
+    """If True, its findings are hints: they concern the training step, and nothing predicts or proves their gain until `advisor
+    fix --allow numerics` measures it. Reports list them in one line each, below all findings."""
 
     min_speedup: float = 1.05
     """Findings with a smaller predicted speedup (step time before / after) are dropped: two runs of the same script
@@ -174,7 +196,7 @@ class Rule:
             memory_bytes: Additional memory that the fix takes; None if unknown.
             fix: The edits; None for advice only.
             evidence: The measurements that support the finding.
-            code: Code to start from, for advice only.
+            code: Code to start from, for advice only; of a hint, what to write, in one line.
         """
         return Finding(
             rule=self.id,
@@ -288,6 +310,8 @@ __all__ = [
     "Payoff",
     "Pipeline",
     "Prediction",
+    "ProductTimes",
+    "ProductWork",
     "Rejected",
     "Remade",
     "Remove",
@@ -305,6 +329,7 @@ __all__ = [
     "Verdict",
     "asynchronous",
     "batch_behind",
+    "batch_edit",
     "built_once",
     "cache_assumptions",
     "cache_bytes",
@@ -312,15 +337,18 @@ __all__ = [
     "cache_places",
     "calls_behind",
     "catalog",
+    "compile_edit",
     "consumed_call",
     "core_use",
     "cores_needed",
+    "decorated_edit",
     "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",
     "file_count",
     "flat_map_split",
     "forbidding_options",
+    "function_edit",
     "input_share",
     "is_cached_behind",
     "is_editable",
@@ -338,22 +366,26 @@ __all__ = [
     "measured_ns",
     "movable_shuffles",
     "nested_calls",
+    "only_compile",
     "op_work",
     "overlap_factors",
     "parallel_fix",
     "parallel_safety",
     "payoff",
     "place",
+    "policy_edit",
     "predict_parallel",
     "predict_part_parallel",
     "predict_speedup",
     "predict_without_start",
+    "product_work",
     "python_share",
     "read_from_disk",
     "remade",
     "saved_work",
     "serial_maps",
     "split_of",
+    "step_fix",
     "step_site",
     "steps_per_epoch",
     "steps_seen",

@@ -54,7 +54,11 @@ def main() -> int:
         for case in cases:
             start = time.monotonic()
             report = analyze(case, Path(folder) / "run")
-            found = [] if report is None else [each for each in report["findings"] if case.rule in (None, each["rule"])]
+            found = (
+                []
+                if report is None
+                else [each for each in (*report["findings"], *report["hints"]) if case.rule in (None, each["rule"])]
+            )
             alarms += [f"{case.name}: {each['rule']}: {each['title']}" for each in found]
             failed += [case.name] if report is None or report["rule_errors"] else []
             print(f"{case.name} ({time.monotonic() - start:.0f} s): {said(report, found)}", flush=True)

@@ -14,8 +14,11 @@ from advisor.rule import (
     Iter,
     Note,
     Rule,
+    compile_edit,
+    decorated_edit,
     is_fed,
     measured_ns,
+    step_fix,
     step_site,
     steps_seen,
 )
@@ -33,8 +36,11 @@ class EagerStep(Rule):
     ## What the fix does
     Decorate the function that computes loss, gradients and update with `@tf.function`. In Keras, remove
     `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Because ops are fused, results can differ in the
-    last digits. This is advice only: Python side effects inside a `tf.function` (prints, list updates, NumPy calls)
-    happen only once, during tracing.
+    last digits. Python side effects inside a `tf.function` (prints, list updates, NumPy calls) happen only once, during
+    tracing. `advisor fix --allow numerics` sets `run_eagerly` to False in the one call of `compile` that passes it, or
+    decorates the function that was seen to open a `GradientTape` eagerly, and runs the script with and without the change.
+    A function is decorated only if its text calls nothing but TensorFlow, Keras and objects of the script, changes nothing
+    outside itself, and reads no name that is assigned in a loop.
 
     ## When not to
     While debugging.
@@ -45,6 +51,7 @@ class EagerStep(Rule):
     """
 
     needs_input_bound: ClassVar[bool] = False
+    is_hint: ClassVar[bool] = True
 
     min_ops: float = 10.0
     """Eager ops per step. A step that is a single `tf.function` has about one, for example to read its loss."""
@@ -65,11 +72,22 @@ class EagerStep(Rule):
             f"Python dispatches {format_count(round(per_step))} ops per step one by one, {steps_seen(facts)}; they "
             f"run during {format_share(share)} of the step time.",
             site=step_site(analysis),
+            fix=step_fix(
+                compile_edit(analysis, "run_eagerly", False, is_given=True) if is_keras else decorated_edit(analysis)
+            ),
+            code="model.compile(..., run_eagerly=False)" if is_keras else _code(analysis),
             evidence=(
                 Evidence("eager_ops_per_step", per_step, "ops"),
                 Evidence("eager_step_share", share, "share"),
             ),
         )
+
+
+def _code(analysis: Analysis) -> str:
+    """The decorator, with the function that was seen to run the step."""
+    main = analysis.main
+    step = main.consumer.eager_step if main is not None and main.consumer is not None else None
+    return "@tf.function" if step is None else f"@tf.function on {step.function} (line {step.line})"
 
 
 _STAGES = (source(), batch(32), prefetch())

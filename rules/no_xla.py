@@ -14,9 +14,11 @@ from advisor.rule import (
     Iter,
     Note,
     Rule,
+    compile_edit,
     consumed_call,
     is_fed,
     measured_ns,
+    step_fix,
     step_site,
     steps_seen,
 )
@@ -33,8 +35,10 @@ class NoXla(Rule):
 
     ## What the fix does
     Use `tf.function(..., jit_compile=True)`, or `model.compile(..., jit_compile=True)` in Keras. The first call takes
-    seconds to minutes longer. Because ops are fused and reordered, results can differ in the last digits. This is
-    advice only: not every op can be compiled, and speedups vary widely. `advisor compare` measures yours.
+    seconds to minutes longer. Because ops are fused and reordered, results can differ in the last digits. Not every op
+    can be compiled, and speedups vary widely, so none is predicted. For a Keras model with one call of `compile`, `advisor
+    fix --allow numerics` adds the argument, runs the script with and without it, and shows the speedup and how far the loss
+    of the first batches moves; a script that cannot be compiled stays as it is.
 
     ## When not to
     When shapes change from batch to batch, because each new shape is compiled again (`retracing`). When a few long
@@ -47,6 +51,7 @@ class NoXla(Rule):
     """
 
     needs_input_bound: ClassVar[bool] = False
+    is_hint: ClassVar[bool] = True
 
     min_kernels: float = 100.0
     """Kernels per step. With fewer, there is little to fuse."""
@@ -75,12 +80,15 @@ class NoXla(Rule):
             return
         if launch < self.min_launch_share or kernels < self.min_kernels or kernel_ns > self.max_kernel_us * 1000:
             return
+        is_keras = analysis.keras.get("loop") == "keras.fit"
         yield self.finding(
             "Compile the training step with XLA (jit_compile=True)",
             f"A step launches {format_count(round(kernels))} kernels with a median duration of "
             f"{format_ns(kernel_ns)}, and the device waits {format_share(launch)} of the step time for launches, "
             f"{steps_seen(facts)}. Nothing was compiled by XLA.",
             site=step_site(analysis),
+            fix=step_fix(compile_edit(analysis, "jit_compile", True)) if is_keras else None,
+            code="model.compile(..., jit_compile=True)" if is_keras else "@tf.function(jit_compile=True)",
             evidence=(
                 Evidence("kernels_per_step", kernels),
                 Evidence("median_kernel", kernel_ns, "ns"),
@@ -98,6 +106,16 @@ _STAGES = (source(), batch(64), prefetch())
 
 EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=10, device=gpu(launch=0.6, idle=0.8, kernels=400, kernel_us=4))),
+    fires(
+        pipeline(
+            *_STAGES,
+            consumer_ms=10,
+            keras={"loop": "keras.fit", "jit_compile": False},
+            compiled=True,
+            device=gpu(launch=0.6, idle=0.8, kernels=400, kernel_us=4),
+        ),
+        fixed='model.compile(optimizer="adam", loss="mse", jit_compile=True)',
+    ),
     silent(
         pipeline(*_STAGES, consumer_ms=10, device=gpu(launch=0.6, idle=0.8, kernels=400, kernel_us=4, is_xla=True)),
         because="XLA is used",

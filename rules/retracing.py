@@ -14,8 +14,10 @@ from advisor.rule import (
     Iter,
     Note,
     Rule,
+    function_edit,
     is_fed,
     measured_ns,
+    step_fix,
     step_site,
     steps_seen,
 )
@@ -35,7 +37,9 @@ class Retracing(Rule):
     Pass numbers as tensors (`tf.constant(rate)`) or keep them in a `tf.Variable`; give the function an
     `input_signature` with `None` for dimensions that vary, or set `reduce_retracing=True`; create functions once,
     outside the loop; use `drop_remainder=True` if only the last batch is smaller; pad to a few fixed lengths if XLA
-    compiles the step. This is advice only.
+    compiles the step. If shapes vary and the traced function is decorated with `@tf.function` in the script, `advisor fix
+    --allow numerics` adds `reduce_retracing=True` and runs the script with and without it. Python numbers are not
+    generalised by that: pass them as tensors.
 
     ## When not to
     When the window happens to contain the only traces of the run, such as a first evaluation. Measure a later window
@@ -47,6 +51,7 @@ class Retracing(Rule):
     """
 
     needs_input_bound: ClassVar[bool] = False
+    is_hint: ClassVar[bool] = True
 
     min_times: int = 3
     """Traces and compilations in the window. A function called both with and without a smaller last batch is traced
@@ -71,6 +76,8 @@ class Retracing(Rule):
             f"Functions were {what} {format_count(times)} times, {steps_seen(facts)}{name}. This takes "
             f"{format_share(share)} of the time.",
             site=step_site(analysis),
+            fix=step_fix(function_edit(analysis, "reduce_retracing", True)),
+            code="@tf.function(reduce_retracing=True), and numbers as tensors",
             evidence=(
                 Evidence("tracings", facts.num_tracings),
                 Evidence("compilations", facts.num_compilations),

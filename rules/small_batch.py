@@ -12,13 +12,16 @@ from advisor.rule import (
     DeviceFacts,
     Evidence,
     Finding,
+    Fix,
     Iter,
     Note,
     Rule,
+    batch_edit,
     is_fed,
     last_batch,
     measured_ns,
     op_work,
+    step_fix,
     step_site,
     steps_seen,
 )
@@ -35,9 +38,10 @@ class SmallBatch(Rule):
 
     ## What the fix does
     Use a larger batch, as far as memory allows: double it and measure again. This changes the training: there are fewer
-    updates per epoch, so the learning rate must be adjusted, and results differ. This is advice only, and no speedup is
-    predicted: compare the time of an epoch before and after, because steps with different batch sizes are not
-    comparable.
+    updates per epoch, so the learning rate must be adjusted (twice the rate for twice the rows is the usual start), and
+    results differ. No speedup is predicted. If the size is a number in a call that makes one dataset, `advisor fix --allow
+    numerics` doubles it, runs the script with and without the change, and compares the time per element. It leaves the
+    learning rate to you, and the losses of different batches are not compared.
 
     ## When not to
     When the batch size is part of the method, or when memory is full. `no-xla` and `short-steps` are alternatives that
@@ -48,6 +52,7 @@ class SmallBatch(Rule):
     """
 
     needs_input_bound: ClassVar[bool] = False
+    is_hint: ClassVar[bool] = True
 
     min_launch_share: float = 0.15
     """GPU only: share of the step time in which the host launched kernels while the device was idle. XProf's threshold
@@ -93,6 +98,8 @@ class SmallBatch(Rule):
             f"kernel takes {format_ns(kernel_ns)}{held}.",
             call=call,
             site=step_site(analysis),
+            fix=_doubling(analysis, call),
+            code=_code(analysis, call),
             evidence=(
                 Evidence("launch_gap_share", launch, "share"),
                 Evidence("median_kernel", kernel_ns, "ns"),
@@ -116,6 +123,8 @@ class SmallBatch(Rule):
             "time.",
             call=call,
             site=step_site(analysis),
+            fix=_doubling(analysis, call),
+            code=_code(analysis, call),
             evidence=(
                 Evidence("ops_per_step", work.per_step, "ops"),
                 Evidence("op_time", work.mean_ns, "ns"),
@@ -123,6 +132,19 @@ class SmallBatch(Rule):
                 Evidence("batch_size", size, "elements"),
             ),
         )
+
+
+def _doubling(analysis: Analysis, call: Call | None) -> Fix | None:
+    size = call.arguments.get("batch_size") if call is not None else None
+    return step_fix(batch_edit(analysis, call, 2 * size)) if isinstance(size, int) else None
+
+
+def _code(analysis: Analysis, call: Call | None) -> str:
+    """The larger batch, with the learning rate that goes with it."""
+    size, rate = call.arguments.get("batch_size") if call is not None else None, analysis.keras.get("learning_rate")
+    rates = f" from {rate:g} to about {2 * rate:g}" if isinstance(rate, float) else ""
+    larger = f".batch({2 * size})" if isinstance(size, int) else "a larger batch"
+    return f"{larger}, and raise the learning rate{rates}"
 
 
 def _size(call: Call | None) -> str:
@@ -135,7 +157,7 @@ _SHORT = op("Tanh", 900, us=5)
 
 EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=10, device=gpu(launch=0.6, idle=0.9, kernel_us=4, memory=0.1))),
-    fires(pipeline(*_STAGES, consumer_ms=8, device=cpu(_SHORT, other=0.1))),
+    fires(pipeline(*_STAGES, consumer_ms=8, device=cpu(_SHORT, other=0.1)), fixed=".batch(32)"),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(launch=0.02, kernel_us=26, memory=0.3)),
         because="launches overlap with sufficiently long kernels",

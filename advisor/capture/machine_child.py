@@ -1,6 +1,7 @@
-"""Entry point of the child process that imports TensorFlow to describe it or to measure the costs of this machine.
+"""Entry point of the child process that imports TensorFlow to describe it or to measure something on this machine.
 
-In: `facts` or `costs` in `argv[1]`, the path of the result in `argv[2]`.  Out: the result as JSON in that file.
+In: `facts`, `costs` or `product` in `argv[1]`, the path of the result in `argv[2]`, and for `product` a `ProductRequest` as JSON
+in `argv[3]`.  Out: the result as JSON in that file.
 
 Run by path, for the reasons given in `advisor/capture/child.py`. No user code runs in it.
 """
@@ -17,11 +18,19 @@ def _bootstrap() -> None:
     import tensorflow
 
     from advisor.capture.cost_measurement import measure_costs
+    from advisor.capture.product_measurement import ProductRequest, measure_product
     from advisor.capture.tensorflow_facts import tensorflow_facts
-    from advisor.model.codec import encode
+    from advisor.model.codec import decode_message, encode
 
-    action = {"facts": tensorflow_facts, "costs": measure_costs}[sys.argv[1]]
-    Path(sys.argv[2]).write_bytes(encode(action(tensorflow)))
+    what = sys.argv[1]
+    answer: object = None
+    if what == "facts":
+        answer = tensorflow_facts(tensorflow)
+    elif what == "costs":
+        answer = measure_costs(tensorflow)
+    else:
+        answer = measure_product(tensorflow, decode_message(sys.argv[3], ProductRequest))
+    Path(sys.argv[2]).write_bytes(encode(answer))
 
 
 if __name__ == "__main__":

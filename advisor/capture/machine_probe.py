@@ -1,6 +1,7 @@
 """Asks a child process about TensorFlow and this machine, so that a broken TensorFlow cannot break the advisor.
 
-In: nothing.  Out: `TensorFlowFacts` or `Calibration`. This is the parent's side, which never imports TensorFlow.
+In: nothing, or a product.  Out: `TensorFlowFacts`, `Calibration` or `ProductTimes`. This is the parent's side, which
+never imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import sys
 from pathlib import Path
 from typing import TypeVar
 
+from advisor.capture.product_measurement import ProductRequest
 from advisor.capture.script_process import environment
 from advisor.host.calibration.window import FACTS_TIMEOUT_S
 from advisor.model.calibration import Calibration
-from advisor.model.codec import decode
+from advisor.model.codec import decode, encode_message
 from advisor.model.errors import AdvisorError
+from advisor.model.recording import Product, ProductTimes
 from advisor.model.tensorflow_facts import TensorFlowFacts
 from advisor.sandbox.temporary import temporary_folder
 
@@ -46,12 +49,27 @@ def measure_calibration(timeout_s: float) -> Calibration:
     return _ask("costs", Calibration, _NO_GPU, timeout_s)
 
 
-def _ask(what: str, kind: type[T], variables: dict[str, str], timeout_s: float) -> T:
+def measure_largest_product(product: Product, rows: int, timeout_s: float) -> ProductTimes:
+    """Measure a product of a model in 32 and in 16 bit.
+
+    Args:
+        product: The product.
+        rows: Number of samples.
+        timeout_s: Time for all of it.
+
+    Raises:
+        AdvisorError: TensorFlow cannot be imported, or the measurement fails.
+    """
+    request = encode_message(ProductRequest(product, rows))
+    return _ask("product", ProductTimes, _NO_GPU, timeout_s, request)
+
+
+def _ask(what: str, kind: type[T], variables: dict[str, str], timeout_s: float, *arguments: str) -> T:
     with temporary_folder("probe") as folder:
         result = folder / "result.json"
         try:
             child = subprocess.run(
-                [sys.executable, str(_CHILD), what, str(result)],
+                [sys.executable, str(_CHILD), what, str(result), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

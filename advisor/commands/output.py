@@ -154,11 +154,15 @@ def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) ->
 
 
 def is_matched(report: Report, fail_on: Sequence[str]) -> bool:
-    """Whether the report matches one of the `--fail-on` names. One or two steps do not make a run input-bound."""
+    """Whether the report matches one of the `--fail-on` names. One or two steps do not make a run input-bound.
+
+    A hint, which nothing has proved, matches the name of its rule but not `any`.
+    """
     rules = {finding.rule for finding in report.findings}
+    named = rules | {finding.rule for finding in report.hints}
     verdict = report.analysis.verdict
     return (
         ("any" in fail_on and bool(rules))
         or ("input-bound" in fail_on and verdict.is_input_bound and not verdict.is_tentative)
-        or bool(rules & set(fail_on))
+        or bool(named & set(fail_on))
     )

@@ -37,10 +37,11 @@ def check_example(loaded: LoadedRule, example: Example, rule_seconds: float = DE
         yield f"the rule failed: {error.message}"
     if example.note is not None and not any(example.note in note for note in report.notes):
         yield f"no note contains {example.note!r}; the notes are {list(report.notes)}"
+    findings = (*report.findings, *report.hints)
     if not example.is_finding:
-        for finding in report.findings:
+        for finding in findings:
             yield f"it must be silent because {example.because}, but it says {finding.title!r}: {finding.because}"
-    elif not report.findings:
+    elif not findings:
         yield "it must find something, but it is silent"
     elif example.fixed is not None:
         yield from _check_fix(report, example)
@@ -50,7 +51,7 @@ def _check_fix(report: Report, example: Example) -> Iterator[str]:
     from advisor.rewrite.source import rewrite
 
     calls = {call.id: call for call in report.analysis.calls}
-    fix = report.findings[0].fix
+    fix = (*report.findings, *report.hints)[0].fix
     if fix is None:
         yield f"it must fix the script to {example.fixed!r}, but it proposes no fix"
         return

@@ -86,7 +86,8 @@ def kinds_of(loaded: LoadedRule) -> list[str]:
 
 
 def _finding(loaded: LoadedRule, example: Example) -> Finding | None:
-    return next(iter(run_rules(example.pipeline.analysis, [loaded], Settings()).findings), None)
+    report = run_rules(example.pipeline.analysis, [loaded], Settings())
+    return next(iter((*report.findings, *report.hints)), None)
 
 
 def _diff(example: Example, finding: Finding | None) -> str:

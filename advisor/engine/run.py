@@ -1,7 +1,7 @@
 """Evaluate all rules and rank their findings.
 
-In: an `Analysis`, loaded rules, settings. Out: a `Report` with findings (largest predicted gain first), notes, a row
-for each failed rule, and the number of findings silenced by the user.
+In: an `Analysis`, loaded rules, settings. Out: a `Report` with findings (largest predicted gain first), hints, notes, a
+row for each failed rule, and the number of findings silenced by the user.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from advisor.engine.next_commands import with_commands
 from advisor.engine.permissions import permission_sentence
 from advisor.engine.rule_file import LoadedRule
 from advisor.engine.rule_process import ask_apart
-from advisor.model.finding import Edit, Evidence, Finding, Rejected, Safety
+from advisor.model.finding import Edit, Evidence, Finding, Rejected, Safety, StepEdit
 from advisor.model.horizon import KNOWN
 from advisor.model.outcome import Report, RuleError
 from advisor.model.outlook import Outlook
@@ -77,14 +77,22 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     lines = _SourceLines()
     reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
     with_diffs = with_commands(analysis, [_with_diff(f, analysis) for f in reported], settings)
+    advise_on_step = {loaded.id for loaded in rules if loaded.rule.is_hint}
+    hints = tuple(finding for finding in with_diffs if finding.rule in advise_on_step or finding.is_of_step)
+    with_diffs = tuple(finding for finding in with_diffs if finding not in hints)
     is_tentative = analysis.verdict.is_tentative
     if is_tentative:  # the figures of one or two steps rank the findings, but predict nothing
         with_diffs = tuple(replace(finding, prediction=None, over_run=None) for finding in with_diffs)
     return Report(
         analysis=analysis,
         findings=with_diffs,
+        hints=hints,
         outlook=None if is_tentative else _outlook(analysis, with_diffs, settings),
-        rejected=_without_found(rejected, ranked, settings) if analysis.verdict.is_input_bound else (),
+        rejected=tuple(
+            entry
+            for entry in _without_found(rejected, ranked, settings)
+            if analysis.verdict.is_input_bound or entry.rule in advise_on_step
+        ),
         permission=permission_sentence(analysis, with_diffs, settings),
         notes=tuple(dict.fromkeys(notes)),
         rule_errors=tuple(errors),
@@ -159,16 +167,16 @@ def _rank(finding: Finding) -> tuple[float, bool, bool, bool, str, int]:
 def _merge(ranked: Iterable[Finding]) -> list[Finding]:
     """Drop duplicates: findings with the same edits, or of the same rule at the same place."""
     kept: list[Finding] = []
-    edits: set[tuple[Edit, ...]] = set()
+    changes: set[tuple[Edit | StepEdit, ...]] = set()
     places: set[tuple[str, str, Site | str | None]] = set()
     for finding in ranked:
         place = (finding.rule, finding.title, finding.site or finding.call_id or finding.iterator_id)
-        if place in places or (finding.fix is not None and finding.fix.edits in edits):
+        if place in places or (finding.fix is not None and finding.fix.changes in changes):
             continue
         kept.append(finding)
         places.add(place)
         if finding.fix is not None:
-            edits.add(finding.fix.edits)
+            changes.add(finding.fix.changes)
     return kept
 
 
@@ -187,7 +195,8 @@ def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
     for root in _roots(analysis):
         diff = diff_for(finding.fix, calls, root)
         if diff is not None:
-            return replace(finding, diff=diff, code="")  # the diff shows it better
+            # The diff shows it better, except in a hint, which has one line.
+            return replace(finding, diff=diff, code=finding.code if finding.fix.is_of_step else "")
     return finding
 
 

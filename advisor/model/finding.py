@@ -1,7 +1,7 @@
 """The findings of rules and the edits that fix them.
 
 The set of `Edit`s is closed. Two interpreters apply them: `replay/replay.py` at run time and `rewrite/source.py` to the user's
-file.
+file. `StepEdit`s, which change the training step, are applied to the file only.
 """
 
 from __future__ import annotations
@@ -141,6 +141,71 @@ Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | 
 
 
 @dataclass(frozen=True, slots=True)
+class SetCompileArgument:
+    """Pass `name=value` in the call of `compile` that configures the trained Keras model, replacing a present value."""
+
+    site: Site
+    text: str
+    """The call as recorded (`Call.text`)."""
+    name: str
+    value: Value
+
+    @property
+    def file(self) -> str:
+        """The file to change."""
+        return self.site.file
+
+
+@dataclass(frozen=True, slots=True)
+class SetPolicy:
+    """Call `keras.mixed_precision.set_global_policy(policy)` after the imports of a file."""
+
+    file: str
+    policy: str
+    """`mixed_bfloat16`, `mixed_float16`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetFunctionArgument:
+    """Pass `name=value` to the decorator `tf.function` of a function."""
+
+    file: str
+    function: str
+    """Name of the function, which the file defines once."""
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class SetBatchSize:
+    """Replace the number in a call of `batch`."""
+
+    site: Site
+    text: str
+    """The call as recorded (`Call.text`)."""
+    size: int
+
+    @property
+    def file(self) -> str:
+        """The file to change."""
+        return self.site.file
+
+
+@dataclass(frozen=True, slots=True)
+class DecorateFunction:
+    """Decorate a function with `@tf.function`."""
+
+    file: str
+    function: str
+    line: int
+    """The line in which it begins, as recorded."""
+
+
+StepEdit = SetCompileArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
+"""Changes of the training step. No dataset can be made again with them: only the whole script can prove them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """A set of edits that are applied together."""
 
@@ -154,6 +219,18 @@ class Fix:
     assumptions: tuple[str, ...] = ()
     """Conditions for `safety` that no observation can establish, as clauses without a period. A fix with assumptions is tried
     only if its rule is named explicitly (`--only`), regardless of the allowed levels."""
+    step_edits: tuple[StepEdit, ...] = ()
+    """Changes of the training step; a fix that has some has no `edits`."""
+
+    @property
+    def is_of_step(self) -> bool:
+        """Whether the fix changes the training step, so that only the whole script can prove it."""
+        return bool(self.step_edits)
+
+    @property
+    def changes(self) -> tuple[Edit | StepEdit, ...]:
+        """Everything that the fix changes; two fixes with equal changes are the same."""
+        return (*self.edits, *self.step_edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +333,7 @@ class Finding:
     diff: str | None = None
     """Unified one-hunk diff, filled in by the engine from the fix and the user's source."""
     code: str = ""
-    """Code to start from, for advice that no edit of a call can express."""
+    """Code to start from, for advice that no edit of a call can express; of a hint, what to write, in one line."""
     over_run: RunGain | None = None
     """The effect on a whole run, filled in by the engine; None without a prediction."""
     prove_command: str = ""
@@ -265,6 +342,11 @@ class Finding:
     fix_command: str = ""
     """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix`
     never tries it, or if the run cannot be repeated."""
+
+    @property
+    def is_of_step(self) -> bool:
+        """Whether its fix changes the training step."""
+        return self.fix is not None and self.fix.is_of_step
 
     @property
     def gain(self) -> float:

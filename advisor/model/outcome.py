@@ -35,6 +35,21 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
+class LossDeviation:
+    """How far a change of the training step moves the loss of its first batches.
+
+    Keras reports the mean over the batches of the epoch so far, which is what is compared.
+    """
+
+    batches: int
+    """Number of batches up to which the losses were compared."""
+    relative: float
+    """Largest difference between the medians of the runs with and without the change, relative to the latter."""
+    between_runs: float | None
+    """Largest difference of a run without the change from the median of these runs, in the same way; None for a single run."""
+
+
+@dataclass(frozen=True, slots=True)
 class FixOutcome:
     """The result of proving one fix."""
 
@@ -68,6 +83,10 @@ class FixOutcome:
     """The speedup of the input pipeline in isolation."""
     step: Gain = Gain()
     """The speedup of a training step: predicted for this change alone, measured if the script ran with this change alone."""
+    is_of_step: bool = False
+    """Whether it changes the training step and not the data."""
+    loss: LossDeviation | None = None
+    """For a change of the training step; None if the loss is unknown (outside Keras)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +119,13 @@ class Report:
     analysis: Analysis
     findings: tuple[Finding, ...] = ()
     """Ranked by predicted gain, largest first."""
+    hints: tuple[Finding, ...] = ()
+    """Advice on the training step that nothing has proved yet."""
     notes: tuple[str, ...] = ()
     """Why plausible fixes are not proposed (`cache is not legal above augment: it draws random numbers`)."""
     rejected: tuple[Rejected, ...] = ()
-    """Changes that rules considered and do not propose; empty unless input is the bottleneck."""
+    """Changes that rules considered and do not propose, and changes of the training step with which the script failed. Those of
+    rules about the pipeline are listed only if input is the bottleneck."""
     fixes: tuple[FixOutcome, ...] = ()
     comparison: Comparison | None = None
     proof: Proof | None = None

@@ -198,6 +198,51 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class CompileCall:
+    """A call of `compile` of a Keras model."""
+
+    site: Site | None
+    """The user's call; for a call made by a library, the user's call of that library."""
+    text: str = ""
+    """The call as written, at most 200 characters."""
+    explicit: tuple[str, ...] = ()
+    """Names of the parameters that the caller passed."""
+    library: str | None = None
+    """Top-level package of the code that made the call; None for the user's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The layer of a Keras model with the most multiplications per sample."""
+
+    layer: str
+    kind: str
+    """`MatMul` or `Conv2D`."""
+    inputs: tuple[int, ...]
+    """Shape of its input for one sample: the features come last."""
+    kernel: tuple[int, ...]
+    strides: tuple[int, int] = (1, 1)
+    padding: str = "VALID"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTimes:
+    """The largest product of the model, timed alone on the machine of the run in 32 and in 16 bit."""
+
+    product: Product
+    rows: int
+    """Number of samples."""
+    float32_ns: float
+    bfloat16_ns: float
+    """With the cast of the kernel, which stays in 32 bit."""
+
+    @property
+    def gain(self) -> float:
+        """How many times faster 16 bit is."""
+        return self.float32_ns / self.bfloat16_ns if self.bfloat16_ns > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A loop of the script around a consumer, usually over its epochs."""
 
@@ -234,6 +279,9 @@ class Consumer:
     """Number of datasets that it has read one after the other; 0 in recordings of earlier versions."""
     loops: tuple[Loop, ...] | None = None
     """The loops of the script around this place, innermost first; empty if there is none, None if they were not recorded."""
+    eager_step: CodeLine | None = None
+    """The script's function that opens a GradientTape outside a tf.function in the steps of this loop, at the line in which it
+    begins; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +476,14 @@ class Recording:
     """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, and the arguments `epochs`,
     `initial_epoch` and `steps_per_epoch` of `fit`. `fits`: how often it was called; `may_stop`: whether a callback may end it
     early. Empty if Keras was not used."""
+    compiles: tuple[CompileCall, ...] = ()
+    """The calls of `compile` of Keras models, the first few of them."""
+    losses: tuple[tuple[int, float | None], ...] = ()
+    """Of the first batches of the first `fit`: (batches so far, Keras' mean loss over them; None if it is not finite)."""
+    product: Product | None = None
+    """The largest product of the trained Keras model; None if it is unknown."""
+    product_times: ProductTimes | None = None
+    """None if it was not measured: only for Keras models in 32 bit on a CPU with units for 16 bit."""
     python_samples: PythonSamples | None = None
     """None if the pipelines call no Python function, or without a profile."""
     ceiling_step_ns: tuple[int, ...] = ()

@@ -3,7 +3,7 @@
 In: an `Analysis` and the effect of the change on the cost of iterators.  Out: speedups (`operational`), service demands and
 limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`capacity`), cache sizes (`cache_size`), safety
 (`determinism`), cache places (`caching`) and their break-even (`cache_break_even`), tf.data's own rewrites (`rewrites`), and the
-composition of the training step (`training_step`). See docs/predictions.md.
+composition of the training step (`training_step`) and its changes (`step_changes`). See docs/predictions.md.
 """
 
 from advisor.predict.batch_functions import edits_to_batch_first, vectorized_bytes, vectorizing_fix
@@ -37,6 +37,15 @@ from advisor.predict.rewrites import (
     top_iterator,
 )
 from advisor.predict.splits import Split, split_of
+from advisor.predict.step_changes import (
+    batch_edit,
+    compile_edit,
+    decorated_edit,
+    function_edit,
+    only_compile,
+    policy_edit,
+    step_fix,
+)
 from advisor.predict.structure import (
     batch_behind,
     consumed_call,
@@ -51,11 +60,13 @@ from advisor.predict.timing import with_timing
 from advisor.predict.training_step import (
     HIGH_WAITING,
     OpWork,
+    ProductWork,
     input_share,
     is_fed,
     last_batch,
     measured_ns,
     op_work,
+    product_work,
     rows_per_step,
     step_site,
     steps_seen,
@@ -71,25 +82,30 @@ __all__ = [
     "Obstacle",
     "OpWork",
     "Payoff",
+    "ProductWork",
     "Remade",
     "Split",
     "asynchronous",
     "batch_behind",
+    "batch_edit",
     "built_once",
     "cache_assumptions",
     "cache_bytes",
     "cache_obstacles",
     "cache_places",
     "calls_behind",
+    "compile_edit",
     "consumed_call",
     "core_use",
     "cores_needed",
+    "decorated_edit",
     "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",
     "file_count",
     "flat_map_split",
     "forbidding_options",
+    "function_edit",
     "input_share",
     "is_cached_behind",
     "is_fed",
@@ -104,14 +120,17 @@ __all__ = [
     "measured_ns",
     "movable_shuffles",
     "nested_calls",
+    "only_compile",
     "op_work",
     "overlap_factors",
     "parallel_safety",
     "payoff",
+    "policy_edit",
     "predict_parallel",
     "predict_part_parallel",
     "predict_speedup",
     "predict_without_start",
+    "product_work",
     "python_share",
     "read_from_disk",
     "remade",
@@ -119,6 +138,7 @@ __all__ = [
     "saved_work",
     "serial_maps",
     "split_of",
+    "step_fix",
     "step_site",
     "steps_per_epoch",
     "steps_seen",

@@ -17,6 +17,11 @@ WAITING = 0.05
 """Below this share of waiting, a step is not input-bound. Source: XProf's threshold."""
 HIGH_WAITING = 0.20
 """From this share of waiting, a step is highly input-bound. Source: XProf's threshold."""
+PRODUCTS = ("MatMul", "Conv2D", "Conv3D", "Einsum")
+"""Substrings of the names of host ops that multiply matrices: `_FusedMatMul`, `BatchMatMulV2`, `Conv2DBackpropFilter`,
+..."""
+_OVERLAP = 1.05
+"""Sum of the ops' times, relative to the time in which they ran, above which they are said to have run at once."""
 _NO_WORK = frozenset({
     "", "IDLE", "Dataset", "_Arg", "_Retval", "_Send", "_Recv", "IteratorGetNext", "OptionalGetValue", "NoOp", "Identity",
 })  # fmt: skip
@@ -33,6 +38,41 @@ class OpWork:
     step_share: float
     """Share of the step time. Ops run concurrently, so it is their share of the self time of all ops, times the traced share of
     the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductWork:
+    """The matrix products and convolutions that the host ran in the steps."""
+
+    per_step: float
+    mean_ns: float
+    """Self time of one product."""
+    step_ns: float
+    """Time of a step in which at least one of them ran."""
+    is_overlapping: bool
+    """Whether several of them ran at once: together they took longer than `step_ns`."""
+
+    def share(self, facts: DeviceFacts) -> float:
+        """Return `step_ns` as a share of the step time."""
+        return self.step_ns / facts.step_ns if facts.step_ns else 0.0
+
+
+def product_work(analysis: Analysis) -> ProductWork | None:
+    """Return the products of a step on the host; None if there are none or if that is unknown.
+
+    Their share of all ops' self time is too large a share of a step in which much happens that is no op, and their sum is too
+    large if they ran at once. The smaller of the two is used.
+    """
+    facts, work = analysis.device, op_work(analysis, is_product)
+    if facts is None or work is None:
+        return None
+    sum_ns, share_ns = work.per_step * work.mean_ns, work.step_share * facts.step_ns
+    return ProductWork(work.per_step, work.mean_ns, min(sum_ns, share_ns), sum_ns > _OVERLAP * share_ns)
+
+
+def is_product(row: OpRow) -> bool:
+    """Whether ops of this type multiply matrices."""
+    return any(part in row.type for part in PRODUCTS)
 
 
 def input_share(analysis: Analysis) -> float | None:

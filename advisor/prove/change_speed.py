@@ -38,13 +38,19 @@ def not_measured(why: str) -> ChangeSpeed:
 
 def speed_of_scripts(whole: EndToEnd) -> ChangeSpeed:
     """Return what alternating runs of both texts say."""
-    rows = [runs[0].rows if runs else None for runs in (whole.before, whole.after)]
+    sizes = [batch_size(runs[0]) if runs else None for runs in (whole.before, whole.after)]
     facts = judge_speed(whole.verdict, whole.speedup, whole.note)
-    if None not in rows and rows[0] != rows[1]:
+    if None not in sizes and sizes[0] != sizes[1]:
+        rows = [runs[0].rows for runs in (whole.before, whole.after)]
         why = f"A step takes {rows[0]} elements without the change and {rows[1]} with it, so step times cannot be compared."
         facts = SpeedFacts(UNKNOWN, None, why)
     turns = min(len(whole.before), len(whole.after))
     return ChangeSpeed(facts, turns, _figures(whole.before), _figures(whole.after))
+
+
+def batch_size(run: RunSteps) -> int | None:
+    """Return the elements of a batch; None if unknown. A step of Keras may be several batches."""
+    return None if run.rows is None else run.rows // run.batches
 
 
 def speed_of_pipelines(result: Measurement, peaks: tuple[int | None, int | None]) -> ChangeSpeed:

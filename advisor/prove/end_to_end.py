@@ -10,6 +10,7 @@ depending on how clear the answer is (`advisor.model.sequential_test`).
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +49,12 @@ class RunSteps:
     """Number of datasets that the main consumer has read one after the other; 0 if unknown."""
     rows: int | None = None
     """Elements per step: the batch size times Keras' `steps_per_execution`; None if unknown."""
+    batches: int = 1
+    """Batches per step: Keras' `steps_per_execution`."""
+    losses: tuple[tuple[int, float], ...] = ()
+    """As in `Recording`; NaN if a loss is not finite."""
+    data: tuple[tuple[str, str], ...] = ()
+    """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,7 @@ def measure_end_to_end(
     names: tuple[str, str] = ("unchanged", "with the changes"),
     slowdown: float = 1.0,
     may_give_up: bool = True,
+    is_per_element: bool = False,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -106,6 +114,8 @@ def measure_end_to_end(
         slowdown: The ratio of step times, after to before, that the runs are to be told apart from: they end when it is clear on
             which side of it the true ratio is.
         may_give_up: As for `decide`.
+        is_per_element: Whether a step of the changed script may take other numbers of elements: its step times are then those of
+            as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
 
     Raises:
         ScriptFailed: The script fails without the change.
@@ -130,6 +140,8 @@ def measure_end_to_end(
             if steps is None:
                 return _unfinished(seen, "The script ended before its steps could be timed.")
             seen[name].append(steps)
+        if is_per_element:
+            seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
         pairs = zip(seen["before"], seen["after"], strict=True)
         decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value, may_give_up)
         if decision is not None:
@@ -188,7 +200,30 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
         peak_rss_bytes=recording.usage.peak_rss_bytes if recording.usage else None,
         datasets=next((consumer.datasets for consumer in recording.consumers if consumer.is_main), 0),
         rows=_rows_of(recording),
+        batches=_batches_of(recording),
+        losses=tuple((batches, math.nan if loss is None else loss) for batches, loss in recording.losses),
+        data=_data_of(recording),
     )
+
+
+def _as_much_as(before: RunSteps, after: RunSteps) -> RunSteps:
+    """A run whose step time is that of as much data as a step of another run takes."""
+    if before.rows and after.rows:
+        return replace(after, step_ns=after.step_ns * before.rows / after.rows)
+    return replace(after, step_ns=after.step_ns * before.batches / after.batches)
+
+
+def _data_of(recording: Recording) -> tuple[tuple[str, str], ...]:
+    """Return the calls that make the dataset of the main consumer, nearest first."""
+    calls = {call.id: call for call in recording.calls}
+    main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
+    waiting, found = [main.call_id if main is not None else None], dict[str, tuple[str, str]]()
+    while waiting:
+        call = calls.get(waiting.pop(0) or "")
+        if call is not None and call.id not in found:
+            found[call.id] = call.method, call.element_spec
+            waiting += call.inputs
+    return tuple(found.values())
 
 
 def _rows_of(recording: Recording) -> int | None:
@@ -201,10 +236,12 @@ def _rows_of(recording: Recording) -> int | None:
             break
         call = calls.get(call.inputs[0]) if call.inputs else None
     size = call.arguments.get("batch_size") if call is not None else None
+    return size * _batches_of(recording) if isinstance(size, int) else None
+
+
+def _batches_of(recording: Recording) -> int:
     per_call = recording.keras.get("steps_per_execution")
-    if not isinstance(size, int):
-        return None
-    return size * (per_call if isinstance(per_call, int) and per_call > 0 else 1)
+    return per_call if isinstance(per_call, int) and per_call > 0 else 1
 
 
 def main_series(recording: Recording) -> StepSeries | None:

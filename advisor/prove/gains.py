@@ -30,7 +30,12 @@ def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd
         alone, step = None, finding.prediction  # every analysis is of the pipeline with the imagined step
     if is_of_training:
         first = next(
-            (each for each in report.findings if each.fix and finding.fix and each.fix.edits == finding.fix.edits), None
+            (
+                each
+                for each in (*report.findings, *report.hints)
+                if each.fix and finding.fix and each.fix.changes == finding.fix.changes
+            ),
+            None,
         )
         step = first.prediction if first is not None else step
         if first is not None and first.prediction == finding.prediction:

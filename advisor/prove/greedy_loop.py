@@ -19,7 +19,7 @@ from advisor.capture.request import RESULT, Progress
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.finding import Edit, Finding, Safety
+from advisor.model.finding import Edit, Finding, Safety, StepEdit
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
@@ -102,7 +102,7 @@ class _State:
     longest_trial_s: float
     kept: list[Finding] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
-    tried: set[tuple[Edit, ...]] = field(default_factory=set)
+    tried: set[tuple[Edit | StepEdit, ...]] = field(default_factory=set)
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -240,16 +240,16 @@ def _search(
 
 
 def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
-    return next((finding for finding in proposed if finding.fix and finding.fix.edits not in state.tried), None)
+    return next((finding for finding in proposed if finding.fix and finding.fix.changes not in state.tried), None)
 
 
 def _titles(proposed: Sequence[Finding], state: _State) -> str:
-    return "; ".join(finding.title for finding in proposed if finding.fix and finding.fix.edits not in state.tried)
+    return "; ".join(finding.title for finding in proposed if finding.fix and finding.fix.changes not in state.tried)
 
 
 def _try(session: Session, finding: Finding, state: _State, on_progress: Callable[[Progress], None]) -> Attempt:
     assert finding.fix is not None
-    state.tried.add(finding.fix.edits)
+    state.tried.add(finding.fix.changes)
     on_progress(Progress("proving", done=len(state.attempts) + 1, text=finding.title))
     claimed = safety_of([*state.kept, finding])
     began = state.clock()

@@ -18,6 +18,7 @@ from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
 from advisor.prove.gains import gains_of
 from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.step_trials import with_results
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
@@ -67,6 +68,8 @@ def outcome_of(
         proved_on=_place_of_proof(attempt, is_training_faster),
         pipeline=gains[0],
         step=gains[1],
+        is_of_step=finding.fix.is_of_step,
+        loss=trial.loss,
     )
 
 
@@ -137,6 +140,7 @@ class ProofFacts:
 
 def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
     """Return the report extended by fixes, comparison and proof."""
+    report = with_results(report, loop)
     before, after = sides_of(loop.total, whole)
     if whole is None and about.waits[0] is not None:
         before, after = replace(before, wait_share=about.waits[0]), replace(after, wait_share=about.waits[1])
@@ -208,7 +212,8 @@ def _consistent_outlook(report: Report, loop: LoopResult) -> Outlook | None:
 def _rule_errors(loop: LoopResult) -> list[RuleError]:
     """Fixes that do not do what their rule claims, for the rule's maintainer.
 
-    Of a vectorised function no rule can know more than that it may be the same; the proof decides.
+    Of a vectorised function no rule can know more than that it may be the same, and of a training step not even that the script
+    runs with the change; the proof decides.
     """
     return [
         RuleError(
@@ -216,7 +221,9 @@ def _rule_errors(loop: LoopResult) -> list[RuleError]:
             f"{attempt.finding.title}: {attempt.trial.note or 'It breaks the script.'} Report this to the rule's maintainer.",
         )
         for attempt in loop.attempts
-        if attempt.trial.verdict == BROKEN and not (attempt.finding.fix and is_vectorizing(attempt.finding.fix))
+        if attempt.trial.verdict == BROKEN
+        and not attempt.finding.is_of_step
+        and not (attempt.finding.fix and is_vectorizing(attempt.finding.fix))
     ]
 
 

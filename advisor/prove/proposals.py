@@ -75,8 +75,9 @@ class Proposals:
         The best prediction comes first. If the report's plan combines caches with changes that help from the first element, those
         changes precede it: on top of a cache, no benchmark of later epochs could show what they gain in the first one.
         """
-        done = {finding.fix.edits for finding in kept if finding.fix is not None}
-        new = [finding for finding in report.findings if finding.fix is None or finding.fix.edits not in done]
+        done = {finding.fix.changes for finding in kept if finding.fix is not None}
+        known = (*report.findings, *report.hints)
+        new = [finding for finding in known if finding.fix is None or finding.fix.changes not in done]
         if self._analysis is not None:
             new = with_run_gains(self._analysis, new)
         plan = self._plan(new)
@@ -100,7 +101,8 @@ class Proposals:
     def patch(self, findings: Sequence[Finding]) -> Patch | CannotRewrite:
         """Return the combined change of the user's files, or why it cannot be made."""
         edits = edits_of(findings, self._calls)
-        return Patch() if self._root is None else patch_for(edits, self._calls, self._root)
+        step_edits = [edit for finding in findings if finding.fix is not None for edit in finding.fix.step_edits]
+        return Patch() if self._root is None else patch_for(edits, self._calls, self._root, step_edits=step_edits)
 
     def _plan(self, findings: Sequence[Finding]) -> Plan:
         return make_plan(

@@ -38,6 +38,9 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
         return loop
     proved: list[Finding] = []
     for finding in loop.kept:  # the first finding with which the text is wrong is the cause
+        if finding.is_of_step:  # makes no calls of tf.data; judged by the runs of the whole script
+            proved.append(finding)
+            continue
         verdict = _verdict([*proved, finding], proposals, check)
         if verdict.is_proved or (not verdict.is_broken and proposals.is_asked(finding)):
             proved.append(finding)
@@ -53,6 +56,7 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
 
 
 def _verdict(findings: Sequence[Finding], proposals: Proposals, check: Check) -> TextVerdict:
+    findings = [finding for finding in findings if not finding.is_of_step]
     patch = proposals.patch(findings)
     if isinstance(patch, CannotRewrite):
         return TextVerdict()  # nothing can be written

@@ -35,6 +35,7 @@ from advisor.prove.proposals import Proposals
 from advisor.prove.result_lines import line_of_whole
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
+from advisor.prove.step_trials import attempt_of
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_building_once, is_splitting
@@ -116,7 +117,7 @@ class WholeScript:
             return None
         if not self._has_time(warmup, window):
             return EndToEnd(REFUSED, is_out_of_time=True)
-        problem = self._problem_of_text(candidate, patches[1])
+        problem = self._problem_of_text(candidate)
         if problem:
             return EndToEnd(BROKEN, note=problem, is_other_text=True)
         request = replace(self._request, warmup=warmup)
@@ -129,6 +130,11 @@ class WholeScript:
                 lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
                 self._deadline,
                 is_with_gaps=window is not None,
+                is_per_element=any(finding.is_of_step for finding in candidate),
+            )
+        if whole.before and whole.after and whole.before[0].batches != whole.after[0].batches:
+            self.notes.append(
+                "With the changes, one call runs several batches: its step times are per batch, as without the changes."
             )
         if window is not None:
             whole = self._of_epochs(whole, window)
@@ -158,9 +164,14 @@ class WholeScript:
         )
         return replace(whole, epochs=window.epochs)
 
-    def _problem_of_text(self, findings: Sequence[Finding], patch: Patch) -> str:
-        """Why the changed text differs from what was proved; empty if it does not, or if that is unknown."""
-        if self.text_check is None:
+    def _problem_of_text(self, findings: Sequence[Finding]) -> str:
+        """Why the changed text differs from what was proved; empty if it does not, or if that is unknown.
+
+        Changes of the training step were not proved before, and the runs show whether the dataset is the same.
+        """
+        findings = [finding for finding in findings if not finding.is_of_step]
+        patch = self._proposals.patch(findings) if findings else Patch()
+        if self.text_check is None or isinstance(patch, CannotRewrite):
             return ""
         edits = edits_of(findings, {call.id: call for call in self._analysis.calls})
         verdict = self.text_check.check(edits, patch)
@@ -246,7 +257,8 @@ def prove_on_script(
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is None or alone.verdict == REFUSED:
                 continue
-            tried = _attempt_of(attempt, alone, is_asked)
+            is_of_step = attempt.finding.is_of_step
+            tried = attempt_of(attempt, alone) if is_of_step else _attempt_of(attempt, alone, is_asked)
             attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
             if tried.is_kept:
                 whole = alone if not loop.kept else None

@@ -24,6 +24,7 @@ _WORDS = {
     "saving": "saving the profile",
     "finishing": "waiting for the script to end",
     "calibrating": "measuring this machine (once)",
+    "multiplying": "timing the model's largest product in 32 and in 16 bit",
     "analysing": "analysing",
     "proving": "trying",
 }

@@ -178,6 +178,17 @@ class Gain(Object, frozen=True):
     """With its 95 % interval."""
 
 
+class LossDeviation(Object, frozen=True):
+    """How far a change of the training step moves the loss of its first batches (Keras' mean over the batches so far)."""
+
+    batches: Count
+    """Number of batches up to which the losses were compared."""
+    relative: float | None
+    """Largest difference of the medians of the runs, relative to the loss without the change; null if it is not finite."""
+    between_runs: float | None
+    """Largest difference between runs without the change, in the same way."""
+
+
 class FixDetails(Object, frozen=True):
     """More about one of the report's `fixes`."""
 
@@ -191,6 +202,10 @@ class FixDetails(Object, frozen=True):
     """The speedup of the input pipeline in isolation."""
     step: Gain
     """The speedup of a training step: predicted for this change alone; measured if the script ran with this change alone."""
+    of_step: bool
+    """Whether it changes the training step and leaves the data untouched."""
+    loss: LossDeviation | None
+    """For a change of the training step; null if the loss is unknown."""
 
 
 class ProofSide(Object, frozen=True):

@@ -73,6 +73,8 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
                 end_to_end=fix.is_end_to_end,
                 pipeline=_gain(fix.pipeline),
                 step=_gain(fix.step),
+                of_step=fix.is_of_step,
+                loss=v1.LossDeviation.maybe(fix.loss),
             )
             for fix in fixes
         ],

@@ -2,8 +2,8 @@
 
 In: a `Report` with its `Proof`, and a rich console.  Out: lines on that console. Nothing is computed here.
 
-    verdict -> changes tried -> before and after -> diff -> not measured -> files the script wrote -> rule errors -> notes
-    -> how it was measured
+    verdict -> changes tried -> before and after -> diff -> rejected -> not measured -> files the script wrote -> rule errors
+    -> notes -> how it was measured
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor.model import units
+from advisor.model.finding import Rejected
 from advisor.model.long_lines import shorten_line
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
@@ -49,6 +50,7 @@ def print_proof(report: Report, console: Console) -> None:
         print_section(console, "Before and after", _sides(report, proof, console))
     if proof.diff:
         print_section(console, "The change", [_diff(proof.diff)])
+    print_list(console, "Rejected", (f"{entry.change}: {entry.reason} ({entry.rule})" for entry in _rejected(report)))
     print_list(console, "Not measured", proof.left_out)
     print_list(console, "Files opened for writing by the script", _files(proof.written_files))
     print_list(console, "Rule errors", (f"{error.rule}: {error.message}" for error in report.rule_errors))
@@ -91,6 +93,12 @@ def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[Renderable
     yield table
 
 
+def _rejected(report: Report) -> Iterable[Rejected]:
+    """The changes of the training step that were tried in vain."""
+    tried = {(fix.rule, fix.title) for fix in report.fixes if fix.is_of_step}
+    return [entry for entry in report.rejected if (entry.rule, entry.change) in tried]
+
+
 def _paragraph(fix: FixOutcome) -> Text:
     gains = [
         f"{what}: predicted {predicted}, measured {measured}"
@@ -125,6 +133,8 @@ def _gain(gain: Gain) -> tuple[str, str]:
 
 def _data(fix: FixOutcome) -> str:
     """The effect on the data as observed, and as claimed where that differs."""
+    if fix.is_of_step:
+        return _NOTHING if fix.safety_seen is None else "untouched"
     if fix.is_undecided:
         return f"{fix.safety_claimed} (undecided)"
     if fix.safety_seen is None:

@@ -143,7 +143,7 @@ class Finding(Object, frozen=True):
     """Conditions for `safety` that no observation can establish."""
     diff: str | None
     code: str | None
-    """Code to start from, for advice that no edit of a call can express."""
+    """Code to start from, for advice that no edit of a call can express; of a hint, what to write, in one line."""
     evidence: dict[str, Fact]
     docs: str
     """The command that shows the rule's page."""
@@ -195,6 +195,9 @@ class Report(Object, frozen=True):
     pipelines: Sequence[Pipeline]
     findings: Sequence[Finding]
     """The largest predicted gain of the whole run first; if its passes are not counted, that of a step."""
+    hints: Sequence[Finding]
+    """Advice on the training step that nothing has proved yet. `advisor fix --allow numerics` tries those with a `diff`: what it
+    proves becomes one of the `findings`, the rest is `rejected`."""
     rejected: Sequence[Rejected]
     """Changes that rules considered and do not propose, with the measurement that speaks against each."""
     fixes: Sequence[Fix]

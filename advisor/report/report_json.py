@@ -63,6 +63,7 @@ def _document(report: Report) -> v1.Report:
         verdict=_verdict(analysis.verdict),
         pipelines=[convert_pipeline(pipeline) for pipeline in analysis.pipelines],
         findings=[_finding(finding) for finding in report.findings],
+        hints=[_finding(finding) for finding in report.hints],
         rejected=[
             v1.Rejected.of(
                 entry, evidence={fact.name: v1.Fact.of(fact) for fact in entry.evidence}, site=Site.maybe(entry.site)

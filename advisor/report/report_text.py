@@ -4,7 +4,7 @@ In: a `Report` and a rich console.  Out: lines on that console. Nothing is compu
 formatted by `advisor.model.units`; every name passes through `places.clean`.
 
     verdict -> bottleneck with its line -> where the wait comes from -> what tf.data already does -> what to change -> notes
-    -> other pipelines -> warnings -> how it was measured
+    -> hints -> other pipelines -> warnings -> how it was measured
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ def print_report(report: Report, console: Console) -> None:
     below = {
         "Not proposed": report.notes if is_bound else (),
         "Considered and rejected": _rejected(report),
+        "Hints on the training step, not proved": _hints(report),
         "Other pipelines": _other_pipelines(analysis) if is_bound else (),
         "Input pipelines seen": _chains(analysis) if _is_uncertain(analysis) else (),
         "Iterators": iterator_lines(analysis) if _is_bare(analysis) else (),
@@ -247,6 +248,17 @@ def _rejected(report: Report) -> list[str]:
     lines = [f"{entry.change}: {entry.reason} ({entry.rule})" for entry in report.rejected[:MAX_REJECTED]]
     if len(report.rejected) > MAX_REJECTED:
         lines.append(f"{units.format_count(len(report.rejected))} changes in total; report.json lists all of them")
+    return lines
+
+
+def _hints(report: Report) -> list[str]:
+    """One line each: where, what to do, what to write, and how to prove it."""
+    lines = []
+    for finding in report.hints:
+        where = f"{display_path(finding.site.file)}:{finding.site.line} " if finding.site is not None else ""
+        what = f": {finding.code}" if finding.code else ""
+        proof = "; try `advisor fix --allow numerics`" if finding.diff else ""
+        lines.append(f"{where}{finding.title}{what} ({finding.rule}{proof})")
     return lines
 
 

@@ -36,7 +36,7 @@ def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> It
     if argument is not None:
         yield Splice(argument.start, argument.end, value)
         return
-    yield from _add(source, call, f"{name}={value}")
+    yield from add_argument(source, call, f"{name}={value}")
 
 
 def find_argument(call: LocatedCall, name: str) -> LocatedArgument | None:
@@ -54,7 +54,14 @@ def find_argument(call: LocatedCall, name: str) -> LocatedArgument | None:
     return None
 
 
-def _add(source: Source, call: LocatedCall, text: str) -> Iterator[Splice]:
+def add_argument(source: Source, call: LocatedCall, text: str) -> Iterator[Splice]:
+    """Add an argument after all others, in a line of its own if they have one each.
+
+    Args:
+        source: The parsed file.
+        call: The call.
+        text: The argument, as in `name=value`.
+    """
     if not call.arguments:
         yield Splice(call.open_end, call.open_end, text)
         return

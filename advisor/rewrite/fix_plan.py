@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from advisor.model.finding import (
     BuildOnce,
+    DecorateFunction,
     Edit,
     Finding,
     Fix,
@@ -22,8 +24,13 @@ from advisor.model.finding import (
     Remove,
     Safety,
     SetArgument,
+    SetBatchSize,
+    SetCompileArgument,
+    SetFunctionArgument,
     SetOption,
+    SetPolicy,
     SplitFunction,
+    StepEdit,
     Vectorize,
 )
 from advisor.model.recording import Call, Recording
@@ -244,12 +251,33 @@ def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[s
 
 def _clash(fix: Fix, other: Fix, calls: Mapping[str, Call]) -> str | None:
     """Return why two fixes cannot both be made, or None."""
+    for step_edit in fix.step_edits:
+        for earlier in other.step_edits:
+            if step_edit != earlier and _target(step_edit) == _target(earlier):
+                return "both set the same argument or policy"
     for edit in fix.edits:
         for before in other.edits:
             reason = _clash_of_edits(edit, before, calls) or _clash_of_edits(before, edit, calls)
             if edit != before and reason is not None:
                 return reason
     return None
+
+
+def _target(edit: StepEdit) -> object:
+    """What an edit of the training step sets."""
+    match edit:
+        case SetCompileArgument():
+            return edit.site, edit.name
+        case SetPolicy():
+            return edit.file
+        case SetFunctionArgument():
+            return edit.file, edit.function, edit.name
+        case SetBatchSize():
+            return edit.site
+        case DecorateFunction():
+            return edit.file, edit.function
+        case _:
+            assert_never(edit)
 
 
 def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from advisor.model.finding import Edit, Fix
+from advisor.model.finding import Edit, Fix, StepEdit
 from advisor.model.recording import Call
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
@@ -34,7 +34,11 @@ class Patch:
 
 
 def patch_for(
-    edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, base: Patch | None = None
+    edits: Sequence[Edit],
+    calls: Mapping[str, Call],
+    root: Path,
+    base: Patch | None = None,
+    step_edits: Sequence[StepEdit] = (),
 ) -> Patch | CannotRewrite:
     """Combine edits into a change of the user's files; all edits are written or none.
 
@@ -44,12 +48,13 @@ def patch_for(
         root: The project's folder; files outside it are not changed.
         base: Patch of the script that was recorded, if it was a patched one: locations refer to the patched text, and the result
             contains both changes relative to the user's files.
+        step_edits: Changes of the training step.
 
     Returns:
         The patch, or the reason why it cannot be made.
     """
     try:
-        return _patch(edits, calls, root.resolve(), base or Patch())
+        return _patch(edits, calls, root.resolve(), base or Patch(), step_edits)
     except CannotRewriteError as error:
         return CannotRewrite(str(error))
 
@@ -62,19 +67,21 @@ def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
         calls: The recorded calls by id.
         root: Folder to which the paths in the diff are relative.
     """
-    patch = patch_for(fix.edits, calls, root)
+    patch = patch_for(fix.edits, calls, root, step_edits=fix.step_edits)
     return None if isinstance(patch, CannotRewrite) else patch.diff or None
 
 
 def why_not(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
     """Return one sentence on why `diff_for` returns None; None if it returns a diff."""
-    patch = patch_for(fix.edits, calls, root)
+    patch = patch_for(fix.edits, calls, root, step_edits=fix.step_edits)
     if isinstance(patch, CannotRewrite):
         return patch.reason
     return None if patch.files else "The source already contains the change."
 
 
-def _patch(edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, base: Patch) -> Patch:
+def _patch(
+    edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, base: Patch, step_edits: Sequence[StepEdit]
+) -> Patch:
     from advisor.rewrite.source import rewritten  # imports LibCST, so only if there is something to rewrite
 
     by_file: dict[Path, list[Edit]] = {}
@@ -85,11 +92,14 @@ def _patch(edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, base: P
         site = calls[edit.call_id].site
         assert site is not None  # obstacle_to
         by_file.setdefault(user_file(site.file, root), []).append(edit)
+    of_step: dict[Path, list[StepEdit]] = {}
+    for step_edit in step_edits:
+        of_step.setdefault(user_file(step_edit.file, root), []).append(step_edit)
     files = dict(base.files)
-    for path, its_edits in by_file.items():
+    for path in dict.fromkeys((*by_file, *of_step)):
         original, current = files.get(path, (None, None))
         source = read_source(path, current)
-        after = source.encode(rewritten(source.text, its_edits, calls))
+        after = source.encode(rewritten(source.text, by_file.get(path, ()), calls, of_step.get(path, ())))
         files[path] = (source.data if original is None else original, after)
     files = {path: (before, after) for path, (before, after) in files.items() if before != after}
     return Patch(files, "".join(_diff_of(path, *change, root) for path, change in files.items()))

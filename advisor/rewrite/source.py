@@ -27,6 +27,7 @@ from advisor.model.finding import (
     SetOption,
     SplitFlatMap,
     SplitMap,
+    StepEdit,
     Value,
     Vectorize,
 )
@@ -44,32 +45,34 @@ from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.option_lines import change_option, insert_options
 from advisor.rewrite.splices import Cut, Splice, apply_changes
+from advisor.rewrite.step_edits import splices_of
 from advisor.rewrite.syntax import LocatedCall, Source
 
 
 def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
     """Return the text with the fix's edits, all of whose calls are in this file; None if the change is unclear."""
     try:
-        after = rewritten(text, fix.edits, calls)
+        after = rewritten(text, fix.edits, calls, fix.step_edits)
     except CannotRewriteError:
         return None
     return after if after != text else None
 
 
-def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call]) -> str:
+def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call], step_edits: Sequence[StepEdit] = ()) -> str:
     """Return the text with the edits, applied one after the other.
 
     Args:
         text: The source text of one file.
         edits: Edits whose calls are all in this file, in the order of `advisor.rewrite.fix_plan.combine`.
         calls: The recorded calls by id.
+        step_edits: Changes of the training step in this file.
 
     Raises:
         CannotRewriteError: The change is unclear or would not be valid Python; the message gives the reason.
     """
     try:
         source = _parsed(text)
-        after = _Rewriting(source, _without_duplicates(edits, calls), calls).text()
+        after = _Rewriting(source, _without_duplicates(edits, calls), calls).text(step_edits)
         ast.parse(after)
     except (SyntaxError, ValueError):
         raise CannotRewriteError("The text would not be valid Python after the change.") from None
@@ -108,7 +111,7 @@ class _Rewriting:
             if not isinstance(edit, SetArgument | MoveAfter | Vectorize) and span_of(edit.call_id, calls) in moved:
                 raise CannotRewriteError("A call cannot be moved and changed otherwise at the same time.")
 
-    def text(self) -> str:
+    def text(self, step_edits: Sequence[StepEdit]) -> str:
         # A link is inserted directly after its call, so that of two links after the same call the later one comes first.
         links = [edit for edit in self._edits if isinstance(edit, InsertAfter | MoveAfter | SetOption | SplitMap)]
         # A call before another one follows the links after the call before it.
@@ -117,6 +120,8 @@ class _Rewriting:
         changes: list[Splice | Cut] = []
         for edit in (*others, *reversed(links), *firsts):
             changes += self._changes(edit)
+        for step_edit in dict.fromkeys(step_edits):
+            changes += splices_of(self._source, step_edit)
         self._check_moves(changes)
         return apply_changes(self._source.text, [*self._import_lines(), *changes])
 

@@ -126,6 +126,10 @@ class Source:
             raise CannotRewriteError(f"The arguments of {call.method} differ from those recorded{_line(call)}.")
         return located
 
+    def located(self, node: cst.Call, name: str) -> LocatedCall:
+        """Return a call that was not recorded, such as a decorator, under a name for messages."""
+        return self._located(node, name, Form(node))
+
     def parents(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """Return the nodes that enclose `node`, innermost first."""
         lookup = self._wrapper.resolve(ParentNodeProvider)

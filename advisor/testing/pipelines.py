@@ -18,11 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from advisor.model.recording import Scalar
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import CompileCall, Product, ProductTimes, Recording, Scalar, ScriptExit, Site
 from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.testing.simulated_device import SimulatedDevice, SimulatedOp
 from advisor.testing.simulated_run import MS, SimulatedPipeline, measure
-from advisor.testing.simulated_script import Machine, Stage
+from advisor.testing.simulated_script import FILE, Machine, Stage
 
 
 def pipeline(
@@ -42,6 +43,8 @@ def pipeline(
     keras: Mapping[str, Scalar] | None = None,
     hosts: HostComparison | None = None,
     has_bfloat16: bool | None = None,
+    product_ms: tuple[float, float] | None = None,
+    compiled: bool = False,
     **root: Scalar,
 ) -> SimulatedPipeline:
     """The simulated run of a script with these stages.
@@ -63,6 +66,8 @@ def pipeline(
         keras: The recorded properties of the Keras model.
         hosts: The comparison with the other hosts of the run.
         has_bfloat16: Whether the CPU has bfloat16 units.
+        product_ms: Time of the model's largest product in 32 and in 16 bit; None if it was not measured.
+        compiled: Whether the script compiles a Keras model and calls `fit` instead of a loop of its own.
         **root: Parameters of the root iterator in the profile (`cpu_budget=64`).
     """
     machine = Machine(
@@ -82,10 +87,47 @@ def pipeline(
     analysis = replace(made.analysis, keras=dict(keras or {}), hosts=hosts)
     if analysis.host is not None:
         analysis = replace(analysis, host=replace(analysis.host, has_bfloat16=has_bfloat16))
+    text = _with_fit(made.source) if compiled else made.source
+    if compiled or product_ms is not None:
+        analysis = _with_model(analysis, text, product_ms)
     if device is not None and analysis.verdict.steps is not None:
         statistics = device.statistics(analysis.verdict.steps.mean_ns)
         analysis = replace(analysis, statistics=statistics, device=statistics.device)
-    return replace(made, analysis=analysis)
+    return replace(made, analysis=analysis, source=text)
+
+
+_COMPILE = 'model.compile(optimizer="adam", loss="mse")'
+
+
+def _with_fit(text: str) -> str:
+    """The script with a call of `fit` in place of its loop."""
+    return "\n".join([*text.splitlines()[:-2], _COMPILE, "model.fit(ds)", ""])
+
+
+def _with_model(analysis: Analysis, text: str, product_ms: tuple[float, float] | None) -> Analysis:
+    """The analysis with what is recorded of a Keras model."""
+    host = analysis.host
+    if host is None:
+        return analysis
+    recording = analysis.recording or Recording(FILE, host, ScriptExit("stopped"), calls=analysis.calls)
+    compiles: tuple[CompileCall, ...] = ()
+    lines = text.splitlines()
+    if _COMPILE in lines:
+        line = lines.index(_COMPILE) + 1
+        site = Site(FILE, line, _COMPILE.index("compile") + 1, line, len(_COMPILE) + 1)
+        compiles = (CompileCall(site, _COMPILE.removeprefix("model"), ("optimizer", "loss")),)
+    times = None
+    if product_ms is not None:
+        dense = Product("dense", "MatMul", (1024,), (1024, 2048))
+        times = ProductTimes(dense, 256, product_ms[0] * MS, product_ms[1] * MS)
+    recording = replace(
+        recording,
+        argv=(FILE,),
+        compiles=compiles,
+        product=None if times is None else times.product,
+        product_times=times,
+    )
+    return replace(analysis, recording=recording)
 
 
 def _releases(pauses_ms: Sequence[float], epoch_ms: float) -> tuple[tuple[int, int], ...]:

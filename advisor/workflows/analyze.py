@@ -315,6 +315,7 @@ def _analyze_script(
     from advisor.capture.launch import capture
     from advisor.capture.request import CaptureRequest, Progress
     from advisor.workflows.calibrate import calibrate_run
+    from advisor.workflows.product_times import with_product_times
     from advisor.workflows.second_runs import measure_ceiling, measure_headroom
 
     name = (request.module or "module") if request.path is None else request.path.stem
@@ -342,6 +343,7 @@ def _analyze_script(
     on_progress(Progress("analysing"))
     try:
         report = analyze_run(folder, rules, settings)
+        report = with_product_times(report, folder, rules, settings, request.deadline, on_progress)
         write_reports(report, folder)
     except AdvisorError as error:
         raise AdvisorError(f"{error} The run is kept in {folder}.") from None

@@ -6,7 +6,8 @@ nothing.
     analyze -> plan -> proof session (greedy loop on the pipeline alone) -> patch -> alternating end-to-end runs -> report
 
 Each fix is judged on the pipeline alone, which compares hundreds of elements in seconds. All fixes together are judged on the
-whole script: changes from which the training is measured not to gain are not applied.
+whole script: changes from which the training is measured not to gain are not applied. Changes of the training step are judged on
+the whole script only.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
+from advisor.prove.step_trials import to_be_tried
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.prove.whole_script import WholeScript, prove_on_script
@@ -131,14 +133,17 @@ class _Fixing:
         )  # fmt: skip
         startup_s = _startup_s(report, began_ns)
         whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
-        deadline = self._budget.pipeline_end(whole.seconds_to_reserve(candidates), startup_s)
-        no_time = self._budget.why_no_trial(deadline, startup_s)
-        if no_time:
-            return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
-        with self._phase("trials"):
-            loop = self._try_on_dataset(report, proposals, deadline)
-        if loop.is_interrupted:
-            return self._conclude(report, proposals, loop, None)
+        loop = LoopResult()
+        if not all(finding.is_of_step for finding in candidates):
+            deadline = self._budget.pipeline_end(whole.seconds_to_reserve(candidates), startup_s)
+            no_time = self._budget.why_no_trial(deadline, startup_s)
+            if no_time:
+                return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
+            with self._phase("trials"):
+                loop = self._try_on_dataset(report, proposals, deadline)
+            if loop.is_interrupted:
+                return self._conclude(report, proposals, loop, None)
+        loop = replace(loop, attempts=(*loop.attempts, *to_be_tried(candidates)))
         check = whole.text_check = self._text_check(report)
         with self._phase("whole script"):
             loop, proved = self._prove_on_script(loop, proposals, check, whole)
@@ -319,7 +324,7 @@ class _Fixing:
             session,
             report,
             {call.id: call for call in report.analysis.calls},
-            proposals.propose,
+            partial(_of_pipeline, proposals),
             lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
             deadline,
             self._on_progress,
@@ -363,7 +368,7 @@ class _Fixing:
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
         self._notes.append(why)
         refused = Trial(REFUSED, note=why, is_replayable=False)
-        findings = proposals.propose(report, ())
+        findings = _of_pipeline(proposals, report, ())
         return LoopResult(tuple(Attempt(finding, refused, is_kept=False) for finding in findings))
 
     def _conclude(
@@ -413,6 +418,11 @@ class _Fixing:
         )
         proved = patch if is_applied else Patch()
         return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)
+
+
+def _of_pipeline(proposals: Proposals, report: Report, kept: Sequence[Finding]) -> list[Finding]:
+    """What may be tried on the pipeline alone: changes of the training step are not."""
+    return [finding for finding in proposals.propose(report, kept) if not finding.is_of_step]
 
 
 def _changed_ns(path: Path) -> int:

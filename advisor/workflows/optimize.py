@@ -27,6 +27,7 @@ from advisor.workflows.analyze import Request, analyze_run, load
 
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
+    from advisor.model.finding import Finding
     from advisor.model.outcome import Report
     from advisor.model.recording import Call, Site
     from advisor.prove.trial.in_process_proof import InProcessSession
@@ -76,8 +77,12 @@ def _optimize(
         seeded = recording is None or is_seeded(recording)
         proposals = Proposals(calls, None, levels, seeded, frozenset(only))
         loop = LoopResult()
-        if proposals.propose(report, ()):
-            loop = prove_fixes(session, report, calls, proposals.propose, analyse, began + budget_s, on_progress,
+
+        def propose(changed: Report, kept: Sequence[Finding]) -> list[Finding]:
+            return [finding for finding in proposals.propose(changed, kept) if not finding.is_of_step]
+
+        if propose(report, ()):
+            loop = prove_fixes(session, report, calls, propose, analyse, began + budget_s, on_progress,
                                is_asked=proposals.is_asked)  # fmt: skip
         edits = edits_of(loop.kept, calls)
         result = session.dataset(edits) if edits else dataset

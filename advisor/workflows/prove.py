@@ -29,6 +29,7 @@ from advisor.model.units import NS_PER_S, format_ns
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.change_speed import (
     ChangeSpeed,
+    batch_size,
     consumed_call,
     not_measured,
     speed_of_pipelines,
@@ -261,7 +262,13 @@ class _Proving:
         names = "without the change", "with the change"
         try:
             whole = measure_end_to_end(
-                timed[0], timed[1], self._on_progress, self._budget.end, names=names, may_give_up=False
+                timed[0],
+                timed[1],
+                self._on_progress,
+                self._budget.end,
+                names=names,
+                may_give_up=False,
+                is_per_element=first.batches != second.batches and batch_size(first) == batch_size(second),
             )
         except ScriptFailed as error:
             raise self._failed(error, is_changed=False) from None

@@ -60,7 +60,9 @@ def test_rule_reports_its_example(path, tmp_path, capsys, sample_data):
         assert any(IN_A_NOTE[path.stem] in note for note in report["notes"]), report["verdict"]
         return
     ((line, rule),) = marked_lines(path.read_text(encoding="utf-8")).items()
-    found = [(finding["rule"], (finding["site"] or {}).get("line")) for finding in report["findings"]]
+    found = [
+        (finding["rule"], (finding["site"] or {}).get("line")) for finding in (*report["findings"], *report["hints"])
+    ]
     if path.stem in ON_ANOTHER_LINE:
         assert rule in [of for of, _ in found], (found, report["verdict"])
     else:

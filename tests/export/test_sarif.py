@@ -77,7 +77,7 @@ def test_command_writes_one_run_each(tmp_path, capsys):
 
 # ---- the rules of code scanning ----------------------------------------------------------------------------------------
 
-GPU = Path(__file__).parents[2] / "../shared/profiles/gpu-tf25-mirrored"
+GPU = Path(__file__).parents[2] / "../shared/profiles/gpu-tf24-many-kernels"
 """A profile without a recording: its findings have no call."""
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
+from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.settings import Settings
 from advisor.testing import batch, cpu, map_, op, pipeline, prefetch, source
@@ -32,8 +33,13 @@ def report_of(folder: str) -> Report:
     return analyze_run(PROFILES / folder, RULES, Settings())
 
 
+def advice(report: Report) -> tuple[Finding, ...]:
+    """The findings, and below them the hints on the step."""
+    return (*report.findings, *report.hints)
+
+
 def because(report: Report, rule: str) -> str:
-    (finding,) = [each for each in report.findings if each.rule == rule]
+    (finding,) = [each for each in advice(report) if each.rule == rule]
     return finding.because
 
 
@@ -54,7 +60,7 @@ def because(report: Report, rule: str) -> str:
     ],
 )
 def test_what_other_peoples_profiles_get(folder, rules):
-    assert {finding.rule for finding in report_of(folder).findings} == rules
+    assert {finding.rule for finding in advice(report_of(folder))} == rules
 
 
 def test_figures_of_a_v100_in_32_bit():
@@ -72,7 +78,7 @@ def test_one_rule_less_without_its_cause():
 
     def rules_of(**facts) -> set[str]:
         changed = replace(analysis, device=replace(analysis.device, **facts))
-        return {finding.rule for finding in run_rules(changed, RULES, Settings()).findings}
+        return {finding.rule for finding in advice(run_rules(changed, RULES, Settings()))}
 
     assert rules_of(compute_capability=6.1) == {"transfer-bound"}
     assert rules_of(compute_16bit_share=0.5, eligible_off_tensor_core_ns=0) == {"transfer-bound"}
@@ -126,28 +132,67 @@ def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, 
 
 def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
     report = analyze_run(OWN / "short_steps", RULES, Settings())
-    (finding,) = report.findings
+    assert not report.findings
+    (finding,) = report.hints
     assert (finding.rule, finding.site.line) == ("short-steps", 11)
+    assert finding.fix is None, "the recording knows no call of compile"
+    assert finding.code == "model.compile(..., steps_per_execution=32)"
     assert "of it nothing but Python ran, in 24 steps" in finding.because
     analysis = replace(report.analysis, keras=report.analysis.keras | {"steps_per_execution": 32})
-    assert not run_rules(analysis, RULES, Settings()).findings
+    assert not advice(run_rules(analysis, RULES, Settings()))
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in OWN.iterdir() if (path / "recording.json").is_file()))
 def test_nothing_on_the_step_is_said_of_our_other_captures(name):
     report = analyze_run(OWN / name, RULES, Settings())
-    found = {finding.rule for finding in report.findings if finding.call_id is None and finding.iterator_id is None}
+    found = {finding.rule for finding in advice(report) if finding.call_id is None and finding.iterator_id is None}
     assert found == ({"short-steps"} if name == "short_steps" else set())
 
 
 def test_what_products_take_of_a_step_and_each_of_them_are_not_mixed_up():
     stages = (source(), map_("decode", ms=0.1), batch(32), prefetch())
     keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 12, us=6_000))
-    made = pipeline(*stages, consumer_ms=100, has_bfloat16=True, keras=keras, device=products)
-    (finding,) = [
-        each for each in run_rules(made.analysis, RULES, Settings()).findings if each.rule == "full-precision"
-    ]
+    made = pipeline(*stages, consumer_ms=100, has_bfloat16=True, keras=keras, product_ms=(9, 3), device=products)
+    (finding,) = [each for each in run_rules(made.analysis, RULES, Settings()).hints if each.rule == "full-precision"]
     facts = {fact.name: fact.value for fact in finding.evidence}
     assert facts["products_per_step"] == pytest.approx(12)
     assert facts["mean_time_of_a_product"] == pytest.approx(6e6)
     assert "(72 ms of 100 ms, in 25 steps of the profile)" in finding.because
+    assert "12 matrix products and convolutions with a mean time of 6 ms. Alone," in finding.because
+
+
+def test_products_that_run_at_once_are_said_to():
+    """Forty products of 6 ms do not fit into a step of 100 ms one after the other."""
+    keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 40, us=6_000))
+    made = pipeline(
+        source(),
+        batch(32),
+        prefetch(),
+        consumer_ms=100,
+        has_bfloat16=True,
+        keras=keras,
+        product_ms=(9, 3),
+        device=products,
+    )
+    (finding,) = run_rules(made.analysis, RULES, Settings()).hints
+    assert "98 % of the step time (98 ms of 100 ms," in finding.because
+    assert "a mean time of 6 ms, some of them at the same time" in finding.because
+
+
+def test_sixteen_bit_on_a_cpu_is_measured_and_not_read_off_its_flags():
+    """The flag alone says nothing, a product that gains too little is rejected with its times, and one that gains is a hint."""
+    keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 12, us=6_000))
+
+    def report(product_ms) -> Report:
+        made = pipeline(
+            source(), batch(32), prefetch(), consumer_ms=100, has_bfloat16=True, keras=keras, product_ms=product_ms,
+            device=products,
+        )  # fmt: skip
+        return run_rules(made.analysis, RULES, Settings())
+
+    unknown, slow, fast = report(None), report((9, 7.5)), report((9, 6))
+    assert not advice(unknown) and not unknown.rejected
+    assert not advice(slow)
+    (entry,) = slow.rejected
+    assert "takes 9 ms in float32 and 7.5 ms in bfloat16: 1.20x" in entry.reason
+    assert [hint.rule for hint in fast.hints] == ["full-precision"] and not fast.findings

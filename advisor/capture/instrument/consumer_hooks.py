@@ -15,7 +15,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Protocol
 
 from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
@@ -24,6 +25,7 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.patches import Patches
+from advisor.model.recording import CodeLine
 
 _TRACK = "_tfadv_track"
 
@@ -62,7 +64,7 @@ class Consumption:
             substitute: Returns a replacement for a dataset that is about to be consumed (the ceiling run); None: no
                 replacement.
         """
-        self._finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
+        self.finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
@@ -154,7 +156,7 @@ class Consumption:
             kind: Kind of the consumer, e.g. `keras.fit`.
             frame: Frame whose source location the consumer has.
         """
-        place = self._finder.place(frame, kind.rsplit(".", 1)[-1])
+        place = self.finder.place(frame, kind.rsplit(".", 1)[-1])
         self._contexts().append((kind, place.site, place.library))
 
     def leave(self) -> None:
@@ -209,7 +211,7 @@ class Consumption:
         if contexts:
             track = self._tracks.at(*contexts[-1])
         else:
-            place = self._finder.place(frame)
+            place = self.finder.place(frame)
             if kind is None:
                 kind = "for" if place.opcode == GET_ITER else "next"
             if not self._executing_eagerly():
@@ -225,7 +227,7 @@ class Consumption:
     def _note_loops(self, track: Track, frame: FrameType | None) -> None:
         """Record the loops around the first iteration of a consumer. They are looked for once, because files are parsed."""
         if track.loops is None:
-            track.loops = enclosing_loops(frame, self._finder.owner_of)
+            track.loops = enclosing_loops(frame, self.finder.owner_of)
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns
@@ -264,7 +266,7 @@ class Consumption:
             track, is_eager = None, False
             try:
                 if not self._contexts():
-                    place = self._finder.place(sys._getframe(1), "reduce")
+                    place = self.finder.place(sys._getframe(1), "reduce")
                     is_eager = self._executing_eagerly()
                     track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
                     track.reads(call_id_of(dataset) or self._argument_call_id(dataset))
@@ -292,9 +294,16 @@ class Consumption:
             track = local.__dict__.get("last")
             if track is not None and track.open_since_ns:
                 track.saw_tape = True
+                if track.eager_step is None and self._executing_eagerly():
+                    self._note_eager_step(track, sys._getframe(1).f_code)
             return original(tape)
 
         return __enter__
+
+    def _note_eager_step(self, track: Track, code: CodeType) -> None:
+        """Note the function that opens a tape, unless it is the loop itself or belongs to a library."""
+        if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
+            track.eager_step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
 
     # -- loops and steps inside a tf.function
 

@@ -11,7 +11,7 @@ from array import array
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.model.recording import Consumer, Loop, Site, StepSeries
+from advisor.model.recording import CodeLine, Consumer, Loop, Site, StepSeries
 
 MAX_STEPS = 50_000
 """At least this many of a consumer's latest steps are kept (1.2 MB), at most twice as many."""
@@ -31,6 +31,7 @@ class Track:
         "count",
         "datasets",
         "dropped",
+        "eager_step",
         "ends",
         "epoch_count",
         "epochs",
@@ -91,6 +92,8 @@ class Track:
         """Whether its epochs end with the dataset and not after a given number of steps (Keras)."""
         self.saw_tape = False
         """Whether a gradient tape was opened during its steps, i.e. this loop trains."""
+        self.eager_step: CodeLine | None = None
+        """The script's function that opened such a tape outside a tf.function, and the line in which it begins."""
         self.is_traced = False
         """Whether its elements are taken inside a tf.function, so that the wait is not visible in Python."""
         self.is_loop = False
@@ -222,6 +225,7 @@ class Track:
             releases=tuple(self.releases),
             datasets=self.datasets,
             loops=self.loops,
+            eager_step=self.eager_step,
         )
 
     def series(self) -> StepSeries:

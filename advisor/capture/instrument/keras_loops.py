@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption, StepFollower
+from advisor.capture.instrument.keras_models import KerasModels
 from advisor.capture.instrument.patches import Patches
 from advisor.model.recording import Scalar
 
@@ -33,6 +35,7 @@ class KerasLoops:
 
     def __init__(self, consumption: Consumption, monitor: StepFollower, warn: Callable[[str], None]) -> None:
         self.facts: dict[str, Scalar] = {}
+        self.models = KerasModels(consumption.finder)
         self._consumption, self._monitor, self._warn = consumption, monitor, warn
 
     def install(self, keras: ModuleType, patches: Patches | None = None) -> None:
@@ -48,6 +51,7 @@ class KerasLoops:
         except AttributeError as error:
             self._warn(f"Steps of {keras.__name__} cannot be recorded ({error}).")
             return
+        self.models.install(model, patches)
         for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
             if name in callbacks.__dict__:
                 patches.set(callbacks, name, self._batch_hook(getattr(callbacks, name), self._finish_epoch))
@@ -58,7 +62,8 @@ class KerasLoops:
             for suffix, action in (("begin", self._begin), ("end", self._end)):
                 method = f"on_{word}_batch_{suffix}"
                 if method in callbacks.__dict__:
-                    patches.set(callbacks, method, self._batch_hook(getattr(callbacks, method), action))
+                    hook = self._train_end_hook if method == "on_train_batch_end" else self._batch_hook
+                    patches.set(callbacks, method, hook(getattr(callbacks, method), action))
 
     def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         steps_parameter = "steps_per_epoch" if kind == "keras.fit" else "steps"
@@ -71,6 +76,8 @@ class KerasLoops:
                 self._note_length(steps_parameter, original, model, args, kwargs)
                 self._note(model, kind, args, kwargs)
                 self._note_passes(kind, original, model, args, kwargs)
+                if kind == "keras.fit":
+                    self.models.note_fit()
                 return original(model, *args, **kwargs)
             finally:
                 self._end_epoch()
@@ -86,6 +93,18 @@ class KerasLoops:
             return original(callbacks, *args, **kwargs)
 
         return on_batch
+
+    def _train_end_hook(self, original: Callable[..., Any], action: Callable[[Any], None]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def on_train_batch_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            action(callbacks)
+            logs = kwargs.get("logs", args[1] if len(args) > 1 else None)
+            per_call = self.facts.get("steps_per_execution")
+            model = getattr(callbacks, "model", None) or getattr(callbacks, "_model", None)
+            self.models.note_batch(model, logs, per_call if isinstance(per_call, int) else None)
+            return original(callbacks, *args, **kwargs)
+
+        return on_train_batch_end
 
     def _begin(self, _callbacks: Any) -> None:  # noqa: ANN401
         track = self._consumption.current_track()
@@ -104,6 +123,7 @@ class KerasLoops:
 
     def _finish_epoch(self, callbacks: Any) -> None:  # noqa: ANN401
         """Handle Keras' `on_epoch_end`. A callback may have stopped the epoch early."""
+        self.models.end_epoch()
         track = self._consumption.current_track()
         if track is not None:
             was_stopped = bool(getattr(getattr(callbacks, "model", None), "stop_training", False))
@@ -162,9 +182,18 @@ class KerasLoops:
                 "batch_size": kwargs.get("batch_size", args[2] if len(args) > 2 else None),
                 "epochs": kwargs.get("epochs", args[3] if len(args) > 3 and kind == "keras.fit" else None),
                 "optimizer": type(getattr(model, "optimizer", None)).__name__,
+                "learning_rate": _learning_rate(model),
             }
         except Exception as error:  # the facts are optional
             self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")
+
+
+def _learning_rate(model: Any) -> float | None:  # noqa: ANN401
+    """The learning rate of the optimizer as training begins; None if it is unknown."""
+    with contextlib.suppress(Exception):
+        rate = float(model.optimizer.learning_rate)
+        return rate if math.isfinite(rate) else None
+    return None
 
 
 def _integer(value: Any) -> int | None:  # noqa: ANN401

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.finding import Safety
-from advisor.model.outcome import Interval
+from advisor.model.outcome import Interval, LossDeviation
 
 FASTER, SAME, SLOWER, BROKEN, REFUSED = "faster", "same", "slower", "broken", "refused"
 
@@ -40,6 +40,8 @@ class Trial:
     """False if refused because the dataset cannot be rebuilt with these edits (`CannotReplay`). Set by the session; the caller
     of the loop then measures the whole script.
     """
+    loss: LossDeviation | None = None
+    """For a change of the training step; None if the loss is unknown."""
 
 
 def as_sentence(text: str) -> str:

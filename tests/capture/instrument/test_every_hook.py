@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from advisor.capture import in_process
-from advisor.capture.instrument import consumer_hooks, keras_loops
+from advisor.capture.instrument import consumer_hooks, keras_loops, keras_models
 from advisor.capture.instrument.patches import Patches
 
 pytestmark = pytest.mark.tensorflow
-HOOKS = {str(Path(module.__file__)) for module in (consumer_hooks, keras_loops)}
+HOOKS = {str(Path(module.__file__)) for module in (consumer_hooks, keras_loops, keras_models)}
 """The files whose functions stand in for the originals. Those that record calls of `tf.data` are tested with each method."""
 
 
@@ -93,7 +93,12 @@ def test_every_hook_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
         hooks.release()
     counted = hooks._patches
     assert isinstance(counted, Counted)
-    assert {"OwnedIterator.__next__", "Function.__call__", "CallbackList.on_epoch_end"} <= counted.names
+    assert {
+        "OwnedIterator.__next__",
+        "Function.__call__",
+        "CallbackList.on_epoch_end",
+        "Trainer.compile",
+    } <= counted.names
     assert counted.names == set(counted.calls)
     kinds = {track.kind for track in hooks.tracks.all()}
     assert {

@@ -1,0 +1,159 @@
+"""Judges changes of the training step, which no dataset can be made again with: only the whole script can prove them.
+
+In: findings, and the alternating runs of the script without and with one of them.  Out: `Attempt`s for the loop's result, and the
+report in which a hint has become a finding, or a rejected change with the reason.
+
+A change of the step has to leave the data alone, which is checked on the recorded calls of the runs, and it may move the loss,
+which is reported.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+from advisor.model.finding import Finding, Rejected, SetBatchSize
+from advisor.model.outcome import LossDeviation, Report
+from advisor.model.units import format_count, format_range, format_share
+from advisor.prove.end_to_end import EndToEnd, RunSteps
+from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
+
+_FAILED = "before anything was measured: "
+"""What precedes the user's error in the sentence on a script that failed."""
+_UNTOUCHED = "Data untouched: the training reads the dataset of the same calls, with the same element spec."
+_UNKNOWN_LOSS = "The loss was not compared, as it is only known in Keras' fit."
+
+
+def to_be_tried(findings: Sequence[Finding]) -> tuple[Attempt, ...]:
+    """Return attempts that only the whole script can judge, for the changes of the step among the findings."""
+    waiting = Trial(REFUSED, note="The whole script was not measured with it.", is_replayable=False)
+    return tuple(Attempt(finding, waiting, is_kept=False) for finding in findings if finding.is_of_step)
+
+
+def attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
+    """Return the attempt with what the runs have shown.
+
+    Args:
+        attempt: The attempt, not measured yet.
+        alone: The runs without and with this change.
+    """
+    fix = attempt.finding.fix
+    assert fix is not None
+    has_other_batches = any(isinstance(edit, SetBatchSize) for edit in fix.step_edits)
+    deviation = None if has_other_batches else loss_deviation(alone.before, alone.after)
+    verdict, notes = alone.verdict, [alone.note]
+    problem = _problem(alone, has_other_batches)
+    if problem:
+        verdict, notes = BROKEN, [problem]
+    elif verdict != BROKEN:
+        notes += ["The batches are larger, their rows untouched." if has_other_batches else _UNTOUCHED]
+        notes += [_loss_sentence(deviation, has_other_batches)]
+    trial = Trial(
+        verdict,
+        None if verdict == BROKEN else alone.speedup,
+        turns=min(len(alone.before), len(alone.after)),
+        safety_seen=None if verdict == BROKEN else fix.safety,
+        note=" ".join(filter(None, notes)),
+        is_replayable=False,
+        loss=deviation,
+    )
+    return Attempt(attempt.finding, trial, verdict == FASTER, is_end_to_end=True)
+
+
+def loss_deviation(before: Sequence[RunSteps], after: Sequence[RunSteps]) -> LossDeviation | None:
+    """Compare the losses of the first batches; None if no number of batches has a loss in every run.
+
+    A loss that is not finite with the change, but is without it, deviates infinitely.
+    """
+    runs = [dict(run.losses) for run in (*before, *after)]
+    if not before or not after or not all(runs):
+        return None
+    common = sorted(set.intersection(*(set(losses) for losses in runs)))
+    if not common:
+        return None
+    old, new = runs[: len(before)], runs[len(before) :]
+    apart, between = 0.0, 0.0
+    for batches in common:
+        middle = statistics.median(losses[batches] for losses in old)
+        apart = max(apart, _relative(statistics.median(losses[batches] for losses in new), middle))
+        between = max(between, *(_relative(losses[batches], middle) for losses in old))
+    return LossDeviation(common[-1], apart, between if len(old) > 1 else None)
+
+
+def with_results(report: Report, loop: LoopResult) -> Report:
+    """Return the report of a proof: what is proved is a finding, what was tried in vain is rejected with the reason."""
+    tried = {
+        attempt.finding.fix.changes: attempt
+        for attempt in loop.attempts
+        if attempt.finding.fix is not None and attempt.finding.is_of_step and attempt.trial.verdict != REFUSED
+    }
+    if not tried:
+        return report
+    attempts = {hint: tried.get(hint.fix.changes) if hint.fix is not None else None for hint in report.hints}
+    proved = tuple(hint for hint, attempt in attempts.items() if attempt is not None and attempt.is_kept)
+    rejected = tuple(
+        Rejected(hint.rule, hint.title, _reason(attempt.trial))
+        for hint, attempt in attempts.items()
+        if attempt is not None and not attempt.is_kept
+    )
+    return replace(
+        report,
+        findings=(*report.findings, *proved),
+        hints=tuple(hint for hint, attempt in attempts.items() if attempt is None),
+        rejected=(*report.rejected, *rejected),
+    )
+
+
+def _reason(trial: Trial) -> str:
+    """Why a change that was tried is not proposed, as a clause."""
+    if trial.verdict == BROKEN:
+        error = trial.note.rpartition(_FAILED)[2]
+        return f"the script fails with it: {error.rstrip(chr(46))}" if error != trial.note else trial.note.rstrip(".")
+    if trial.speedup is None:
+        return "it could not be measured"
+    interval = trial.speedup
+    return f"measured on this machine: {format_range(interval.value, interval.low, interval.high)}"
+
+
+def _problem(alone: EndToEnd, has_other_batches: bool) -> str:
+    """What the runs with the change show to be wrong, as a sentence; empty if nothing."""
+    if not alone.before or not alone.after:
+        return ""
+    old, new = alone.before[0].data, alone.after[0].data
+    if has_other_batches:
+        old, new = (tuple((method, "") for method, _ in data) for data in (old, new))
+    if old != new:
+        other = next((pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]), None)
+        if other is None:
+            return "With the change, the training's dataset is made by other calls."
+        (method, was), (_, now) = other
+        return f"With the change, {method} of the training's dataset emits {now} instead of {was}."
+    if any(not math.isfinite(loss) for run in alone.after for _, loss in run.losses):
+        is_new = all(math.isfinite(loss) for run in alone.before for _, loss in run.losses)
+        return "With the change, the loss is not a finite number." if is_new else ""
+    return ""
+
+
+def _loss_sentence(deviation: LossDeviation | None, has_other_batches: bool) -> str:
+    if has_other_batches:
+        return "The losses of different batches were not compared."
+    if deviation is None:
+        return _UNKNOWN_LOSS
+    between = ""
+    if deviation.between_runs is not None:
+        between = f"; runs of the unchanged script differ by up to {format_share(deviation.between_runs)}"
+    return (
+        f"The loss of the first {format_count(deviation.batches)} batches differs by up to "
+        f"{format_share(deviation.relative)}{between}."
+    )
+
+
+def _relative(value: float, base: float) -> float:
+    if not math.isfinite(base):
+        return 0.0
+    if not math.isfinite(value):
+        return math.inf
+    return abs(value - base) / max(abs(base), 1e-12)

@@ -1,0 +1,170 @@
+"""Writes changes of the training step into a text: an argument of `compile`, Keras' policy, a decorator, a batch size.
+
+In: `Source`, a `StepEdit`.  Out: the splices. What is not plain is refused: arguments hidden in `**`, a value that is set
+already, a function that is defined twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+
+from advisor.model.finding import (
+    Code,
+    DecorateFunction,
+    SetBatchSize,
+    SetCompileArgument,
+    SetFunctionArgument,
+    SetPolicy,
+    StepEdit,
+    Value,
+)
+from advisor.model.recording import Call
+from advisor.rewrite.arguments import add_argument, find_argument
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.decorated_step import decorate
+from advisor.rewrite.splices import Splice
+from advisor.rewrite.syntax import LocatedCall, Source, find_all
+
+_POLICY_NAMES = frozenset(
+    {"set_global_policy", "set_dtype_policy", "set_policy", "mixed_precision", "DTypePolicy", "dtype_policy"}
+)
+"""Names that show that the script chooses the types of its layers itself."""
+_MAX_POSITIONAL = 4
+"""Arguments of `compile` that may be given by position: Keras 2 and 3 have `run_eagerly` and those behind it later."""
+
+
+def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
+    """Return the splices of one edit.
+
+    Raises:
+        CannotRewriteError: The change is unclear; the message gives the reason.
+    """
+    match edit:
+        case SetCompileArgument():
+            call = source.locate(Call("compile", "compile", edit.site, text=edit.text))
+            yield from _set_keyword(source, call, edit.name, edit.value, _MAX_POSITIONAL)
+        case SetPolicy():
+            yield _policy(source, edit.policy)
+        case SetFunctionArgument():
+            yield from _decorated(source, edit)
+        case SetBatchSize():
+            yield _batch_size(source, edit)
+        case DecorateFunction():
+            yield decorate(source, edit)
+        case _:
+            assert_never(edit)
+
+
+def _set_keyword(source: Source, call: LocatedCall, name: str, value: Value, positional: int) -> Iterator[Splice]:
+    """Set an argument that is passed by name."""
+    if any(argument.star for argument in call.arguments):
+        raise CannotRewriteError(f"The arguments of {call.method} include * or **, which may contain {name}.")
+    if sum(argument.keyword is None for argument in call.arguments) > positional:
+        raise CannotRewriteError(f"{name} may be among the arguments of {call.method} that are passed by position.")
+    text = _text(value)
+    present = next((argument for argument in call.arguments if argument.keyword == name), None)
+    if present is not None:
+        yield Splice(present.start, present.end, text)
+    else:
+        yield from add_argument(source, call, f"{name}={text}")
+
+
+def _policy(source: Source, policy: str) -> Splice:
+    """A line after the imports around the one that makes Keras known."""
+    for name in find_all(source.module, cst.Name):
+        if name.value in _POLICY_NAMES:
+            raise CannotRewriteError(
+                f"The script chooses the types of its layers itself (line {source.line_number(name)})."
+            )
+    body = list(source.module.body)
+    found = [(rank, index, name) for index, line in enumerate(body) for rank, name in _keras_names(source, line)]
+    if not found:
+        raise CannotRewriteError("No import at the top of the script makes Keras known.")
+    _, index, keras = min(found)
+    while index + 1 < len(body) and _imports(body[index + 1]):
+        index += 1
+    place = source.line_span(body[index])[1]
+    line = f'{keras}.mixed_precision.set_global_policy("{policy}")'
+    has_break = source.text[place - 1 : place] in ("\n", "\r")
+    return Splice(place, place, f"{line}{source.newline}" if has_break else f"{source.newline}{line}")
+
+
+def _imports(line: cst.CSTNode) -> list[cst.Import | cst.ImportFrom]:
+    """The imports of a line that has nothing else."""
+    parts = line.body if isinstance(line, cst.SimpleStatementLine) else ()
+    imports = [part for part in parts if isinstance(part, cst.Import | cst.ImportFrom)]
+    return imports if len(imports) == len(parts) else []
+
+
+def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[tuple[int, str]]:
+    """How Keras can be written after a line of imports; the smallest rank is the most direct."""
+    for statement in _imports(line):
+        if isinstance(statement.names, cst.ImportStar):
+            continue
+        module = ""
+        if isinstance(statement, cst.ImportFrom):
+            if statement.relative or statement.module is None:
+                continue
+            module = f"{get_full_name_for_node(statement.module)}."
+        for alias in statement.names:
+            path = f"{module}{get_full_name_for_node(alias.name)}"
+            if isinstance(statement, cst.Import) and alias.asname is None:
+                path = path.partition(".")[0]
+            name = alias.evaluated_alias or path.rpartition(".")[2]
+            num_bound = source.names.bound[name]
+            if (path in ("keras", "tf_keras") and num_bound == 1) or (path == "tensorflow.keras" and not num_bound):
+                yield 0, name
+            elif path == "tensorflow" and not num_bound:
+                yield 1, f"{name}.keras"
+
+
+def _decorated(source: Source, edit: SetFunctionArgument) -> Iterator[Splice]:
+    """Set an argument of the only decorator of a function."""
+    found = [each for each in find_all(source.module, cst.FunctionDef) if each.name.value == edit.function]
+    if len(found) != 1:
+        raise CannotRewriteError(f"The script defines {len(found)} functions with the name {edit.function}.")
+    decorators = found[0].decorators
+    if len(decorators) != 1:
+        raise CannotRewriteError(
+            f"{edit.function} has {len(decorators)} decorators, so it is unclear what is compiled."
+        )
+    decorator = decorators[0].decorator
+    is_call = isinstance(decorator, cst.Call)
+    name = decorator.func if isinstance(decorator, cst.Call) else decorator
+    if not _is_tf_function(source, name):
+        raise CannotRewriteError(f"{source.code(name)} does not show that {edit.function} is a tf.function.")
+    if not is_call:
+        end = source.outer_span(decorator)[1]
+        yield Splice(end, end, f"({edit.name}={_text(edit.value)})")
+        return
+    assert isinstance(decorator, cst.Call)
+    call = source.located(decorator, "tf.function")
+    for argument in call.arguments:
+        if argument.keyword in ("input_signature", "experimental_relax_shapes", edit.name):
+            raise CannotRewriteError(f"{source.code(decorator)} already sets {argument.keyword}.")
+    yield from _set_keyword(source, call, edit.name, edit.value, positional=0)
+
+
+def _is_tf_function(source: Source, name: cst.BaseExpression) -> bool:
+    """Whether an expression names `tf.function`."""
+    first, _, rest = (get_full_name_for_node(name) or "").partition(".")
+    path = source.names.path_of(first) if first else None
+    return path is not None and ".".join(filter(None, (path, rest))) == "tensorflow.function"
+
+
+def _batch_size(source: Source, edit: SetBatchSize) -> Splice:
+    call = source.locate(Call("batch", "batch", edit.site, text=edit.text))
+    if any(argument.star for argument in call.arguments):
+        raise CannotRewriteError("The arguments of batch include * or **, which may contain batch_size.")
+    argument = find_argument(call, "batch_size")
+    if argument is None or not source.text[argument.start : argument.end].isdigit():
+        raise CannotRewriteError("The batch size is not a number in the call, so other code may depend on it.")
+    return Splice(argument.start, argument.end, str(edit.size))
+
+
+def _text(value: Value) -> str:
+    return value.text if isinstance(value, Code) else repr(value)

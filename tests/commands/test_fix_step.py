@@ -1,0 +1,183 @@
+"""Changes of the training step in real scripts: written, run, judged and taken back; one with which the script fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.long, pytest.mark.tensorflow]
+
+SCRIPT = """import keras
+import tensorflow as tf
+
+features = tf.random.stateless_normal((1024, 16), (1, 2))
+dataset = tf.data.Dataset.from_tensor_slices((features, tf.reduce_sum(features, 1, keepdims=True)))
+dataset = dataset.batch(16, drop_remainder=True).cache().repeat().prefetch(2)
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(8, "relu"), keras.layers.Dense(1)])
+model.compile("sgd", "mse"{more})
+model.fit(dataset, steps_per_epoch=100_000, verbose=0)
+"""
+LAYER = '''class Scale(keras.layers.Layer):
+    """A layer that keeps its weights in 32 bit itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable(tf.ones(8))
+
+    def call(self, inputs):
+        return tf.multiply(inputs, self.scale)
+
+
+model ='''
+LOOP = """import tensorflow as tf
+
+data = tf.data.Dataset.range(1 << 40).map(lambda x: tf.ones([8 + x % 4096, 4])).prefetch(2)
+weights = tf.Variable(tf.ones([4, 4]))
+
+
+@tf.function
+def train_step(batch):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(batch @ weights - batch))
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
+    return loss
+
+
+for batch in data:
+    train_step(batch)
+"""
+RULE = '''"""A rule that always proposes one change of the training step."""
+from dataclasses import dataclass
+from typing import ClassVar
+from advisor.model.finding import SetFunctionArgument
+from advisor.rule import *
+
+@dataclass(frozen=True, kw_only=True)
+class Planted(Rule):
+    """Planted."""
+    needs_input_bound: ClassVar[bool] = False
+    is_hint: ClassVar[bool] = True
+
+    def check(self, analysis):
+        edit = {edit}
+        yield self.finding("Change the step", "Planted.", site=step_site(analysis), fix=step_fix(edit), code="code")
+
+EXAMPLES = ()
+'''
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "project"
+    (folder / "rules").mkdir(parents=True)
+    return folder
+
+
+def fix(folder, text, edit, *options):
+    """Run `advisor fix --allow numerics` with a rule that proposes nothing but this change; the report and stderr."""
+    (folder / "train.py").write_text(text)
+    (folder / "rules" / "planted.py").write_text(RULE.format(edit=edit))
+    command = [sys.executable, "-m", "advisor", "fix", "--allow", "numerics", "--rules", "rules", "--only", "planted"]
+    limits = ["--seconds", "2", "--warmup", "30", "--budget", "6min", "--json", "-", *options, "train.py"]
+    done = subprocess.run([*command, *limits], cwd=folder, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def outcome_of(report):
+    (outcome,), (details,) = report["fixes"], report["proof"]["fixes"]
+    assert details["end_to_end"] and details["of_step"]
+    return outcome, details
+
+
+@pytest.mark.timed
+def test_several_steps_per_call_are_proved_written_and_undone(project, validate):
+    text = SCRIPT.format(more="")
+    report, err = fix(project, text, 'compile_edit(analysis, "steps_per_execution", 16)', "--write")
+    validate(report)
+    outcome, details = outcome_of(report)
+    assert (outcome["verdict"], outcome["applied"], outcome["proved_on"]) == ("faster", True, "training"), err
+    assert outcome["measured"]["low"] > 1.05
+    assert details["loss"]["batches"] == 64
+    assert details["loss"]["relative"] < 0.01  # the steps are the same
+    assert "Data untouched" in details["note"]
+    assert any("step times are per batch" in note for note in report["proof"]["notes"])
+    assert [finding["rule"] for finding in report["findings"]] == ["planted"] and not report["hints"]
+    changed = (project / "train.py").read_text()
+    assert changed == SCRIPT.format(more=", steps_per_execution=16")
+    undone = subprocess.run([sys.executable, "-m", "advisor", "fix", "--undo", "train.py"], cwd=project, check=True)
+    assert undone.returncode == 0
+    assert (project / "train.py").read_text() == text
+
+
+def test_sixteen_bit_is_run_and_judged(project, validate):
+    report, err = fix(project, SCRIPT.format(more=""), 'policy_edit(analysis, "mixed_bfloat16")')
+    validate(report)
+    outcome, details = outcome_of(report)
+    assert outcome["verdict"] in ("faster", "same", "slower"), err
+    assert details["loss"]["relative"] > 0  # other arithmetic
+    assert 'keras.mixed_precision.set_global_policy("mixed_bfloat16")' in (report["findings"] or [{}])[0].get(
+        "diff", ""
+    ) or [entry["rule"] for entry in report["rejected"]] == ["planted"]
+
+
+def test_xla_is_run_and_judged(project, validate):
+    report, err = fix(project, SCRIPT.format(more=""), 'compile_edit(analysis, "jit_compile", True)')
+    validate(report)
+    outcome, details = outcome_of(report)
+    assert outcome["verdict"] in ("faster", "same", "slower"), err
+    assert details["loss"]["relative"] < 0.05
+
+
+@pytest.mark.timed
+def test_a_step_in_graph_mode_is_faster_than_an_eager_one(project, validate):
+    text = SCRIPT.format(more=", run_eagerly=True")
+    report, err = fix(project, text, 'compile_edit(analysis, "run_eagerly", False, is_given=True)')
+    validate(report)
+    outcome, _ = outcome_of(report)
+    assert outcome["verdict"] == "faster", err
+    assert "run_eagerly=False" in report["proof"]["diff"]
+
+
+def test_a_function_that_is_traced_for_every_shape(project, validate):
+    edit = 'SetFunctionArgument(step_site(analysis).file, "train_step", "reduce_retracing", True)'
+    report, err = fix(project, LOOP, edit)
+    validate(report)
+    outcome, details = outcome_of(report)
+    assert outcome["verdict"] in ("faster", "same", "slower"), err
+    assert details["loss"] is None and "only known in Keras' fit" in details["note"]
+
+
+@pytest.mark.timed
+def test_an_eager_step_of_a_loop_of_its_own(project, validate):
+    """The function that opens the tape was seen, and its text shows nothing that a graph would do only once."""
+    report, err = fix(
+        project, LOOP.replace("@tf.function\n", "").replace("8 + x % 4096", "8"), "decorated_edit(analysis)"
+    )
+    validate(report)
+    outcome, _ = outcome_of(report)
+    assert outcome["verdict"] == "faster", err
+    assert "+@tf.function" in report["proof"]["diff"]
+
+
+def test_a_script_that_fails_with_the_change_rejects_it(project, validate):
+    """A layer whose own variable stays in 32 bit cannot take 16-bit inputs."""
+    text = (
+        SCRIPT.format(more="")
+        .replace("model =", LAYER, 1)
+        .replace("keras.layers.Dense(1)]", "Scale(), keras.layers.Dense(1)]")
+    )
+    report, err = fix(project, text, 'policy_edit(analysis, "mixed_bfloat16")', "--write")
+    validate(report)
+    assert report["fixes"][0]["verdict"] == "broken"
+    (entry,) = report["rejected"]
+    assert entry["change"] == "Change the step"
+    assert entry["reason"].startswith("the script fails with it: ") and "float" in entry["reason"], entry
+    assert not report["hints"] and not report["findings"] and not report["rule_errors"]
+    assert "Rejected" in err
+    assert (project / "train.py").read_text() == text
