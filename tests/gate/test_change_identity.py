@@ -79,6 +79,16 @@ def test_equal_lines_at_other_places_are_other_changes():
     assert identity(first).diff != identity(second).diff
 
 
+def test_equal_lines_of_another_file_are_another_change():
+    Path("unrelated.py").write_text(Path("helper.py").read_text())
+    found = set()
+    for name in ("helper.py", "unrelated.py"):
+        path = Path(name).resolve()
+        texts = ChangedTexts("", {path: (path.read_bytes(), b"a = 2\n")})
+        found.add(identify(SCRIPT, None, (), texts).diff)
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize("file", ["helper.py", "package/inner.py", "package/other.py", "package/__init__.py"])
 def test_imported_modules_belong_to_the_text(file):
     before = identity()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import subprocess
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def test_a_patch_with_and_without_prefixes(project, old, new):
     (project / "change.diff").write_text(diff(old, new, BEFORE, AFTER))
     texts = read_patch(Path("train.py"), Path("change.diff"))
     assert texts.files == {project / "train.py": (BEFORE.encode(), AFTER.encode())}
+
+
+def test_a_patch_on_stdin(project, monkeypatch):
+    text = diff("a/train.py", "b/train.py", BEFORE, AFTER).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    texts = read_patch(Path("train.py"), Path("-"))
+    assert texts.files == {project / "train.py": (BEFORE.encode(), AFTER.encode())} and texts.label == "--patch -"
 
 
 def test_a_patch_relative_to_the_folder_of_the_script(project):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from advisor.model.finding import Prediction
+from advisor.model.finding import Prediction, Rejected
 from advisor.report.report_json import load_schema, report_to_bytes, report_to_dict, write_report
 from tests.report.made_reports import empty_report, evil, healthy_report, proved_report, slow_report
 
@@ -66,7 +66,21 @@ def test_figures_are_the_models():
     assert finding["predicted_speedup"] == {"value": 3.1, "low": 2.4, "high": 3.6}
     assert finding["evidence"]["blame"] == {"value": 0.9, "unit": "share"}
     assert finding["auto"] is True
+    assert finding["prove_command"] is None and finding["fix_command"] is None
     assert finding["safety"] == "exact"
+
+
+def test_commands_and_places_are_the_models():
+    report = slow_report()
+    site = report.analysis.calls[0].site
+    finding = dataclasses.replace(report.findings[0], prove_command="advisor prove x", fix_command="advisor fix x")
+    rejected = Rejected("a-rule", "Do it", "no", site=site)
+    data = report_to_dict(dataclasses.replace(report, findings=(finding,), rejected=(rejected,)))
+    assert (data["findings"][0]["prove_command"], data["findings"][0]["fix_command"]) == (
+        "advisor prove x",
+        "advisor fix x",
+    )
+    assert data["rejected"][0]["site"] == {"file": site.file, "line": site.line, "column": site.column}
 
 
 def test_numbers_that_json_lacks_become_null(validate):

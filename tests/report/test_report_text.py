@@ -171,6 +171,7 @@ def test_rejected_changes_are_listed_shortly_and_completely_in_json(validate):
         "change": "Parallelise map 8",
         "reason": "no core is free",
         "evidence": {"free_cores": {"value": 0.1, "unit": "cores"}},
+        "site": None,
     }
     assert "Parallelise map 8" in report_to_html(document).decode()
 
