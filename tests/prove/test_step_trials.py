@@ -13,6 +13,7 @@ from advisor.model.finding import Finding, Fix, Safety, SetBatchSize, SetCompile
 from advisor.model.outcome import Interval, Report
 from advisor.model.recording import Site
 from advisor.model.settings import Settings
+from advisor.prove.change_speed import speed_of_scripts
 from advisor.prove.end_to_end import EndToEnd, RunSteps, _as_much_as, steps_of
 from advisor.prove.greedy_loop import LoopResult
 from advisor.prove.outcomes import ProofFacts, report_of
@@ -173,3 +174,11 @@ def test_only_the_whole_script_tries_them():
     loop, whole = prove_on_script(LoopResult(to_be_tried([hint()])), script)
     assert script.measured == [((), (hint(),), "Run several steps")]
     assert loop.kept == (hint(),) and whole is script.result
+
+
+@pytest.mark.parametrize(("rows", "is_known"), [(256, True), (512, False)])
+def test_a_referee_compares_calls_of_several_batches_and_no_other_batches(rows, is_known):
+    """32 batches of 8 in one call are the same batches; 32 of 16 are others, and their speed is not compared."""
+    speed = speed_of_scripts(runs(FASTER, *[replace(RUN, rows=rows, batches=32)] * 3))
+    assert (speed.facts.speedup is not None) == is_known
+    assert is_known or f"A step takes 8 elements without the change and {rows} with it" in speed.facts.reason
