@@ -298,5 +298,5 @@ def test_nothing_but_allow_numerics_tries_a_change_of_the_step():
     finding = Finding("short-steps", "Run several steps", "", fix=step_fix(compile_of("model.compile()\n")))
     for allow, only in ((frozenset(), frozenset()), (frozenset({Safety.REORDERED}), frozenset({"short-steps"}))):
         (left,) = make_plan([finding], {}, allow, only=only).left_out
-        assert left.reason == "The arithmetic of training would change; --allow numerics tries it."
+        assert left.reason == "The arithmetic or the schedule of training would change; --allow numerics tries it."
     assert make_plan([finding], {}, frozenset({Safety.NUMERICS})).findings == (finding,)
