@@ -235,6 +235,16 @@ def test_a_value_that_may_change_keeps_the_step_eager(later, tmp_path):
     assert "uses rate, whose value or effects" in decorated(BEFORE_STEP, f"{STEP}{later}", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "maker", ["logging.getLogger()", "Meter()", "make_meter(tf.zeros(2))", "[Meter() for _ in range(2)]"]
+)
+def test_methods_of_unknown_objects_keep_the_step_eager(maker, tmp_path):
+    before = BEFORE_STEP.replace("rate =", f"meter = {maker}\nrate =")
+    step = STEP.replace("    return loss", "    meter.log(loss)\n    return loss")
+    assert "uses meter, whose value or effects" in decorated(before, step, tmp_path)
+    assert decorated(before.replace(maker, "keras.metrics.Mean()"), step, tmp_path).endswith(f"@tf.function\n{step}")
+
+
 def test_a_value_that_a_loop_assigns_keeps_the_step_eager(tmp_path):
     before = BEFORE_STEP.replace("rate = 0.001\n", "for _ in range(2):\n    rate = 0.001\n")
     assert "uses rate" in decorated(before, STEP, tmp_path)
