@@ -39,8 +39,8 @@ class EagerStep(Rule):
     last digits. Python side effects inside a `tf.function` (prints, list updates, NumPy calls) happen only once, during
     tracing. `advisor fix --allow numerics` sets `run_eagerly` to False in the one call of `compile` that passes it, or
     decorates the function that was seen to open a `GradientTape` eagerly, and runs the script with and without the change.
-    A function is decorated only if its text calls nothing but TensorFlow, Keras and objects of the script, changes nothing
-    outside itself, and reads no name that is assigned in a loop.
+    A function is decorated only if its text uses nothing but TensorFlow, Keras and what the script makes of them, changes
+    nothing else, and reads no name that is assigned in a loop.
 
     ## When not to
     While debugging.

@@ -57,6 +57,8 @@ def with_proved_text(loop: LoopResult, proposals: Proposals, check: Check, note:
 
 def _verdict(findings: Sequence[Finding], proposals: Proposals, check: Check) -> TextVerdict:
     findings = [finding for finding in findings if not finding.is_of_step]
+    if not findings:
+        return TextVerdict()
     patch = proposals.patch(findings)
     if isinstance(patch, CannotRewrite):
         return TextVerdict()  # nothing can be written

@@ -2,7 +2,7 @@
 
 In: `Source`, the function that was seen to run.  Out: the splice. A graph is traced once: whatever the function does in Python
 then happens once, and whatever it reads in Python keeps its value. So its text has to show that it does nothing but call
-TensorFlow, Keras and objects of the script, and that what it reads does not change.
+TensorFlow, Keras and what the script makes of them, and that what it reads does not change.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _own_names(function: cst.FunctionDef, name: str, source: Source) -> set[str]
 
 
 def _constant_names(source: Source) -> set[str]:
-    """Names of the file that keep their value: imports of TensorFlow and Keras, and what its top assigns once."""
+    """Names of the file that keep their value: imports of TensorFlow and Keras, and what its top makes of them, once."""
     known = {name for name in _BUILT_IN if hasattr(builtins, name) and not source.names.bound[name]}
     known |= {binding.name for binding in source.names.bindings if not source.names.bound[binding.name]}
     for line in source.module.body:
@@ -119,6 +119,11 @@ def _constant_names(source: Source) -> set[str]:
             if isinstance(part, cst.Import | cst.ImportFrom):
                 known |= {name for name in _imported(part) if source.names.bound[name] == 1}
             elif isinstance(part, cst.Assign):
+                own = {
+                    name.value for each in find_all(part.value, cst.CompFor) for name in find_all(each.target, cst.Name)
+                }
+                if not set(mentions(part.value)) <= known | own:  # a logger, say: its methods have effects in Python
+                    continue
                 targets = [target.target for target in part.targets]
                 known |= {t.value for t in targets if isinstance(t, cst.Name) and source.names.bound[t.value] == 1}
     return known

@@ -42,7 +42,7 @@ _UNPROVABLE = "It makes nothing faster, so no measurement can prove it; make the
 _SAFETY = {
     Safety.RERANDOMIZED: "Random numbers would differ from those of this seeded script; --allow rerandomized tries it.",
     Safety.REORDERED: "The elements would come in another order; --allow reordered tries it.",
-    Safety.NUMERICS: "The arithmetic of training would change; --allow numerics tries it.",
+    Safety.NUMERICS: "The arithmetic or the schedule of training would change; --allow numerics tries it.",
 }
 
 

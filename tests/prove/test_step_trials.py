@@ -9,16 +9,29 @@ import pytest
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.model.finding import Finding, Fix, Safety, SetBatchSize, SetCompileArgument, SetPolicy, StepEdit
+from advisor.model.finding import (
+    Finding,
+    Fix,
+    InsertAfter,
+    Safety,
+    SetBatchSize,
+    SetCompileArgument,
+    SetPolicy,
+    StepEdit,
+)
 from advisor.model.outcome import Interval, Report
 from advisor.model.recording import Site
 from advisor.model.settings import Settings
+from advisor.prove.change_speed import speed_of_scripts
 from advisor.prove.end_to_end import EndToEnd, RunSteps, _as_much_as, steps_of
 from advisor.prove.greedy_loop import LoopResult
 from advisor.prove.outcomes import ProofFacts, report_of
+from advisor.prove.proved_text import with_proved_text
 from advisor.prove.step_trials import attempt_of, loss_deviation, to_be_tried
+from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME
 from advisor.prove.whole_script import needs_script, prove_on_script
+from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
 from tests.prove.test_end_to_end import MS, recording
 
@@ -173,3 +186,40 @@ def test_only_the_whole_script_tries_them():
     loop, whole = prove_on_script(LoopResult(to_be_tried([hint()])), script)
     assert script.measured == [((), (hint(),), "Run several steps")]
     assert loop.kept == (hint(),) and whole is script.result
+
+
+@pytest.mark.parametrize(("rows", "is_known"), [(256, True), (512, False)])
+def test_a_referee_compares_calls_of_several_batches_and_no_other_batches(rows, is_known):
+    """32 batches of 8 in one call are the same batches; 32 of 16 are others, and their speed is not compared."""
+    speed = speed_of_scripts(runs(FASTER, *[replace(RUN, rows=rows, batches=32)] * 3))
+    assert (speed.facts.speedup is not None) == is_known
+    assert is_known or f"A step takes 8 elements without the change and {rows} with it" in speed.facts.reason
+
+
+class Texts:
+    """Counts the checks of changed texts; a text with a change of the step would not be what was proved."""
+
+    def __init__(self):
+        self.calls, self.checked = {}, []
+
+    def patch(self, findings):
+        return Patch(diff=" ".join(finding.title for finding in findings))
+
+    def is_asked(self, finding):
+        return False
+
+    def check(self, edits, patch):
+        self.checked.append(patch.diff)
+        return TextVerdict(note="") if patch.diff == "Cache" else TextVerdict(True, "It makes other calls.")
+
+
+def test_the_calls_of_the_text_are_checked_without_changes_of_the_step():
+    cache = Finding("repeated-work", "Cache", "", fix=Fix((InsertAfter("map", "cache"),), Safety.EXACT, True))
+    texts, notes = Texts(), []
+    loop = LoopResult(kept=(cache, hint()))
+    assert with_proved_text(loop, texts, texts, notes.append) is loop and texts.checked == ["Cache"]
+    alone = LoopResult(kept=(hint(),))
+    assert with_proved_text(alone, texts, texts, notes.append) is alone and texts.checked == ["Cache"]
+    other = replace(cache, title="Shuffle")
+    dropped = with_proved_text(LoopResult(kept=(other, hint())), texts, texts, notes.append)
+    assert dropped.kept == (hint(),) and notes == ["Shuffle was reverted: It makes other calls."]

@@ -235,6 +235,16 @@ def test_a_value_that_may_change_keeps_the_step_eager(later, tmp_path):
     assert "uses rate, whose value or effects" in decorated(BEFORE_STEP, f"{STEP}{later}", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "maker", ["logging.getLogger()", "Meter()", "make_meter(tf.zeros(2))", "[Meter() for _ in range(2)]"]
+)
+def test_methods_of_unknown_objects_keep_the_step_eager(maker, tmp_path):
+    before = BEFORE_STEP.replace("rate =", f"meter = {maker}\nrate =")
+    step = STEP.replace("    return loss", "    meter.log(loss)\n    return loss")
+    assert "uses meter, whose value or effects" in decorated(before, step, tmp_path)
+    assert decorated(before.replace(maker, "keras.metrics.Mean()"), step, tmp_path).endswith(f"@tf.function\n{step}")
+
+
 def test_a_value_that_a_loop_assigns_keeps_the_step_eager(tmp_path):
     before = BEFORE_STEP.replace("rate = 0.001\n", "for _ in range(2):\n    rate = 0.001\n")
     assert "uses rate" in decorated(before, STEP, tmp_path)
@@ -298,5 +308,5 @@ def test_nothing_but_allow_numerics_tries_a_change_of_the_step():
     finding = Finding("short-steps", "Run several steps", "", fix=step_fix(compile_of("model.compile()\n")))
     for allow, only in ((frozenset(), frozenset()), (frozenset({Safety.REORDERED}), frozenset({"short-steps"}))):
         (left,) = make_plan([finding], {}, allow, only=only).left_out
-        assert left.reason == "The arithmetic of training would change; --allow numerics tries it."
+        assert left.reason == "The arithmetic or the schedule of training would change; --allow numerics tries it."
     assert make_plan([finding], {}, frozenset({Safety.NUMERICS})).findings == (finding,)
