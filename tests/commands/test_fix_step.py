@@ -115,6 +115,7 @@ def test_several_steps_per_call_are_proved_written_and_undone(project, validate)
     assert (project / "train.py").read_text() == text
 
 
+@pytest.mark.slow
 def test_sixteen_bit_is_run_and_judged(project, validate):
     report, err = fix(project, SCRIPT.format(more=""), 'policy_edit(analysis, "mixed_bfloat16")')
     validate(report)
@@ -126,6 +127,7 @@ def test_sixteen_bit_is_run_and_judged(project, validate):
     ) or [entry["rule"] for entry in report["rejected"]] == ["planted"]
 
 
+@pytest.mark.slow
 def test_xla_is_run_and_judged(project, validate):
     report, err = fix(project, SCRIPT.format(more=""), 'compile_edit(analysis, "jit_compile", True)')
     validate(report)
@@ -135,6 +137,7 @@ def test_xla_is_run_and_judged(project, validate):
 
 
 @pytest.mark.timed
+@pytest.mark.slow
 def test_a_step_in_graph_mode_is_faster_than_an_eager_one(project, validate):
     text = SCRIPT.format(more=", run_eagerly=True")
     report, err = fix(project, text, 'compile_edit(analysis, "run_eagerly", False, is_given=True)')
@@ -144,6 +147,7 @@ def test_a_step_in_graph_mode_is_faster_than_an_eager_one(project, validate):
     assert "run_eagerly=False" in report["proof"]["diff"]
 
 
+@pytest.mark.slow
 def test_a_function_that_is_traced_for_every_shape(project, validate):
     edit = 'SetFunctionArgument(step_site(analysis).file, "train_step", "reduce_retracing", True)'
     report, err = fix(project, LOOP, edit)
@@ -154,6 +158,7 @@ def test_a_function_that_is_traced_for_every_shape(project, validate):
 
 
 @pytest.mark.timed
+@pytest.mark.slow
 def test_an_eager_step_of_a_loop_of_its_own(project, validate):
     """The function that opens the tape was seen, and its text shows nothing that a graph would do only once."""
     report, err = fix(

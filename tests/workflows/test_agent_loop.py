@@ -101,7 +101,9 @@ def script_of(pipeline):
 @pytest.mark.tensorflow
 @pytest.mark.long
 @pytest.mark.timed
-@pytest.mark.parametrize("rule", SCRIPTS)
+@pytest.mark.parametrize(
+    "rule", [rule if rule == "serial-map" else pytest.param(rule, marks=pytest.mark.slow) for rule in SCRIPTS]
+)
 def test_the_loop_ends_with_a_proved_script_and_does_nothing_twice(rule, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     original = script_of(SCRIPTS[rule])
@@ -134,6 +136,7 @@ def test_the_loop_ends_with_a_proved_script_and_does_nothing_twice(rule, tmp_pat
 @pytest.mark.tensorflow
 @pytest.mark.long
 @pytest.mark.timed
+@pytest.mark.slow
 def test_a_faster_change_of_the_data_is_dropped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     original = script_of(SEEDED)
