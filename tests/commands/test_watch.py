@@ -49,6 +49,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.tensorflow
 @pytest.mark.long
+@pytest.mark.timed
 def test_a_slowdown_in_the_third_epoch_is_dated(folder):
     Path("train.py").write_text(SLOWER_FROM_EPOCH_3)
     command = [
