@@ -13,7 +13,7 @@ PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
 
-.PHONY: help demo test test-rest test-all lint fast tensorflow lower-bounds test-versions packages site format readme clean
+.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,7 +35,10 @@ help:
 demo: $(STAMP)
 	$(BIN)/advisor analyze examples/flowers_like.py
 
-test: lint fast tensorflow
+# Linting takes one core, so it runs beside the first tests.
+test: $(STAMP)
+	$(MAKE) --no-print-directory -j 2 lint untimed
+	$(MAKE) --no-print-directory timed tensorflow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -44,8 +47,12 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-fast: $(STAMP)
+fast: untimed timed
+
+untimed: $(STAMP)
 	$(OVERLAPPING) --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
+
+timed: $(STAMP)
 	$(ALONE) -m "timed and not tensorflow and not long and not slow"
 
 tensorflow: $(STAMP)

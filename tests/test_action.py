@@ -86,6 +86,7 @@ def test_a_failed_check_fails_the_step_and_leaves_its_files(run_action, tmp_path
     assert "Check failed" in (tmp_path / "summary.md").read_text()
 
 
+@pytest.mark.long
 def test_options_are_split_as_in_a_shell_and_never_run(run_action, tmp_path):
     options = "--quiet --update-baseline --baseline 'my baseline.json'"
     done, outputs, folder = run_action(script="a run", options=options)

@@ -176,7 +176,9 @@ def test_wrong_settings_are_told_before_anything_is_run(tmp_path, monkeypatch, c
     assert "Did you mean steps?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", ["", "--json -", "--fail-on any"])
+@pytest.mark.parametrize(
+    "options", ["", *(pytest.param(options, marks=pytest.mark.long) for options in ("--json -", "--fail-on any"))]
+)
 def test_reader_that_leaves_ends_the_command_as_sigpipe_does(options, run):
     """Not with 1, which says that --fail-on matched, nor with 0, which says that it did not."""
     done = subprocess.run(

@@ -58,6 +58,7 @@ def test_real_run_is_valid(run, validate):
     assert sum(shares) == pytest.approx(1, abs=0.05) or sum(shares) == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not OTHERS, reason="the profiles of others are not beside this checkout")
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
 def test_profile_of_others_is_valid_or_one_sentence(path, validate):

@@ -21,7 +21,10 @@ from advisor.report.report_text import print_report
 from advisor.workflows.analyze import analyze_run
 
 PROFILES = Path(__file__).parents[1] / "../shared/profiles"
-pytestmark = pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout"),
+]
 
 
 @cache

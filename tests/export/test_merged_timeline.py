@@ -44,6 +44,7 @@ def processes(events):
     return {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
 
 
+@pytest.mark.long
 def test_five_runs_hold_all_events():
     events = merged(*FIVE)
     names = processes(events)
@@ -52,6 +53,7 @@ def test_five_runs_hold_all_events():
     assert min(event["ts"] for event in events if event["ph"] == "X") == 0
 
 
+@pytest.mark.long
 def test_events_of_a_track_nest():
     events = merged(*FIVE)
     by_track = {}

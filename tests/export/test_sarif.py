@@ -278,6 +278,7 @@ def paths_of(part, above=""):
             yield from paths_of(inner, f"{above}/*")
 
 
+@pytest.mark.long
 def test_a_log_with_every_optional_part_is_valid(repository):
     log = report_to_sarif(complete(repository), PAGES)
     checker = jsonschema.FormatChecker()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.live.slow_periods import MIN_SLOWDOWN, SlowPeriods
+from tests.effort import examples
 from tests.live.samples import START, S, consumer
 
 
@@ -72,7 +73,7 @@ def test_steps_that_vary_need_a_larger_change():
     assert periods == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.floats(0.97, 1.03), min_size=8, max_size=60),
     st.lists(st.floats(0.97, 1.03), min_size=4, max_size=60),
@@ -86,7 +87,7 @@ def test_every_change_by_half_is_found_and_dated_right(before, after, factor):
     assert reported[0][0] == len(before) + 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(st.floats(1, MIN_SLOWDOWN - 0.001), min_size=1, max_size=100))
 def test_changes_below_the_smallest_are_never_reported(lengths):
     assert fed([10 * each for each in lengths]) == ([], [])

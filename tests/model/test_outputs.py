@@ -156,7 +156,10 @@ def test_links_in_a_run_folder_from_elsewhere_lead_nowhere(run, base, capsys):
     assert base.read_text() == SCRIPT and (run / "report.json").is_symlink()
 
 
-@pytest.mark.parametrize("device", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize(
+    "device",
+    ["/dev/stdout", *(pytest.param(name, marks=pytest.mark.long) for name in ("/dev/fd/1", "/proc/self/fd/1"))],
+)
 def test_stdout_by_its_name_is_written_to_and_stays(device, run, tmp_path):
     """Behind the name stands a file that the shell redirects to."""
     name = Path("/dev/stdout")

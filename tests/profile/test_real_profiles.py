@@ -13,7 +13,10 @@ from advisor.profile import marked_steps, read_trace
 from advisor.profile.long_names import parse_long_name
 
 PROFILES = Path(__file__).parents[2] / "../shared/profiles"
-pytestmark = pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not PROFILES.is_dir(), reason="no real profiles beside the checkout"),
+]
 
 WITH_PIPELINE = (
     "cpu-tf23-mirrored",

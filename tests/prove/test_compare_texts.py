@@ -140,6 +140,7 @@ DIFFERENT_CHANGES = {
 }
 
 
+@pytest.mark.long
 def test_an_equal_change(compare: Compare) -> None:
     text, pairs = EQUAL_CHANGES["renamed"]
     comparison, state = compare(text, changed(text, *pairs))

@@ -41,6 +41,7 @@ def test_markup_of_the_run_is_escaped():
     assert "&lt;img src=x" in cell
 
 
+@pytest.mark.long
 def test_analysing_alone_brings_the_view_along():
     code = (
         "import advisor, sys\n"

@@ -35,7 +35,11 @@ def shared(name: str) -> Statistics:
     return statistics_of(PROFILES / name)
 
 
-@pytest.mark.parametrize("path", SHARED + RECORDED, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [*RECORDED, *(pytest.param(path, marks=pytest.mark.long) for path in SHARED)],
+    ids=lambda path: path.name,
+)
 def test_figures_agree_with_each_other(path):
     statistics = statistics_of(path)
     validator().validate(statistics_to_dict(statistics))

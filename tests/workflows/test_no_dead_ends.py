@@ -14,14 +14,17 @@ from advisor.workflows.analyze import analyze_run
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 RUNS = sorted(
-    [path.parent for path in DATA.glob("*/recording.json")]
-    + list(DATA.glob("interleave_forms/*.xplane.pb.gz"))
-    + [path for path in (ROOT / "../shared/profiles").glob("*") if path.is_dir()]
+    [path.parent for path in DATA.glob("*/recording.json")] + list(DATA.glob("interleave_forms/*.xplane.pb.gz"))
 )
+SHARED = sorted(path for path in (ROOT / "../shared/profiles").glob("*") if path.is_dir())
 RULES = load_rules((), Settings())
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "run",
+    [*RUNS, *(pytest.param(path, marks=pytest.mark.long) for path in SHARED)],
+    ids=lambda path: path.name,
+)
 def test_an_input_bound_run_has_an_entry_and_a_healthy_one_no_next_step(run):
     try:
         report = analyze_run(run, RULES, Settings())

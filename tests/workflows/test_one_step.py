@@ -36,9 +36,10 @@ model.fit({"slow": slow, "fast": fast}[sys.argv[2]], steps_per_epoch=8, verbose=
 
 
 @pytest.mark.tensorflow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("input_", "level", "bottleneck"),
-    [("slow", "high", "Generator"), pytest.param("fast", "none", None, marks=pytest.mark.long)],
+    [("slow", "high", "Generator"), ("fast", "none", None)],
 )
 def test_one_batch_of_keras_has_a_verdict(input_, level, bottleneck, tmp_path):
     pytest.importorskip("keras")

@@ -180,6 +180,7 @@ def test_a_new_run_makes_room(tmp_path, capsys):
     assert names(stored_runs()) == ["train", "old"]
 
 
+@pytest.mark.long
 def test_the_python_api_makes_room_too(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.advisor]\nkeep-runs = 2\n")
     script = tmp_path / "train.py"

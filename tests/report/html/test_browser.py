@@ -38,7 +38,7 @@ def go(page, name):
     pytest.param(lambda: hostile(real_report("keras_fit")), id="hostile-real"),
     pytest.param(gpu_report, id="gpu", marks=[needs_gpu_profile, pytest.mark.long]),
 ])  # fmt: skip
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.long)])
 def test_every_page_shows_and_is_quiet(show, report, width):
     opened, path = show(report(), viewport={"width": width, "height": 844})
     for name in PAGES:
