@@ -213,6 +213,7 @@ def test_a_script_that_never_consumes_the_dataset_is_told(script: Callable[[str]
         pass
 
 
+@pytest.mark.long
 def test_a_pipeline_that_raises_is_refused_with_its_own_words(script: Callable[[str], Path]) -> None:
     path = script(
         """

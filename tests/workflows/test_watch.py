@@ -66,6 +66,7 @@ def test_a_logdir_that_is_a_file(tmp_path):
 
 
 @pytest.mark.tensorflow
+@pytest.mark.long
 def test_loops_one_after_another_within_another_and_without_data(tmp_path):
     done = run(
         tmp_path,

@@ -94,6 +94,7 @@ def test_results_without_values_are_not_compared():
 
 
 @pytest.mark.tensorflow
+@pytest.mark.long
 def test_the_functions_of_a_script(watch):
     run = watch("""\
         import numpy as np

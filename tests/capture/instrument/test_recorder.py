@@ -238,6 +238,7 @@ def test_loops_that_make_datasets_stay_bounded(watch):
     assert run.out == "3\n" and len(run.recording.calls) == 301
 
 
+@pytest.mark.long
 def test_equal_calls_are_told_from_others(watch):
     run = watch("""\
         import numpy as np
