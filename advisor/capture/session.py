@@ -99,6 +99,7 @@ class Session:
                 lambda: self._monitor.leader,
                 self._monitor.has_profiled_since,
                 self._send,
+                self._warn,
                 request.live_s,
             )
         )

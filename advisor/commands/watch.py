@@ -212,7 +212,7 @@ def _print_summary(console: Console, run: WatchedRun, sinks: Sinks, report: Repo
     for warning in sinks.warnings:
         console.print(Text(warning, "yellow"), soft_wrap=True)
     if problem:
-        console.print(Text(f"There is no report: {clean(problem)}", "yellow"), soft_wrap=True)
+        console.print(Text(clean(problem), "yellow"), soft_wrap=True)
     if report is None:
         return
     console.print(Text(clean(report.analysis.verdict.sentence), "bold"), soft_wrap=not console.is_terminal)

@@ -19,14 +19,11 @@ from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.model.catalog import base_type
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.model.units import format_ns, format_rate, format_share
 from advisor.profile.profile_files import few
 
-OUTLIER = 3.5
-"""Threshold in robust deviations from the median: the usual one for the modified z-score (Iglewicz and Hoaglin, 1993)."""
-MAD_TO_SIGMA = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 SAME_STEP = 0.05
 """Hosts step together if their median steps are within this share of each other."""
 MOST_DIFFERENCES = 10
@@ -104,14 +101,13 @@ def _with_stragglers(hosts: Sequence[HostSummary]) -> list[HostSummary]:
         return list(hosts)
     waits = [h.wait_per_step_ns or 0 for h in measured]
     # two hosts are compared with the faster one, because their median lies between them
-    middle = statistics.median(waits) if len(waits) > 2 else min(waits)
-    deviation = MAD_TO_SIGMA * statistics.median(abs(w - middle) for w in waits) if len(waits) > 2 else 0.0
+    middle, deviation = median_and_deviation(waits) if len(waits) > 2 else (float(min(waits)), 0.0)
     marked = []
     for host in hosts:
         if host in measured and host.wait_per_step_ns is not None and host.step_median_ns:
             excess = host.wait_per_step_ns - middle
             matters = excess >= MODERATE_WAIT_SHARE * host.step_median_ns
-            if matters and excess > OUTLIER * deviation:
+            if matters and excess > DEVIATIONS * deviation:
                 host = replace(host, is_straggler=True, excess_wait_ns=round(excess))
         marked.append(host)
     return marked

@@ -18,6 +18,7 @@ import msgspec
 from advisor.export.csv_tables import cell_text
 from advisor.model.errors import AdvisorError
 from advisor.model.live import LiveConsumer, LiveSample
+from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S
 
 COLUMNS = (
@@ -37,7 +38,7 @@ class Sink(Protocol):
         """Pass a sample on.
 
         Raises:
-            OSError: It cannot be written.
+            Exception: It cannot be passed on; the sink is closed then.
         """
         ...
 
@@ -227,16 +228,20 @@ class Sinks:
         for sink in list(self._sinks):
             try:
                 sink.write(sample)
-            except OSError as error:
+            except Exception as error:  # of a library, too: the script must go on
                 self._sinks.remove(sink)
-                self.warnings.append(f"{sink.name} was given up: {error.strerror or error}.")
+                self.warnings.append(f"{sink.name} was given up: {_reason(error)}.")
                 self._closed(sink)
 
     def _closed(self, sink: Sink) -> None:
         try:
             sink.close()
-        except OSError as error:
-            self.warnings.append(f"{sink.name} was not closed properly: {error.strerror or error}.")
+        except Exception as error:
+            self.warnings.append(f"{sink.name} was not closed properly: {_reason(error)}.")
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or message_of(error) or type(error).__name__).rstrip(".")
 
 
 def _new_file(option: str, path: Path) -> IO[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from advisor.model.live import LiveConsumer, SlowPeriod
+from advisor.model.robust import DEVIATIONS, median_and_deviation
 
 IN_A_ROW = 3
 """Samples that must agree."""
@@ -20,10 +21,6 @@ MIN_REFERENCE = 5
 """Samples before a change can be noticed."""
 MAX_REFERENCE = 120
 """Samples that describe what is usual; older ones are forgotten, so that slow drift is not reported."""
-DEVIATIONS = 3.5
-"""Threshold in robust deviations from the median: the usual one for the modified z-score (Iglewicz and Hoaglin, 1993)."""
-MAD_TO_SIGMA = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 MIN_SLOWDOWN = 1.2
 """Smallest factor that is reported. Clock rates and other processes change steps by less than that for minutes."""
 MAX_PERIODS = 100
@@ -84,8 +81,7 @@ class SlowPeriods:
     def _is_slow(self, point: _Point) -> bool:
         if len(self._usual) < MIN_REFERENCE or (len(self.periods) >= MAX_PERIODS and not self._slow):
             return False
-        usual = median(each.step_ns for each in self._usual)
-        deviation = MAD_TO_SIGMA * median(abs(each.step_ns - usual) for each in self._usual)
+        usual, deviation = median_and_deviation(each.step_ns for each in self._usual)
         return point.step_ns > max(MIN_SLOWDOWN * usual, usual + DEVIATIONS * deviation)
 
     def _begin(self) -> SlowPeriod:

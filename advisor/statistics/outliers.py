@@ -10,13 +10,10 @@ import numpy.typing as npt
 
 from advisor.model.activity import HostActivity, HostKind
 from advisor.model.profile_statistics import OutlierStep
+from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.statistics.host_steps import Steps
 from advisor.statistics.time_spans import Ints
 
-DEVIATIONS = 3.5
-"""Threshold in robust deviations from the median: the usual one for the modified z-score (Iglewicz and Hoaglin, 1993)."""
-MAD_TO_SIGMA = 1.4826
-"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 MIN_TIMES_MEDIAN = 1.5
 """An outlier takes at least this many times as long as the median step. In a loop whose steps hardly vary, 3.5 deviations alone
 would be a few percent."""
@@ -50,8 +47,7 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     if len(steps) < MIN_STEPS:
         return []
     length = (steps.end_ps - steps.start_ps).astype(np.float64)
-    median = float(np.median(length))
-    deviation = MAD_TO_SIGMA * float(np.median(np.abs(length - median)))
+    median, deviation = median_and_deviation(length.tolist())
     is_outlier = length > max(median + DEVIATIONS * deviation, MIN_TIMES_MEDIAN * median)
     rows = np.flatnonzero(is_outlier)
     rows = rows[np.argsort(-length[rows], kind="stable")][:MAX_OUTLIERS]

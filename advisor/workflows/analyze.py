@@ -27,7 +27,7 @@ from advisor.model.run_folder import (
 from advisor.model.settings import Settings, load_settings, without_named_rules
 
 if TYPE_CHECKING:
-    from advisor.capture.request import Progress
+    from advisor.capture.request import CaptureRequest, Progress
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
     from advisor.model.recording import Recording
@@ -309,30 +309,43 @@ def write_reports(report: Report, folder: Path) -> None:
     write_html(report_to_dict(report), html_path)
 
 
+def capture_request_of(request: Request, settings: Settings, folder: Path) -> CaptureRequest:
+    """Return how to run and measure the script of a request.
+
+    Args:
+        request: The request.
+        settings: The settings, as returned by `load`.
+        folder: The run folder.
+    """
+    from advisor.capture.request import CaptureRequest
+
+    return CaptureRequest(
+        out=folder,
+        script=request.path,
+        module=request.module,
+        args=request.args,
+        steps=settings.steps,
+        warmup=settings.warmup,
+        seconds=settings.seconds,
+        to_end=request.to_end,
+        show_output=request.show_output,
+        in_place=request.in_place,
+        deadline=request.deadline,
+    )
+
+
 def _analyze_script(
     request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
 ) -> Report:
     from advisor.capture.launch import capture
-    from advisor.capture.request import CaptureRequest, Progress
+    from advisor.capture.request import Progress
     from advisor.workflows.calibrate import calibrate_run
     from advisor.workflows.product_times import with_product_times
     from advisor.workflows.second_runs import measure_ceiling, measure_headroom
 
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as folder:
-        capture_request = CaptureRequest(
-            out=folder,
-            script=request.path,
-            module=request.module,
-            args=request.args,
-            steps=settings.steps,
-            warmup=settings.warmup,
-            seconds=settings.seconds,
-            to_end=request.to_end,
-            show_output=request.show_output,
-            in_place=request.in_place,
-            deadline=request.deadline,
-        )
+        capture_request = capture_request_of(request, settings, folder)
         capture(capture_request, on_progress)
         recording = read_recording(folder) if request.with_ceiling or request.with_headroom else None
         if recording is not None and request.with_ceiling:

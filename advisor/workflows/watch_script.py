@@ -10,7 +10,7 @@ The script is run as it is and in place: it is the user's training, and nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from advisor.model.errors import AdvisorError, ScriptFailed
 from advisor.model.live import LiveSample, SlowPeriod
 from advisor.model.run_folder import new_run_folder
 from advisor.model.text import message_of
-from advisor.workflows.analyze import Request, analyze_run, read_recording, write_reports
+from advisor.workflows.analyze import Request, analyze_run, capture_request_of, read_recording, write_reports
 
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
@@ -44,7 +44,7 @@ class WatchOutcome:
     report: Report | None
     """The report on the profiled window; None if there is none."""
     problem: str
-    """Why there is no report, in one sentence; empty if there is one, or none was wanted."""
+    """What went wrong, such as why there is no report; empty if nothing did."""
 
 
 def watch_script(
@@ -66,7 +66,7 @@ def watch_script(
         settings: The settings, as returned by `advisor.workflows.analyze.load`.
         run: Receives every sample; it is complete even if this function raises.
         on_progress: Called with progress messages.
-        on_sample: Called with every sample.
+        on_sample: Called with every sample; no longer after it has raised an exception.
         interval_s: Seconds between two samples.
         streams: File descriptors for the script's stdout and stderr; None for those of this process.
         is_profiled: Profile a window and analyse it at the end.
@@ -77,8 +77,16 @@ def watch_script(
     """
     from advisor.workflows.calibrate import calibrate_run
 
+    problems: list[str] = []
+
     def add(sample: LiveSample) -> None:
-        on_sample(sample, run.add(sample))
+        changes = run.add(sample)
+        if problems:
+            return
+        try:
+            on_sample(sample, changes)
+        except Exception as error:  # a terminal that has gone: an exception here would end the user's training
+            problems.append(f"The run was no longer shown ({type(error).__name__}: {message_of(error)}).")
 
     name = (request.module or "module") if request.path is None else request.path.stem
     try:
@@ -86,18 +94,18 @@ def watch_script(
     except ScriptFailed as error:
         if error.script_code is None:
             raise
-        return WatchOutcome(error.script_code, None, None, str(error))
+        return WatchOutcome(error.script_code, None, None, " ".join([str(error), *problems]))
     recording = read_recording(folder)
     exit_code = 0 if recording is None else recording.script_exit.code
     if not is_profiled:
-        return WatchOutcome(exit_code, folder, None, "")
+        return WatchOutcome(exit_code, folder, None, " ".join(problems))
     try:
         calibrate_run(folder, None, on_progress)
         report = analyze_run(folder, rules, settings)
         write_reports(report, folder)
     except AdvisorError as error:
-        return WatchOutcome(exit_code, folder, None, message_of(error))
-    return WatchOutcome(exit_code, folder, report, "")
+        return WatchOutcome(exit_code, folder, None, " ".join([message_of(error), *problems]))
+    return WatchOutcome(exit_code, folder, report, " ".join(problems))
 
 
 def _captured(
@@ -111,20 +119,13 @@ def _captured(
     streams: tuple[int, int] | None,
 ) -> Path:
     from advisor.capture.launch import capture
-    from advisor.capture.request import CaptureRequest
 
     with new_run_folder(request.out, name) as folder:
-        capture_request = CaptureRequest(
-            out=folder,
-            script=request.path,
-            module=request.module,
-            args=request.args,
-            steps=settings.steps,
-            warmup=settings.warmup,
-            seconds=settings.seconds,
+        watched = replace(
+            capture_request_of(request, settings, folder),
             to_end=True,
             live_s=interval_s,
             passes_output=True,
             is_profiled=is_profiled,
         )
-        return capture(capture_request, on_progress, add, streams)
+        return capture(watched, on_progress, add, streams)

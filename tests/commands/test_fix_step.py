@@ -105,7 +105,7 @@ def test_several_steps_per_call_are_proved_written_and_undone(project, validate)
     assert outcome["measured"]["low"] > 1.05
     assert details["loss"]["batches"] == 64
     assert details["loss"]["relative"] < 0.01  # the steps are the same
-    assert "Data untouched" in details["note"]
+    assert "with the same element spec" in details["note"]
     assert any("step times are per batch" in note for note in report["proof"]["notes"])
     assert [finding["rule"] for finding in report["findings"]] == ["planted"] and not report["hints"]
     changed = (project / "train.py").read_text()

@@ -93,21 +93,28 @@ def test_tensorboard_reads_the_scalars(tmp_path):
 class Full:
     name = "--csv"
 
-    def __init__(self):
-        self.is_closed = False
+    def __init__(self, error):
+        self.error, self.is_closed = error, False
 
     def write(self, sample):
-        raise OSError(28, "No space left on device")
+        raise self.error
 
     def close(self):
         self.is_closed = True
 
 
-def test_a_sink_that_fails_is_given_up_and_the_others_go_on(tmp_path):
-    full = Full()
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (RuntimeError("queue closed."), "queue closed"),
+    ],
+)
+def test_a_sink_that_fails_is_given_up_and_the_others_go_on(error, reason, tmp_path):
+    full = Full(error)
     with Sinks([full, JsonLines(tmp_path / "live.jsonl")]) as sinks:
         sinks.write(SAMPLE)
         sinks.write(SAMPLE)
-    assert sinks.warnings == ["--csv was given up: No space left on device."]
+    assert sinks.warnings == [f"--csv was given up: {reason}."]
     assert full.is_closed
     assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 2

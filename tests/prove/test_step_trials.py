@@ -67,7 +67,7 @@ def test_a_faster_step_is_kept_and_its_data_are_untouched():
     attempt = judged(runs())
     assert (attempt.is_kept, attempt.is_end_to_end, attempt.trial.verdict) == (True, True, FASTER)
     assert attempt.trial.safety_seen is Safety.NUMERICS and not attempt.trial.is_undecided
-    assert attempt.trial.note.startswith("Data untouched: ")
+    assert attempt.trial.note.startswith("The training reads the dataset of the same calls, ")
     assert (
         "The loss of the first 4 batches differs by up to 0 %; runs of the unchanged script differ by up to 0 %."
         in (attempt.trial.note)

@@ -8,7 +8,6 @@ well under a millisecond; its CPU time is part of every sample.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -32,6 +31,7 @@ class LiveCounters:
         leader: Callable[[], Track | None],
         has_profiled_since: Callable[[int], bool],
         send: Callable[[LiveSample], None],
+        warn: Callable[[str], None],
         interval_s: float,
     ) -> None:
         """Create the counters without starting them.
@@ -41,8 +41,10 @@ class LiveCounters:
             leader: Returns the consumer that is most likely the training loop.
             has_profiled_since: Returns whether the profiler has been active since a Unix time in ns.
             send: Called with each sample, in the thread. An OSError, raised if the reader has ended, stops the sampling.
+            warn: Called with a sentence if sampling fails, which ends it.
             interval_s: Seconds between two samples.
         """
+        self._warn = warn
         self._tracks, self._leader, self._has_profiled_since = tracks, leader, has_profiled_since
         self._send, self._interval_s = send, interval_s
         self._seen: dict[str, int] = {}
@@ -63,8 +65,12 @@ class LiveCounters:
     def stop(self) -> None:
         """Stop sampling, with a last sample of the steps since the previous one."""
         self._stop.set()
-        with contextlib.suppress(OSError):
+        try:
             self._send(self.sample())
+        except OSError:
+            return
+        except Exception as error:
+            self._warn(f"The last steps were not watched ({type(error).__name__}: {error}).")
 
     def switch_off(self) -> None:
         """Send nothing any more, as in a forked process."""
@@ -97,8 +103,9 @@ class LiveCounters:
                 self._send(self.sample())
             except OSError:
                 return
-            except Exception:  # sampling must never disturb the script
-                continue
+            except Exception as error:  # sampling must never disturb the script
+                self._warn(f"The steps were no longer watched ({type(error).__name__}: {error}).")
+                return
 
     def _consumer(self, track: Track, model: tuple[int, Any] | None, is_main: bool) -> LiveConsumer | None:
         buffered, buffer_size = (None, None) if model is None else _last_buffer(model[1])

@@ -29,7 +29,7 @@ def steps(track, number, length_ms, wait_ms=0.0, start=1_000_000_000):
 
 def counters(tracks, sent=None, leader=lambda: None, has_profiled_since=lambda time_ns: False):
     return LiveCounters(
-        tracks, leader, has_profiled_since, lambda sample: None if sent is None else sent.append(sample), 0.05
+        tracks, leader, has_profiled_since, lambda sample: None if sent is None else sent.append(sample), print, 0.05
     )
 
 
@@ -97,8 +97,21 @@ def test_a_reader_that_has_gone_ends_the_thread(tracks):
     def gone(sample):
         raise BrokenPipeError
 
-    live = LiveCounters(tracks, lambda: None, lambda time_ns: False, gone, 0.01)
+    live = LiveCounters(tracks, lambda: None, lambda time_ns: False, gone, print, 0.01)
     live.start()
     live._thread.join(5)
     assert not live._thread.is_alive()
     live.stop()  # and says nothing
+
+
+def test_sampling_that_fails_says_so_and_ends(tracks):
+    def broken():
+        raise RuntimeError("no leader")
+
+    warnings = []
+    live = LiveCounters(tracks, broken, lambda time_ns: False, lambda sample: None, warnings.append, 0.01)
+    live.start()
+    live._thread.join(5)
+    assert warnings == ["The steps were no longer watched (RuntimeError: no leader)."]
+    live.stop()
+    assert len(warnings) == 2
