@@ -51,7 +51,9 @@ from advisor.workflows.analyze import analyze_run
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OVERLAPPING = ("missing-prefetch", "misplaced-prefetch", "late-shuffle")
 """Rules whose fix changes how pipeline and training overlap: the pipeline in isolation gains nothing."""
-WHOLE_SCRIPT = tuple(rule_id.replace("-", "_") for rule_id in OVERLAPPING)
+ONLY_IN_THE_TEXT = ("rebuilt-every-epoch",)
+"""Rules whose fix moves calls in the script's text: there is nothing to replay on the pipeline alone."""
+WHOLE_SCRIPT = tuple(rule_id.replace("-", "_") for rule_id in (*OVERLAPPING, *ONLY_IN_THE_TEXT))
 IN_LITTLE_MEMORY = {"repeated_work_on_disk": (3000, ("--images", "4500"))}
 """Examples whose subject is lack of memory: run in a cgroup of that many MiB, with these arguments."""
 ALLOWED = frozenset(Safety) - {Safety.CHANGES}
@@ -98,8 +100,15 @@ def main() -> None:
 
 
 def fixing(rules: list[LoadedRule]) -> list[str]:
-    """Ids of the rules with a fix, according to the findings on their own examples."""
-    return [rule.id for rule in rules if any(kind.startswith(("auto", "ask")) for kind in kinds_of(rule))]
+    """Ids of the rules with a fix of the pipeline, according to the findings on their own examples.
+
+    Changes of the training step are judged by `training_step.py`.
+    """
+    return [
+        rule.id
+        for rule in rules
+        if any(kind.startswith(("auto", "ask")) and "numerics" not in kind for kind in kinds_of(rule))
+    ]
 
 
 def chosen(only: list[str] | None, rules: list[LoadedRule]) -> list[str]:
@@ -147,7 +156,8 @@ def measure(script: Path, rules: list[LoadedRule], has_every_fix: bool, run: Pat
         if script.stem in WHOLE_SCRIPT:
             rows, left_out = prove_whole_script(script)
         if script.stem not in WHOLE_SCRIPT or has_every_fix:
-            is_tried = {rule.id: rule.id not in OVERLAPPING and (has_every_fix or rule.id == own) for rule in rules}
+            on_the_whole = {*OVERLAPPING, *ONLY_IN_THE_TEXT}
+            is_tried = {rule.id: rule.id not in on_the_whole and (has_every_fix or rule.id == own) for rule in rules}
             more, why = prove_pipeline(script, [rule.id for rule in rules if is_tried[rule.id]], rules, run)
             rows, left_out = [*rows, *more], [*left_out, *why]
     except (AdvisorError, SystemExit) as error:  # SystemExit: no cgroup can be made here; the other examples need none
