@@ -151,7 +151,7 @@ def _run_child(
             stdout=out,
             stderr=err,
             pass_fds=(write_end,),
-            env={**environment(), **run.variables},
+            env={**environment(request), **run.variables},
         )
     finally:
         os.close(write_end)

@@ -12,6 +12,9 @@ import msgspec
 
 from advisor.host.calibration.window import MAX_EVENTS
 
+START_SEED = 48_611
+"""An arbitrary seed, which no script is likely to set itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
@@ -50,6 +53,10 @@ class CaptureRequest:
     """Seconds between two `LiveSample`s that the child sends; None: it sends none."""
     passes_output: bool = False
     """Leave the script's stdout and stderr as those of this process."""
+    start_seed: int | None = None
+    """Seed of the random generators of Python, NumPy and TensorFlow (and of Python's hashes) at the start of the script, so that
+    two runs start alike; None: they are not seeded. A script that sets seeds itself is not affected, and one that does not still
+    counts as unseeded."""
     deadline: float | None = None
     """Instant of `time.monotonic` at which the parent stops the script and raises `OutOfTime`; None: no deadline."""
 

@@ -65,9 +65,15 @@ def session_request(request: CaptureRequest, progress_fd: int) -> SessionRequest
     return SessionRequest(dataclasses.replace(request, out=request.out.resolve(), overlay=overlay), progress_fd)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of this process for the script, by default without TensorFlow's start-up log messages."""
-    return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
+def environment(request: CaptureRequest | None = None) -> dict[str, str]:
+    """Return the environment of this process for the script, by default without TensorFlow's start-up log messages.
+
+    Args:
+        request: The request, whose seed is also that of Python's hashes; None: there is no seed.
+    """
+    seed = None if request is None else request.start_seed
+    hashes = {} if seed is None else {"PYTHONHASHSEED": str(seed)}
+    return {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ, **hashes}
 
 
 @contextlib.contextmanager

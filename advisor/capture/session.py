@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import sys
 import threading
 import time
@@ -108,6 +109,11 @@ class Session:
         """Run the script with the hooks installed and return its exit code."""
         if self._pipe is not None:
             os.set_inheritable(self._pipe, False)
+        if self._request.start_seed is not None:
+            import numpy as np
+
+            random.seed(self._request.start_seed)
+            np.random.seed(self._request.start_seed)
         os.register_at_fork(after_in_child=self._forget_in_fork)
         hook = AfterImport(
             {"tensorflow": self._on_tensorflow, "keras": self._keras.install, "tf_keras": self._keras.install}
@@ -131,6 +137,8 @@ class Session:
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         if self._redirection is not None:
             install_in_tensorflow(self._redirection)
+        if self._request.start_seed is not None:
+            tensorflow.random.set_seed(self._request.start_seed)
         try:
             record_dataset_api(tensorflow, self._recorder, self._warn)
             self._consumption.install(tensorflow)
@@ -250,7 +258,7 @@ class Session:
             python_samples=None if capture is None else capture.python_samples,
             ceiling_step_ns=self._ceiling_steps(),
             unprofiled=self._monitor.unprofiled,
-            is_seeded=is_seeded(),
+            is_seeded=is_seeded(self._request.start_seed),
             state=self._recorder.state.observed(),
             generators=self._recorder.generators.observed(),
             python_calls=self._recorder.python_calls.observed(),
@@ -268,10 +276,14 @@ class Session:
         return tuple(track.durations(first)[: capture.window.steps])
 
 
-def is_seeded() -> bool | None:
-    """Return whether TensorFlow's global seed is set; None if the private attributes that hold it do not exist."""
+def is_seeded(start_seed: int | None = None) -> bool | None:
+    """Return whether TensorFlow's global seed is set; None if the private attributes that hold it do not exist.
+
+    Args:
+        start_seed: As in `CaptureRequest`: this seed was not set by the script.
+    """
     try:
-        return sys.modules["tensorflow.python.eager.context"].context()._seed is not None
+        return sys.modules["tensorflow.python.eager.context"].context()._seed not in (None, start_seed)
     except (KeyError, AttributeError):
         return None
 

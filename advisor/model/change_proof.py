@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.finding import Safety
-from advisor.model.outcome import Interval
+from advisor.model.outcome import Interval, LossDeviation, LossPoint
 from advisor.model.proof import Side
 
 EQUAL_FASTER = "equal and faster"
@@ -87,6 +87,10 @@ class ChangeProof:
     """Pairs of runs of the whole script, or of turns of the pipeline."""
     before: Side = NOT_MEASURED
     after: Side = NOT_MEASURED
+    losses: tuple[LossPoint, ...] = ()
+    """The losses of the first batches, where the training reads exactly the same elements; empty if they are unknown."""
+    loss: LossDeviation | None = None
+    """How far they are apart."""
     runs: int = 0
     """Number of runs of the script, with or without the change."""
     seconds: float = 0.0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,6 +15,7 @@ from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.proof import Proof
 from advisor.model.recording import Site
+from advisor.model.units import format_count, format_share
 from advisor.model.window_timeline import HostView
 
 
@@ -36,7 +38,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class LossDeviation:
-    """How far a change of the training step moves the loss of its first batches.
+    """How far a change moves the loss of the first batches.
 
     Keras reports the mean over the batches of the epoch so far, which is what is compared.
     """
@@ -47,6 +49,27 @@ class LossDeviation:
     """Largest difference between the medians of the runs with and without the change, relative to the latter."""
     between_runs: float | None
     """Largest difference of a run without the change from the median of these runs, in the same way; None for a single run."""
+
+    @property
+    def sentence(self) -> str:
+        """How far the losses are apart."""
+        if not math.isfinite(self.relative):
+            return f"With the change, the loss of the first {format_count(self.batches)} batches is not always a finite number."
+        between = ""
+        if self.between_runs is not None:
+            between = f"; runs of the unchanged script differ by up to {format_share(self.between_runs)}"
+        first = f"The loss of the first {format_count(self.batches)} batches differs by up to"
+        return f"{first} {format_share(self.relative)}{between}."
+
+
+@dataclass(frozen=True, slots=True)
+class LossPoint:
+    """The loss after some batches: Keras' mean over the batches of the epoch so far, the median over the runs."""
+
+    batches: int
+    before: float
+    """Without the change; not finite if the loss is not."""
+    after: float
 
 
 @dataclass(frozen=True, slots=True)

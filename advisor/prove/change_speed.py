@@ -6,13 +6,15 @@ In: measurements, and recordings of one run of each text.  Out: `ChangeSpeed`; t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.model.change_proof import NOT_MEASURED, UNKNOWN
+from advisor.model.outcome import LossDeviation, LossPoint
 from advisor.model.proof import Side
 from advisor.model.recording import Call, Recording
 from advisor.prove.change_verdict import SpeedFacts, judge_speed
 from advisor.prove.end_to_end import EndToEnd, RunSteps, median_of
+from advisor.prove.losses import loss_curve, loss_deviation
 from advisor.prove.steady_state import UnknownEpoch, steps_to_fill_caches
 from advisor.prove.training_loops import main_consumer
 from advisor.prove.trial.ab_benchmark import Measurement
@@ -29,6 +31,9 @@ class ChangeSpeed:
     """Pairs of runs, or of turns."""
     before: Side = NOT_MEASURED
     after: Side = NOT_MEASURED
+    losses: tuple[LossPoint, ...] = ()
+    """As in `ChangeProof`."""
+    loss: LossDeviation | None = None
 
 
 def not_measured(why: str) -> ChangeSpeed:
@@ -46,6 +51,13 @@ def speed_of_scripts(whole: EndToEnd) -> ChangeSpeed:
         facts = SpeedFacts(UNKNOWN, None, why)
     turns = min(len(whole.before), len(whole.after))
     return ChangeSpeed(facts, turns, _figures(whole.before), _figures(whole.after))
+
+
+def with_losses(speed: ChangeSpeed, whole: EndToEnd) -> ChangeSpeed:
+    """Return the measurement with the losses of its runs, whose trainings read the same elements."""
+    return replace(
+        speed, losses=loss_curve(whole.before, whole.after), loss=loss_deviation(whole.before, whole.after)
+    )
 
 
 def batch_size(run: RunSteps) -> int | None:

@@ -91,7 +91,6 @@ class ProofSession:
         hold_at: int | None = None,
         lost: Collection[str] = (),
         as_if_step_ns: int = 0,
-        start_seed: int | None = None,
     ) -> None:
         """Create a session.
 
@@ -107,10 +106,7 @@ class ProofSession:
             lost: Ids of the calls after which a cache is lost in every epoch of the training, because the script makes the
                 dataset again.
             as_if_step_ns: Length of the wait after each element that `profile` makes, in place of a training step.
-            start_seed: Seed of all random generators (and of Python's hashes) at the start of the script, so that two texts
-                start alike. A script that sets seeds itself is not affected, and one that does not still counts as unseeded.
         """
-        self._start_seed = start_seed
         self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
         self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
         self._hold_at, self._lost, self._as_if_step_ns = hold_at, tuple(lost), as_if_step_ns
@@ -265,9 +261,7 @@ class ProofSession:
             calls=self._calls,
             hold_at=self._hold_at,
             lost=self._lost,
-            start_seed=self._start_seed,
         )
-        hashes = {} if self._start_seed is None else {"PYTHONHASHSEED": str(self._start_seed)}
         message_file = self._files / "request.json"
         message_file.write_text(encode_message(message), "utf-8")
         try:
@@ -276,7 +270,7 @@ class ProofSession:
                 stdout=out,
                 stderr=err,
                 pass_fds=(request_read, reply_write),
-                env={**environment(), **run.variables, **hashes},
+                env={**environment(self._request), **run.variables},
             )
         finally:
             os.close(request_read)

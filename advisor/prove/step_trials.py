@@ -10,15 +10,15 @@ which is reported.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
 from advisor.model.finding import Finding, Rejected, SetBatchSize
 from advisor.model.outcome import LossDeviation, Report
-from advisor.model.units import format_count, format_range, format_share
-from advisor.prove.end_to_end import EndToEnd, RunSteps
+from advisor.model.units import format_range
+from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.losses import loss_deviation
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 
 _FAILED = "before anything was measured: "
@@ -61,26 +61,6 @@ def attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
         loss=deviation,
     )
     return Attempt(attempt.finding, trial, verdict == FASTER, is_end_to_end=True)
-
-
-def loss_deviation(before: Sequence[RunSteps], after: Sequence[RunSteps]) -> LossDeviation | None:
-    """Compare the losses of the first batches; None if no number of batches has a loss in every run.
-
-    A loss that is not finite with the change, but is without it, deviates infinitely.
-    """
-    runs = [dict(run.losses) for run in (*before, *after)]
-    if not before or not after or not all(runs):
-        return None
-    common = sorted(set.intersection(*(set(losses) for losses in runs)))
-    if not common:
-        return None
-    old, new = runs[: len(before)], runs[len(before) :]
-    apart, between = 0.0, 0.0
-    for batches in common:
-        middle = statistics.median(losses[batches] for losses in old)
-        apart = max(apart, _relative(statistics.median(losses[batches] for losses in new), middle))
-        between = max(between, *(_relative(losses[batches], middle) for losses in old))
-    return LossDeviation(common[-1], apart, between if len(old) > 1 else None)
 
 
 def with_results(report: Report, loop: LoopResult) -> Report:
@@ -142,18 +122,4 @@ def _loss_sentence(deviation: LossDeviation | None, has_other_batches: bool) -> 
         return "The losses of different batches were not compared."
     if deviation is None:
         return _UNKNOWN_LOSS
-    between = ""
-    if deviation.between_runs is not None:
-        between = f"; runs of the unchanged script differ by up to {format_share(deviation.between_runs)}"
-    return (
-        f"The loss of the first {format_count(deviation.batches)} batches differs by up to "
-        f"{format_share(deviation.relative)}{between}."
-    )
-
-
-def _relative(value: float, base: float) -> float:
-    if not math.isfinite(base):
-        return 0.0
-    if not math.isfinite(value):
-        return math.inf
-    return abs(value - base) / max(abs(base), 1e-12)
+    return deviation.sentence

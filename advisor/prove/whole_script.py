@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import msgspec
 
-from advisor.capture.request import RESULT, CaptureRequest, Progress
+from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
 from advisor.host.calibration.proof import (
     BUDGET_SHARE,
     EXPECTED_PAIRS,
@@ -121,6 +121,8 @@ class WholeScript:
         if problem:
             return EndToEnd(BROKEN, note=problem, is_other_text=True)
         request = replace(self._request, warmup=warmup)
+        if any(finding.is_of_step for finding in candidate):  # whose losses are compared
+            request = replace(request, start_seed=START_SEED)
         if window is not None:
             request = replace(request, warmup=window.warmup, steps=window.steps, seconds=_LONGEST_WINDOW_S)
         with overlays(patches[0].files, patches[1].files) as (before, after):

@@ -9,7 +9,7 @@ from advisor.model.change_proof import VERDICTS
 from advisor.model.finding import Safety
 from advisor.model.json_types import Amount, Count, Share, one_of
 from advisor.report.json_format import Object
-from advisor.report.proof_format import Speedup
+from advisor.report.proof_format import LossDeviation, Speedup
 
 
 class Difference(Object, frozen=True):
@@ -54,6 +54,14 @@ class Side(Object, frozen=True):
     peak_rss_bytes: Count | None
 
 
+class LossPoint(Object, frozen=True):
+    """The loss after some batches: Keras' mean over the batches of the epoch so far, the median over the runs; null: not finite."""
+
+    batches: Count
+    before: float | None
+    after: float | None
+
+
 class ChangeProof(Object, frozen=True):
     """A verdict on a change of a script: whether its data are the same, and whether it is faster."""
 
@@ -79,6 +87,10 @@ class ChangeProof(Object, frozen=True):
     """Pairs of runs of the whole script, or of turns of the pipeline alone."""
     before: Side
     after: Side
+    losses: Sequence[LossPoint]
+    """Of the whole script, where the training reads exactly the same elements and Keras reports losses; else empty."""
+    loss: LossDeviation | None
+    """How far they are apart; null if they are unknown."""
     runs: Count
     """Number of runs of the script, with or without the change."""
     seconds: Amount

@@ -5,7 +5,9 @@ In: a `ChangeProof`.  Out: the bytes, and back from the document. The keys are t
 
 from __future__ import annotations
 
-from advisor.model import proof
+import math
+
+from advisor.model import outcome, proof
 from advisor.model.change_proof import (
     DIFFERENT,
     EQUAL,
@@ -15,11 +17,11 @@ from advisor.model.change_proof import (
     ComparedDataset,
     ElementDifference,
 )
-from advisor.model.outcome import Interval
+from advisor.model.outcome import Interval, LossPoint
 from advisor.model.version import __version__
 from advisor.report import change_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, nanoseconds, read_schema, to_bytes, to_dict
-from advisor.report.proof_format import Speedup
+from advisor.report.proof_format import LossDeviation, Speedup
 from advisor.report.proof_json import speedup
 
 _DATA = (EQUAL, DIFFERENT, UNKNOWN)
@@ -42,6 +44,8 @@ def document_of(change: ChangeProof) -> v1.ChangeProof:
         pipeline_only=change.is_pipeline_only,
         before=_side(change.before),
         after=_side(change.after),
+        losses=[v1.LossPoint.of(point) for point in change.losses],
+        loss=LossDeviation.maybe(change.loss),
         judged_before=change.judged_before or None,
     )
 
@@ -69,6 +73,8 @@ def change_of(document: v1.ChangeProof) -> ChangeProof:
         turns=document.turns,
         before=_side_of(document.before),
         after=_side_of(document.after),
+        losses=tuple(_loss_of(point) for point in document.losses),
+        loss=_deviation_of(document.loss),
         runs=document.runs,
         seconds=document.seconds,
         notes=tuple(document.notes),
@@ -105,6 +111,18 @@ def _interval_of(ratio: Speedup | None) -> Interval | None:
     if ratio is None or ratio.speedup is None or ratio.low is None or ratio.high is None:
         return None
     return Interval(ratio.speedup, ratio.low, ratio.high)
+
+
+def _loss_of(point: v1.LossPoint) -> LossPoint:
+    values = (math.nan if loss is None else loss for loss in (point.before, point.after))
+    return LossPoint(point.batches, *values)
+
+
+def _deviation_of(loss: LossDeviation | None) -> outcome.LossDeviation | None:
+    if loss is None:
+        return None
+    relative = math.inf if loss.relative is None else loss.relative
+    return outcome.LossDeviation(loss.batches, relative, loss.between_runs)
 
 
 def _side(side: proof.Side) -> v1.Side:

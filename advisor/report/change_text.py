@@ -5,12 +5,15 @@ In: a `ChangeProof` and a rich console.  Out: lines on that console: the verdict
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from advisor.model import units
 from advisor.model.change_proof import EQUAL_FASTER, OTHER_DATA, OTHER_FASTER, SLOWER, ChangeProof, ComparedDataset
+from advisor.model.outcome import LossPoint
 from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean
 
@@ -32,6 +35,10 @@ def print_change(change: ChangeProof, console: Console) -> None:
     figures = _figures(change)
     if figures.row_count:
         print_section(console, "Pipeline alone" if change.is_pipeline_only else "Whole script", [figures])
+    if change.losses:
+        print_section(console, "Loss of the first batches, the data being the same", [_losses(change)])
+        if change.loss is not None:
+            print_lines(console, Text(change.loss.sentence), indent=2)
     if change.judged_before:
         notes = [*change.notes, f"Found at {change.judged_before} (--resume); nothing was run now."]
         print_list(console, "Notes", notes)
@@ -85,6 +92,22 @@ def _figures(change: ChangeProof) -> Table:
         if before is not None or after is not None:
             table.add_row(title, *(_NOTHING if value is None else write(value) for value in (before, after)), shown)
     return table
+
+
+def _losses(change: ChangeProof) -> Table:
+    table = _table("batches", "before", "after")
+    for point in _sampled(change.losses):
+        table.add_row(units.format_count(point.batches), f"{point.before:.4g}", f"{point.after:.4g}")
+    return table
+
+
+def _sampled(losses: Sequence[LossPoint]) -> list[LossPoint]:
+    """The first point, the last one, and those at about twice the batches of the one before."""
+    chosen = list(losses[:1])
+    for point in losses[1:-1]:
+        if point.batches >= 2 * chosen[-1].batches:
+            chosen.append(point)
+    return chosen + list(losses[1:][-1:])
 
 
 def _table(*titles: str) -> Table:

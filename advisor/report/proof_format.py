@@ -179,7 +179,7 @@ class Gain(Object, frozen=True):
 
 
 class LossDeviation(Object, frozen=True):
-    """How far a change of the training step moves the loss of its first batches (Keras' mean over the batches so far)."""
+    """How far a change moves the loss of the first batches (Keras' mean over the batches so far)."""
 
     batches: Count
     """Number of batches up to which the losses were compared."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import START_SEED, CaptureRequest, Progress
 from advisor.gate.changed_texts import ChangedTexts
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.change_proof import DIFFERENT, ChangeProof
@@ -35,11 +35,13 @@ from advisor.prove.change_speed import (
     speed_of_pipelines,
     speed_of_scripts,
     steps_until_steady,
+    with_losses,
 )
 from advisor.prove.change_verdict import DataFacts, judge_data, verdict_of
-from advisor.prove.compare_texts import CONTROL_SEED, START_SEED, TextComparer, TextComparison
+from advisor.prove.compare_texts import CONTROL_SEED, TextComparer, TextComparison
 from advisor.prove.end_to_end import measure_end_to_end, record_run, steps_of
 from advisor.prove.held_text import HeldText
+from advisor.prove.losses import note_on
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch
@@ -200,13 +202,12 @@ class _Proving:
 
             def hold(number: int, name: str, seed: int) -> HeldText:
                 session = ProofSession(
-                    replace(sides[number], out=sides[number].out / f"held{seed}"),
+                    replace(sides[number], out=sides[number].out / f"held{seed}", start_seed=seed),
                     consumed[number],
                     max(0.0, self._budget.end - time.monotonic()),
                     self._labelled(name),
                     calls[number],
                     silence_s=_SILENCE_S,
-                    start_seed=seed,
                 )
                 try:
                     stack.enter_context(session)
@@ -256,6 +257,7 @@ class _Proving:
                 side,
                 seconds=window_s if side.seconds is None and side.steps is None else side.seconds,
                 warmup=side.warmup if filling is None else max(filling, side.warmup or 0),
+                start_seed=START_SEED,  # so that the losses of both sides can be compared
             )
             for side in sides
         ]
@@ -275,6 +277,9 @@ class _Proving:
         self._runs += whole.runs
         if whole.verdict == BROKEN:
             raise ChangeFailed(whole.note)
+        training = compared.datasets[0]
+        if training.safety is Safety.EXACT and not training.is_undecided:
+            return with_losses(speed_of_scripts(whole), whole)
         return speed_of_scripts(whole)
 
     def _measure_pipeline(self, before: HeldText, after: HeldText) -> ChangeSpeed:
@@ -310,9 +315,11 @@ class _Proving:
             turns=speed.turns,
             before=speed.before,
             after=speed.after,
+            losses=speed.losses,
+            loss=speed.loss,
             runs=self._runs,
             seconds=self._budget.spent_s,
-            notes=tuple(dict.fromkeys((*self._notes, *compared.unknown, *findings.unseen))),
+            notes=tuple(dict.fromkeys(filter(None, (*self._notes, *compared.unknown, *findings.unseen, note_on(speed.loss))))),
         )
 
     def _labelled(self, text: str) -> OnProgress:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from advisor.capture.request import CaptureRequest
+from advisor.capture.request import START_SEED, CaptureRequest
 from advisor.model.change_proof import DIFFERENT, EQUAL, UNKNOWN
 from advisor.prove.change_verdict import judge_data
-from advisor.prove.compare_texts import CONTROL_SEED, START_SEED, TextComparer, TextComparison
+from advisor.prove.compare_texts import CONTROL_SEED, TextComparer, TextComparison
 from advisor.prove.held_text import HeldText
 from advisor.prove.proof_session import ProofSession
 
@@ -63,8 +63,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, in
             if key not in kept or until is not None:
                 overlay = folder / f"text{len(list(folder.glob('text*')))}.py"
                 overlay.write_text(textwrap.dedent(text))
-                request = CaptureRequest(folder / overlay.stem, script, overlay=((script, overlay),))
-                session = ProofSession(request, None, 3000.0, lambda progress: None, start_seed=seed)
+                request = CaptureRequest(folder / overlay.stem, script, overlay=((script, overlay),), start_seed=seed)
+                session = ProofSession(request, None, 3000.0, lambda progress: None)
                 text_held = HeldText((until or stack).enter_context(session))
                 if until is not None:
                     return text_held

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import math
+from dataclasses import replace
 
 import jsonschema
+import msgspec
 from rich.console import Console
 
 from advisor.model.change_proof import ChangeProof, ComparedDataset, ElementDifference
 from advisor.model.finding import Safety
-from advisor.model.outcome import Interval
+from advisor.model.outcome import Interval, LossDeviation, LossPoint
 from advisor.model.own_files import FileKind, is_own_file
 from advisor.model.proof import Side
-from advisor.report.change_json import change_to_bytes, load_schema
+from advisor.report.change_format import ChangeProof as ChangeDocument
+from advisor.report.change_json import change_of, change_to_bytes, document_of, load_schema
 from advisor.report.change_text import print_change
 
 CHANGE = ChangeProof(
@@ -35,6 +39,8 @@ CHANGE = ChangeProof(
     turns=3,
     before=Side(step_ns=8e6, peak_rss_bytes=1 << 30),
     after=Side(step_ns=4e6, peak_rss_bytes=1 << 30),
+    losses=tuple(LossPoint(batches, 2.0 / batches, 2.5 / batches) for batches in (*range(1, 64), 64)),
+    loss=LossDeviation(64, 0.25, 0.01),
     runs=10,
     seconds=93.0,
     notes=("A note.",),
@@ -64,3 +70,24 @@ def test_text_starts_with_the_verdict_and_shows_the_first_difference():
     assert text.startswith("Faster but different data. The elements differ.")
     assert "First difference: element 0, component 2, 2 of 16 values; the first is [5]: 3 before, 4 after." in text
     assert "\x1b" not in text and "A note." in text and "8 ms" in text
+
+
+def test_losses_are_shown_at_about_twice_the_batches_each_and_kept_in_the_json():
+    console = Console(file=io.StringIO(), width=160, highlight=False)
+    print_change(CHANGE, console)
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    first = lines.index(["batches", "before", "after"])
+    assert [line[0] for line in lines[first + 1 : first + 8]] == ["1", "2", "4", "8", "16", "32", "64"]
+    assert lines[first + 3] == ["4", "0.5", "0.625"]
+    assert "The loss of the first 64 batches differs by up to 25 %; runs of the unchanged script differ by up to 1 %." in (
+        console.file.getvalue()
+    )
+    assert change_of(document_of(CHANGE)) == CHANGE
+
+
+def test_a_loss_that_is_no_number_survives_the_json():
+    broken = replace(CHANGE, losses=(LossPoint(1, 1.0, math.nan),), loss=LossDeviation(1, math.inf, None))
+    data = change_to_bytes(broken)
+    jsonschema.Draft202012Validator(load_schema()).validate(json.loads(data))
+    back = change_of(msgspec.json.decode(data, type=ChangeDocument))
+    assert math.isnan(back.losses[0].after) and back.loss == broken.loss

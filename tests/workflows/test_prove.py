@@ -131,3 +131,32 @@ def test_the_change_may_follow_the_script(args, project, monkeypatch):
     assert main(["prove", *args]) == 130
     assert seen[0].texts.label == "--with other.py" and seen[0].is_pipeline_only
     assert seen[0].script.path == Path("train.py") and seen[0].script.args == ("--fast", "--with", "x")
+
+
+KERAS = """
+    import keras
+    import tensorflow as tf
+
+    def augment(x):
+        return tf.random.normal([64]) + tf.cast(x, tf.float32), tf.cast(x, tf.float32) / 640
+
+    data = tf.data.Dataset.range(640).map(augment).batch(8)
+    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(8), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e-6), "mse")
+    model.fit(data, epochs=1000, verbose=0)
+    """
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+@pytest.mark.timed
+@pytest.mark.parametrize(("old", "new", "is_moved"), [(", verbose=0", ", verbose=2", False), ("SGD(1e-6)", "SGD(3e-4)", True)])
+def test_losses_of_a_script_without_seeds_side_by_side(old, new, is_moved, project, capsys):
+    """All runs start with the same seeds, so the same elements and the same initial weights give the same losses."""
+    (project / "train.py").write_text(textwrap.dedent(KERAS))
+    data = proved(project, capsys, old, new, "--seconds", "1")
+    assert data["data"] == "equal" and data["datasets"][0]["safety"] == "exact", data
+    assert [point["batches"] for point in data["losses"]][:3] == [1, 2, 3]
+    assert data["loss"]["between_runs"] < 0.001, data["loss"]
+    assert (data["loss"]["relative"] > 0.01) is is_moved
+    assert any("the change affects the training" in note for note in data["notes"]) is is_moved

@@ -49,8 +49,6 @@ class ProofRequest:
     """Hold the script at the consumption of this number, whatever the dataset."""
     lost: tuple[str, ...] = ()
     """Calls of the first run after which a cache is lost in every epoch, see `TrialRunner`."""
-    start_seed: int | None = None
-    """Seed of the random generators of Python, NumPy and TensorFlow at the start of the script; None leaves them as they are."""
 
 
 class TryFix(msgspec.Struct, frozen=True, tag=True):

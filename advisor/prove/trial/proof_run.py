@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import random
 import shutil
 import sys
 from collections.abc import Callable
@@ -62,7 +61,7 @@ class ProofRun(Session):
     def __init__(self, message: ProofRequest) -> None:
         super().__init__(message.session)
         self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
-        self._recorder.replay_log = ReplayLog(foreign_seed=message.start_seed)
+        self._recorder.replay_log = ReplayLog(foreign_seed=message.session.capture.start_seed)
         self._consumption = Consumption(
             self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
         )
@@ -75,25 +74,18 @@ class ProofRun(Session):
         self._is_over = False
         self._hold_at, self._lost = message.hold_at, message.lost
         self._consumptions = 0
-        self._start_seed = message.start_seed
         self._texts: TextAnswers | None = None
 
     def run(self) -> int:
         """Run the script and return its exit code."""
         os.set_inheritable(self._requests.fileno(), False)
-        if self._start_seed is not None:
-            import numpy as np
-
-            random.seed(self._start_seed)
-            np.random.seed(self._start_seed)
         return super().run()
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         super()._on_tensorflow(tensorflow)
-        if self._start_seed is not None:
-            tensorflow.random.set_seed(self._start_seed)
+        if (seed := self._request.start_seed) is not None:
             # functions traced under that seed would look as if the script had seeded them
-            self._recorder.calling = functools.partial(global_seed_unset, self._start_seed)
+            self._recorder.calling = functools.partial(global_seed_unset, seed)
         with contextlib.suppress(ImportError, AttributeError):
             from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
@@ -199,7 +191,7 @@ class ProofRun(Session):
     def _recorded(self) -> dict[str, Any]:
         """Return the fields of `Recording` that describe the run as a whole."""
         argv = self._request.argv
-        return {"target": " ".join(argv), "argv": argv, "cwd": self._cwd, "is_seeded": is_seeded()}
+        return {"target": " ".join(argv), "argv": argv, "cwd": self._cwd, "is_seeded": is_seeded(self._request.start_seed)}
 
     # -- messages
 

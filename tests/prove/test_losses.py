@@ -1,0 +1,42 @@
+"""Losses of alternating runs, side by side, with how far they are apart."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from advisor.model.outcome import LossDeviation, LossPoint
+from advisor.prove.end_to_end import RunSteps
+from advisor.prove.losses import loss_curve, loss_deviation, note_on
+
+
+def runs(*curves: dict[int, float]) -> list[RunSteps]:
+    return [RunSteps(1e6, None, 50, 100, losses=tuple(curve.items())) for curve in curves]
+
+
+def test_the_curves_are_medians_where_all_runs_know_the_loss():
+    before = runs({1: 2.0, 2: 1.0, 4: 0.5}, {1: 2.2, 2: 1.2, 4: 0.7}, {1: 2.1, 2: 1.1, 4: 0.6})
+    after = runs({2: 3.0, 4: 0.6, 8: 0.1}, {2: 1.0, 4: 0.6, 8: 0.1}, {2: 1.0, 4: 0.8})
+    assert loss_curve(before, after) == (LossPoint(2, 1.1, 1.0), LossPoint(4, 0.6, 0.6))
+
+
+def test_a_side_without_runs_or_losses_has_no_curve():
+    known, unknown = runs({1: 1.0}), runs({})
+    for before, after in ((known, []), ([], known), (known, unknown), (unknown, known)):
+        assert loss_curve(before, after) == ()
+        assert loss_deviation(before, after) is None
+
+
+@pytest.mark.parametrize(
+    ("relative", "between", "noted"),
+    [(0.5, 0.6, False), (0.5, 0.1, True), (0.009, 0.0, False), (0.02, None, True), (math.inf, 0.1, True)],
+)
+def test_what_chance_and_rounding_do_not_explain_is_noted(relative, between, noted):
+    assert bool(note_on(LossDeviation(8, relative, between))) is noted
+
+
+def test_a_loss_that_is_no_number_any_more_is_named():
+    deviation = loss_deviation(runs({1: 1.0, 2: 0.5}), runs({1: 1.0, 2: math.nan}))
+    assert deviation is not None and math.isinf(deviation.relative)
+    assert note_on(deviation) == "With the change, the loss of the first 2 batches is not always a finite number."
