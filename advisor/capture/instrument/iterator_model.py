@@ -26,6 +26,15 @@ def model_nodes(tracks: Tracks) -> dict[str, tuple[int, Any]]:
     return models
 
 
+def elements_produced(track: Track) -> tuple[int, int] | None:
+    """Return (identity of the consumer's iterator, elements that it has produced); None if there is no model of it."""
+    iterator = track.iterator() if track.iterator is not None else None
+    proto = None if iterator is None else _proto(iterator)
+    if proto is None or proto.output not in proto.nodes:
+        return None
+    return id(iterator), int(proto.nodes[proto.output].num_elements)
+
+
 def model_deltas(tracks: Tracks, start: dict[str, tuple[int, Any]]) -> tuple[IteratorModel, ...]:
     """Return the current models minus those at the start.
 

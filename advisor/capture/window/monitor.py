@@ -16,23 +16,22 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.stop_script import StopScript
+from advisor.capture.window.long_calls import LongCalls
+from advisor.capture.window.loop_window import LoopWindow
 from advisor.capture.window.measurement import Capture, Measurement
 from advisor.capture.window.profiler import Profiler, move_profile
 from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.schedule import Limits, has_drained
-from advisor.capture.window.watchdog import Watchdog, is_executing, raise_in_thread
+from advisor.capture.window.watchdog import Watchdog, raise_in_thread
 from advisor.host.calibration.window import (
-    BLOCKED_S,
     CHECK_NS,
     ENOUGH_STEPS,
-    LOOP_GRACE_S,
-    LOOP_SECONDS,
     MAX_STOPS,
     NEW_LEADER_STEPS,
     PATIENCE_S,
@@ -88,8 +87,7 @@ class Monitor:
         """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
         self.leader: Track | None = None
         """The consumer that the window follows."""
-        self._long_calls: dict[int, LongCall] = {}
-        """Thread id -> the thread's current call into TensorFlow."""
+        self._long_calls = LongCalls()
         self._out, self._limits, self._tracks = out, limits, tracks
         self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
@@ -97,15 +95,14 @@ class Monitor:
         self._sampler = sampler
         self._state = "idle"
         self._measurement: Measurement | None = None
-        self._is_by_time = False
+        self._loop: LoopWindow | None = None
+        """The end of the current window, if it is on a loop whose steps are not visible; None: it ends after steps."""
         self._pause = (0, 0)
         """(number of steps, time in ns) at the start of the pause."""
         self._next_check_ns = 0
         self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
         """Number of steps at which to check regardless of `_next_check_ns`, so that the user's limits are met exactly."""
         self._closed_ns = 0
-        self._executing_since_ns: dict[int, int] = {}
-        """Thread id -> time at which its current call was first seen in TensorFlow's executor."""
         self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
@@ -119,11 +116,11 @@ class Monitor:
 
     def call_began(self, call: LongCall) -> None:
         """Note that a thread has entered a call into TensorFlow that may take long. Such calls are not nested."""
-        self._long_calls[call.thread_id] = call
+        self._long_calls.began(call)
 
     def call_ended(self, thread_id: int) -> None:
         """Note that the thread has returned from TensorFlow."""
-        self._long_calls.pop(thread_id, None)
+        self._long_calls.ended(thread_id)
 
     # -- step boundaries
 
@@ -175,7 +172,7 @@ class Monitor:
                 self._open(track, "plain")
             case "plain" if self._measurement:
                 self._profile_if_timed(track, self._measurement, now)
-            case "open" if self._measurement and not self._is_by_time:
+            case "open" if self._measurement and self._loop is None:
                 self._close_if_enough(track, self._measurement, now)
         if self._state not in ("plain", "open"):
             self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS.value)
@@ -227,7 +224,7 @@ class Monitor:
             self._measurement.start_profiler()
         if self._limits.steps is not None:
             self._check_at_step = self._measurement.first_step + self._limits.steps
-        self._state, self._is_by_time = state, False
+        self._state, self._loop = state, None
 
     def _close(self, reason: str) -> None:
         """Close the current window, if there is one, and keep its capture if it is the best so far."""
@@ -246,11 +243,15 @@ class Monitor:
         )
         self._closed_ns = time.time_ns()
         self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
-        self._state = "closed" if is_final else "pause"
+        longer = self._longer_loop(capture.folder) if is_final else None
+        self._state = "closed" if is_final and longer is None else "pause"
         if self.capture is None or _is_better(capture, self.capture, is_final):
             self.capture = capture
         self._note_unprofiled(measurement.unprofiled)
-        if is_final:
+        if longer is not None and self.leader is not None:
+            self._open(self.leader, "open")
+            self._loop = longer
+        elif is_final:
             self._on_measured()
 
     def _note_unprofiled(self, why: str) -> None:
@@ -341,37 +342,18 @@ class Monitor:
         if self._is_off:
             return
         with self._lock:
-            calls = sorted(self._long_calls.copy().values(), key=lambda call: (-call.track.rank, call.start_ns))
             if self._state == "closed":
                 if not self._is_to_end and not self._stops and not self._is_waiting(now):
-                    self._stop_from_outside(self._call_to_stop(calls))
-            elif self._measurement is not None and self._is_by_time:
-                seconds = self._limits.seconds or LOOP_SECONDS.value
+                    self._stop_from_outside(self._long_calls.to_stop(self.leader))
+            elif self._measurement is not None and self._loop is not None:
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
-                self._report("profiling", int(elapsed_s), math.ceil(seconds))
-                if elapsed_s >= seconds:
+                self._report("profiling", int(elapsed_s), math.ceil(max(elapsed_s, self._loop.expected_s)))
+                if self._loop.is_over(elapsed_s):
                     self._close("seconds")
-            else:
-                loop = next((call for call in calls if self._is_loop(call, now)), None)
+            elif self.profiler is not None and not self.profiler.is_users_running:
+                loop = self._long_calls.loop(now)
                 if loop is not None:
                     self._open_by_time(loop)
-
-    def _is_loop(self, call: LongCall, now: int) -> bool:
-        """Return whether the call has been in TensorFlow's executor for too long to be a single step."""
-        if self.profiler is None or self.profiler.is_users_running or not is_executing(call.thread_id):
-            self._executing_since_ns.pop(call.thread_id, None)
-            return False
-        if self._executing_since_ns.get(call.thread_id, 0) < call.start_ns:
-            self._executing_since_ns[call.thread_id] = now
-        return now - self._executing_since_ns[call.thread_id] >= BLOCKED_S.value * 1e9
-
-    def _call_to_stop(self, calls: Sequence[LongCall]) -> LongCall | None:
-        """Return the call of the measured consumer, else that of the main thread, else any."""
-        main = threading.main_thread().ident
-        preferred = [call for call in calls if call.track is self.leader] + [
-            call for call in calls if call.thread_id == main
-        ]
-        return next(iter([*preferred, *calls]), None)
 
     def _open_by_time(self, call: LongCall) -> None:
         if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:
@@ -380,12 +362,17 @@ class Monitor:
         call.track.is_loop = True
         self.leader = call.track
         self._open(call.track, "open")
-        self._is_by_time = True
+        self._loop = LoopWindow(call.track, self._limits.seconds)
+
+    def _longer_loop(self, folder: Path) -> LoopWindow | None:
+        """The window that follows the one on a loop whose profile is in `folder`, if no iterator ran in that one."""
+        loop, self._loop = self._loop, None
+        return loop.longer(folder) if loop is not None and self._long_calls.is_in(self.leader) else None
 
     def _stop_from_outside(self, call: LongCall | None) -> None:
         if call is not None and self.watchdog is not None:
             self.watchdog.end_within(
-                LOOP_GRACE_S.value,
+                self._long_calls.grace_s(call),
                 "The loop inside a tf.function could not be interrupted, so the script's process was ended after the "
                 "window without running its exit handlers.",
             )

@@ -99,9 +99,21 @@ POLL_S = Constant(0.2, "s")
 BLOCKED_S = Constant(1.0, "s")
 """A call into TensorFlow's executor that takes longer than this is a loop and not a step."""
 LOOP_SECONDS = Constant(4.0, "s")
-"""Length of a window without visible steps."""
+"""Shortest window without visible steps."""
+LOOP_ELEMENTS = Constant(12, "elements")
+"""Such a window goes on until so many elements were taken, if tf.data's model shows them ..."""
+LOOP_LOOK_S = Constant(1.0, "s", "Reading the model takes about a millisecond.", TWO_CORES)
+"""... which is asked this often ..."""
+MAX_LOOP_SECONDS = Constant(60.0, "s")
+"""... but no longer than this."""
+REOPENED_LOOP_FACTOR = Constant(4.0, "factor")
+"""A window in which no iterator ran is followed by one that is this many times as long."""
 LOOP_GRACE_S = Constant(5.0, "s")
-"""Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself."""
+"""Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself ..."""
+LONG_LOOP_GRACE_S = Constant(20.0, "s")
+"""... at most, if earlier calls of it have returned, and took longer."""
+LOOP_GRACE_FACTOR = Constant(1.5, "factor")
+"""A call is given so many times the length of the longest call before."""
 STOP_GRACE_S = Constant(60.0, "s")
 """Time for the script's `finally` blocks and exit handlers."""
 
