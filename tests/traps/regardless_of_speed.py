@@ -39,10 +39,10 @@ def main() -> int:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """The result as a JSON object."""
     from advisor.model.errors import AdvisorError
-    from advisor.workflows import fix, fix_request
+    from advisor.workflows import fix, fix_phases, fix_request
     from advisor.workflows.analyze import Request, load
 
-    seen = _replace_measurements(fix)
+    seen = _replace_measurements(fix_phases)
     folder = options.result.with_suffix(".run")
     request = Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
     rules, settings = load(request)

@@ -164,7 +164,7 @@ def test_the_places_that_the_command_replaces_are_there():
     from advisor.prove.proof_session import _CHILD
     from advisor.prove.trial.trial_runner import Plan, measure
     from advisor.prove.whole_script import measure_end_to_end
-    from advisor.workflows.fix import Proposals, report_of
+    from advisor.workflows.fix_phases import Proposals, report_of
 
     assert _CHILD.name == "proof_child.py" and _CHILD.is_file()
     assert callable(measure_end_to_end) and callable(report_of) and Proposals

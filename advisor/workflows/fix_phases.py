@@ -1,0 +1,230 @@
+"""What both ways of `advisor fix` share: sessions, proposals, the loop over the fixes, and the result.
+
+In: a `FixRequest`.  Out: the base class of `advisor.workflows.fix` (the whole script) and `advisor.workflows.fix_pipeline` (the
+pipeline alone).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.capture.request import RESULT, CaptureRequest, Progress
+from advisor.host.calibration.proof import LEAST_TRIAL_S
+from advisor.model.call_graph import CallGraph
+from advisor.model.errors import AdvisorError
+from advisor.model.finding import Finding, Safety
+from advisor.model.outcome import Report
+from advisor.model.proof import Phase
+from advisor.model.recording import Call
+from advisor.model.units import NS_PER_S, format_ns
+from advisor.prove.budget import Budget
+from advisor.prove.carried_state import with_state_of
+from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.greedy_loop import LoopResult, edits_of, is_enough, prove_fixes
+from advisor.prove.outcomes import ProofFacts, is_proved, report_of
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.proposals import Proposals
+from advisor.prove.text_check import TextCheck
+from advisor.rewrite.apply.writable import uncommitted
+from advisor.rewrite.fix_plan import is_seeded
+from advisor.rewrite.patch import CannotRewrite, Patch
+from advisor.rewrite.project import project_root
+from advisor.workflows.analyze import analyze_run
+from advisor.workflows.fix_request import FixRequest, FixResult
+
+if TYPE_CHECKING:
+    from advisor.engine import LoadedRule
+    from advisor.model.settings import Settings
+
+OnProgress = Callable[[Progress], None]
+
+
+class FixPhases:
+    """One run of `advisor fix`; subclasses know the order of its phases."""
+
+    def __init__(
+        self, request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
+    ) -> None:
+        self._request, self._rules, self._settings, self._on_progress = request, rules, settings, on_progress
+        self._budget = Budget(request.budget_s, time.monotonic())
+        self._began_ns = time.time_ns()
+        self._runs = 0
+        self._notes: list[str] = []
+        self._written: tuple[str, ...] = ()
+        self._graph: CallGraph | None = None
+        self._phases: list[Phase] = []
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        """Measure the wall time of a block."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._phases.append(Phase(name, time.monotonic() - began))
+
+    def _proposals_of(self, report: Report) -> Proposals:
+        analysis = report.analysis
+        recording = analysis.recording
+        script = self._request.script.path or _file_of_module(report) or Path("module.py")
+        return Proposals(
+            {call.id: call for call in analysis.calls},
+            project_root(script),
+            frozenset(Safety(level) for level in self._settings.allow),
+            is_seeded=recording is None or is_seeded(recording),
+            only=frozenset(self._request.only),
+            is_to_be_written=self._request.is_to_be_written,
+            analysis=analysis,
+        )
+
+    def _candidates(self, report: Report, proposals: Proposals) -> list[Finding]:
+        """Return the findings to try.
+
+        Raises:
+            AdvisorError: All of them change files that cannot be written.
+        """
+        self._on_progress(Progress(RESULT, text=report.analysis.verdict.sentence))
+        candidates = proposals.propose(report, ())
+        if candidates:
+            titles = "; ".join(finding.title for finding in candidates)
+            self._on_progress(Progress(RESULT, text=f"To be tried: {titles}."))
+        if not candidates and proposals.unwritable:
+            raise AdvisorError(
+                f"{proposals.unwritable}, so no change was tried: --write could not write it. The analysis is in "
+                f"{report.run_folder}. Without --write, changes are tried and shown."
+            )
+        return candidates
+
+    def _session(
+        self,
+        folder: Path,
+        consumed: Call | None,
+        calls: tuple[Call, ...],
+        deadline: float,
+        lost: frozenset[str] = frozenset(),
+        as_if_step_ns: int = 0,
+    ) -> ProofSession:
+        script = self._request.script
+        request = CaptureRequest(
+            folder / "run",
+            script.path,
+            script.module,
+            script.args,
+            show_output=script.show_output,
+            in_place=script.in_place,
+        )
+        seconds = deadline - time.monotonic()
+        return ProofSession(
+            request, consumed, seconds, self._on_progress, calls, lost=lost, as_if_step_ns=as_if_step_ns
+        )
+
+    def _loop(self, session: ProofSession, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
+        return prove_fixes(
+            session,
+            report,
+            {call.id: call for call in report.analysis.calls},
+            partial(of_pipeline, proposals),
+            lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
+            deadline,
+            self._on_progress,
+            partial(is_enough, report.analysis) if not self._request.is_pipeline_only else lambda trial: False,
+            proposals.is_asked,
+            LEAST_TRIAL_S.value,
+        )
+
+    def _read_calls(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> None:
+        try:
+            self._graph = session.call_graph(edits_of(loop.kept, proposals.calls))
+        except AdvisorError:  # the text check then reports that the text is not proved
+            self._graph = None
+
+    def _text_check(self, report: Report) -> TextCheck:
+        script = self._request.script
+        request = CaptureRequest(Path("unused"), script.path, script.module, script.args, in_place=script.in_place)
+        return TextCheck(request, report.analysis.calls, self._graph, self._budget.end, self._on_progress)
+
+    def _collect_facts(self, session: ProofSession) -> None:
+        self._runs += session.runs
+        self._written = session.written_files
+        self._notes += session.notes
+
+    def _too_slow(self, phase: str) -> AdvisorError:
+        script = self._request.script
+        name = f"-m {script.module}" if script.path is None else str(script.path)
+        budget = format_ns(self._request.budget_s * NS_PER_S)
+        return AdvisorError(
+            f"{name} was stopped and nothing was tried: it was not {phase} before --budget {budget} was used up. Allow more time."
+        )
+
+    def _conclude(
+        self,
+        report: Report,
+        proposals: Proposals,
+        loop: LoopResult,
+        whole: EndToEnd | None,
+        waits: tuple[float | None, float | None] = (None, None),
+    ) -> FixResult:
+        """The result.
+
+        Args:
+            report: The first analysis.
+            proposals: Creates the patch.
+            loop: What was tried and kept.
+            whole: The measurement of the whole script; None if there is none.
+            waits: Input wait of imagined steps, before and after.
+        """
+        patch = proposals.patch(loop.kept) if loop.kept else Patch()
+        if isinstance(patch, CannotRewrite):
+            self._notes.append(patch.reason)
+            patch = Patch()
+        is_applied = bool(patch.files) and is_proved(whole) and not loop.is_interrupted
+        changed = next((path for path in patch.files if _changed_ns(path) >= self._began_ns), None)
+        if changed is not None:
+            self._notes.append(
+                f"{changed} has changed since the script was started; the measurements refer to the earlier version."
+            )
+        self._notes += [
+            f"{path} has uncommitted changes: commit them before --write, so that git shows this change separately."
+            for path in uncommitted(patch.files)
+        ]
+        if self._request.only:  # the user has asked for what is tried, and for nothing else
+            report = replace(report, permission="")
+        about = ProofFacts(
+            runs=self._runs,
+            seconds=self._budget.spent_s,
+            diff=patch.diff,
+            is_applied=is_applied,
+            calls={call.id: call for call in report.analysis.calls},
+            left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
+            written_files=self._written,
+            notes=tuple(self._notes),
+            waits=waits,
+            phases=tuple(self._phases),
+        )
+        proved = patch if is_applied else Patch()
+        return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)
+
+
+def of_pipeline(proposals: Proposals, report: Report, kept: Sequence[Finding]) -> list[Finding]:
+    """What may be tried on the pipeline alone: changes of the training step are not."""
+    return [finding for finding in proposals.propose(report, kept) if not finding.is_of_step]
+
+
+def _changed_ns(path: Path) -> int:
+    """Time of the last change in Unix ns, or now if the file is gone. Includes the ctime, as editors may preserve the mtime."""
+    try:
+        status = path.stat()
+    except OSError:
+        return time.time_ns()
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _file_of_module(report: Report) -> Path | None:
+    """A file of the user, for a script run with `-m`."""
+    return next((Path(call.site.file) for call in report.analysis.calls if call.site and call.library is None), None)

@@ -1,0 +1,102 @@
+"""The phases of `advisor fix --pipeline-only` and `--as-if-step`: the training never runs.
+
+In: a `FixRequest`.  Out: `FixResult`. One run of the script, held at its first element, is analysed and tries the fixes.
+
+    held script -> profile of the pipeline alone -> analysis -> greedy loop -> check of the changed text -> report
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.run_folder import new_run_folder
+from advisor.model.units import format_ns
+from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, edits_of
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.proposals import Proposals
+from advisor.prove.proved_text import with_proved_text
+from advisor.sandbox.temporary import temporary_folder
+from advisor.workflows.analyze import analyze_run
+from advisor.workflows.as_if_step import step_ns_of
+from advisor.workflows.calibrate import calibrate_run
+from advisor.workflows.fix_phases import FixPhases
+from advisor.workflows.fix_request import FixResult
+
+
+class PipelineFixing(FixPhases):
+    """One run of `fix` on the pipeline alone."""
+
+    def run(self) -> FixResult:
+        """Analyse the pipeline alone, in the same run that tries the fixes; the training never runs."""
+        script = self._request.script
+        name = (script.module or "module") if script.path is None else script.path.stem
+        with (
+            new_run_folder(script.out, name) as run_folder,
+            temporary_folder("fix") as folder,
+        ):
+            deadline = self._budget.end
+            step_ns = self._imagined_step()
+            session = self._session(Path(folder), None, (), deadline, as_if_step_ns=step_ns)
+            wait_after: float | None = None
+            try:
+                with ExitStack() as stack:
+                    with self._phase("analysis"):
+                        try:
+                            stack.enter_context(session)
+                            profile = session.profile(())
+                        except OutOfTime:
+                            raise self._too_slow("held at its first element and profiled") from None
+                        for part in profile.iterdir():
+                            shutil.move(part, run_folder / part.name)
+                        calibrate_run(run_folder, deadline, self._on_progress)
+                        report = analyze_run(run_folder, self._rules, self._settings)
+                    proposals = self._proposals_of(report)
+                    if not self._candidates(report, proposals):
+                        loop = LoopResult()
+                    else:
+                        with self._phase("trials"):
+                            loop = self._loop(session, report, proposals, deadline)
+                            self._read_calls(session, loop, proposals)
+                            wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
+            except LoopInterrupted as stop:
+                loop = stop.result
+            self._collect_facts(session)
+            check = self._text_check(report)
+            if not loop.is_interrupted:
+                with self._phase("check of the changed text"):
+                    loop = with_proved_text(loop, proposals, check, self._notes.append)
+            self._runs += check.runs
+            self._notes.append(
+                f"The training was not run: a wait of {format_ns(step_ns)}, which takes no core, replaced each step."
+                if step_ns
+                else "The training was not run: the report covers the pipeline alone, which may not be what limits the training."
+            )
+            waits = (report.analysis.verdict.input_wait_share, wait_after) if step_ns else (None, None)
+            return self._conclude(report, proposals, loop, None, waits)
+
+    def _imagined_step(self) -> int:
+        """The length of an imagined step in ns; 0 if none is asked for."""
+        as_if = self._request.as_if
+        if as_if is None:
+            return 0
+        request = replace(self._request.script, deadline=self._budget.analysis_end)
+        try:
+            step_ns = step_ns_of(as_if, request, self._rules, self._settings, self._on_progress)
+        except OutOfTime:
+            raise self._too_slow("measured") from None
+        self._runs += as_if.speedup is not None
+        return step_ns
+
+    def _wait_at_the_end(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> float | None:
+        """The share of the imagined steps that is waiting with all kept changes; None if it is not measured."""
+        if not loop.kept:
+            return None
+        try:
+            report = analyze_run(session.profile(edits_of(loop.kept, proposals.calls)), self._rules, self._settings)
+        except AdvisorError:
+            return None
+        return report.analysis.verdict.input_wait_share
