@@ -13,7 +13,7 @@ PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
 
-.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme clean
+.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make site          the documentation as a web site, in site/; warnings are errors"
 	@echo "make format        format the code"
 	@echo "make readme        the report of a real run: picture in README.md, text in the first tutorial"
+	@echo "make animation     a real run of advisor fix on the demo, as the animated picture in README.md"
 	@echo "make clean         remove what make has made"
 
 demo: $(STAMP)
@@ -72,6 +73,9 @@ format: $(STAMP)
 
 readme: $(STAMP)
 	$(BIN)/python docs/paste_report.py
+
+animation: $(DOCS_STAMP)
+	$(BIN)/python docs/animate_fix.py
 
 # VERSIONS="3.12 3.13" and TENSORFLOW=newest select some; the environments are made below .cache/versions.
 test-versions:
