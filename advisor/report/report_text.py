@@ -24,9 +24,10 @@ from advisor.report.blame import blame_table
 from advisor.report.functions_text import print_functions
 from advisor.report.hosts_text import host_sentences, hosts_table, iterator_lines
 from advisor.report.lines import print_lines, print_list, print_section
+from advisor.report.other_pipelines import other_pipelines
 from advisor.report.places import clean, display_path, iterator_text, place, source_line
 
-MAX_OTHER_PIPELINES = 5
+MAX_CHAINS = 5
 MAX_WARNINGS = 10
 MAX_REJECTED = 6
 """Number of entries shown of each; report.json holds all of them."""
@@ -74,7 +75,7 @@ def print_report(report: Report, console: Console) -> None:
         "Not proposed": report.notes if is_bound else (),
         "Considered and rejected": _rejected(report),
         "Hints on the training step, not proved": _hints(report),
-        "Other pipelines": _other_pipelines(analysis) if is_bound else (),
+        "Other pipelines": other_pipelines(analysis),
         "Input pipelines seen": _chains(analysis) if _is_uncertain(analysis) else (),
         "Iterators": iterator_lines(analysis) if _is_bare(analysis) else (),
         "Rules that failed": [f"{error.rule}: {error.message}" for error in report.rule_errors],
@@ -209,8 +210,8 @@ def _diff(diff: str) -> Text:
 def _chains(analysis: Analysis) -> list[str]:
     """Every pipeline from its sources to its root, for profiles without a verdict."""
     chains = [chain for pipeline in analysis.pipelines for chain in _chains_of(pipeline)]
-    if len(chains) > MAX_OTHER_PIPELINES:
-        return [*chains[:MAX_OTHER_PIPELINES], "report.json (--json) lists the others"]
+    if len(chains) > MAX_CHAINS:
+        return [*chains[:MAX_CHAINS], "report.json (--json) lists the others"]
     return chains
 
 
@@ -223,25 +224,6 @@ def _chains_of(pipeline: Pipeline) -> Iterable[str]:
             names.append(above.name)
             above = pipeline.parent(above)
         yield " -> ".join(names)
-
-
-def _other_pipelines(analysis: Analysis) -> list[str]:
-    others = [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
-    if analysis.hosts is not None and analysis.main is not None:  # those of the other hosts are in their table
-        others = [pipeline for pipeline in others if pipeline.host == analysis.main.host]
-    lines = []
-    for pipeline in others[:MAX_OTHER_PIPELINES]:
-        site = pipeline.consumer.site if pipeline.consumer else None
-        where = f"{display_path(site.file)}:{site.line}" if site else f"{pipeline.host} {pipeline.root.long_name}"
-        kind = f" ({pipeline.consumer.kind})" if pipeline.consumer else ""
-        rate = units.format_rate(pipeline.elements_per_s) if pipeline.span_ns else "no whole step in the window"
-        wait = (
-            "for consumers elsewhere" if pipeline.serves_elements else f"{units.format_share(pipeline.wait_share)} wait"
-        )
-        lines.append(f"{where}{kind}: {rate}, {wait}")
-    if len(others) > MAX_OTHER_PIPELINES:
-        lines.append(f"{units.format_count(len(others))} pipelines in total; report.json lists all of them")
-    return lines
 
 
 def _rejected(report: Report) -> list[str]:
