@@ -119,7 +119,7 @@ class _Simulation:
     # -- the threads
 
     def _consumer(self) -> Process:
-        for step in range(self.batches):
+        for _ in range(self.batches):
             asked = self.env.now
             number = yield self.buffer.get()
             yield self.env.timeout(1)
@@ -129,13 +129,11 @@ class _Simulation:
             self.profile.consume("python", "Prefetch", number, round(got))
             yield self.env.timeout(self.costs.step)
             self.steps.append((asked, got, self.env.now))
-            del step
 
     def _worker(self) -> Process:
-        """The thread of the prefetch: it makes one batch after the other."""
+        """The thread of the prefetch: it makes one batch after the other, one more than the buffer holds."""
         number = 0
         while True:
-            yield simpy.Event(self.env).succeed() if self._has_room() else self.env.process(self._until_room())
             began = self.env.now
             for _ in range(self.costs.batch):
                 yield self.env.process(self._take() if self.costs.calls else self._compute())
@@ -144,13 +142,6 @@ class _Simulation:
             self.profile.produce("worker", "Prefetch", number, round(began), round(self.env.now))
             yield self.buffer.put(number)
             number += 1
-
-    def _has_room(self) -> bool:
-        return len(self.buffer.items) < self.costs.buffer
-
-    def _until_room(self) -> Process:
-        while not self._has_room():
-            yield self.env.timeout(1)
 
     def _compute(self) -> Process:
         """An element of a sequential map: source and function one after the other."""
