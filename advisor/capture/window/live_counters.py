@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.consumers import Track, Tracks
@@ -117,11 +116,10 @@ class LiveCounters:
             total = self._seen[track.id]
         if not new:
             return None
-        site = track.site
         return LiveConsumer(
             track.id,
             track.kind,
-            "" if site is None else f"{Path(site.file).name}:{site.line}",
+            track.where,
             is_main,
             total,
             track.iterators,
