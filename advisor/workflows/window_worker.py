@@ -35,7 +35,7 @@ class Job:
 
 def serve() -> None:
     """Answer jobs in the process. Ctrl-C is left to the parent, which ends it."""
-    worker_process.serve(work, signal.SIG_IGN)  # type: ignore[arg-type]
+    worker_process.serve(work, signal.SIG_IGN)
 
 
 def work(job: Job) -> WindowFinding:
