@@ -11,6 +11,7 @@ pauses longer, so that the job spends a limited share of its time in them.
 from __future__ import annotations
 
 import shutil
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ MAX_SHARE = 0.2
 """Most of the job's time inside captures, with the time that it takes to send the profile."""
 MAX_FAILED = 3
 """Captures that fail one after the other before the job counts as ended."""
+_CONNECT_S = 5.0
 ANALYSIS_S = 180.0
 """Longest wait for an analysis."""
 
@@ -131,8 +133,11 @@ def _follow(
             failed += 1
             if not followed.captures:
                 raise
-            if _has_ended(str(error)) or failed >= MAX_FAILED:
-                say(f"The job at {address} has ended, or can no longer be captured: {error}")
+            if not _is_listening(address):
+                say(f"The job at {address} has ended: nothing listens there any more.")
+                return
+            if failed >= MAX_FAILED:
+                say(f"The job at {address} can no longer be captured: {error}")
                 return
             say(f"{_clock(time.time_ns())}  {error}")
             job.pause(min(job.every_s, 1.0 * failed))
@@ -176,9 +181,14 @@ def _finding(analysis: WindowAnalysis) -> WindowFinding:
     return WindowFinding(problem="The analysis of a capture took too long.")
 
 
-def _has_ended(problem: str) -> bool:
-    """Return whether nothing listens any more, or the connection broke: the process is gone."""
-    return problem.startswith("No profiler server listens") or "ended, or the connection broke" in problem
+def _is_listening(address: str) -> bool:
+    """Return whether anything accepts connections at `host:port`; if not, the job is gone."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
+            return True
+    except OSError:
+        return False
 
 
 def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:

@@ -228,7 +228,8 @@ class Monitor:
     def _open(self, track: Track, state: str) -> None:
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
-        self._measurement = Measurement(folder, track, self._tracks, self.profiler, self._sampler())
+        profiler = self.profiler if self._is_profiling else None
+        self._measurement = Measurement(folder, track, self._tracks, profiler, self._sampler())
         if state != "plain":
             self._measurement.start_profiler()
         if self._limits.steps is not None:
