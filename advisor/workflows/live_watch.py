@@ -15,7 +15,7 @@ from advisor.capture.process_watch import Live, ProcessWatch
 from advisor.live.sink_names import open_sink
 from advisor.live.sinks import Sink, Sinks
 from advisor.live.view import describe
-from advisor.live.watched_run import WatchedRun
+from advisor.live.watched_run import Change, WatchedRun
 from advisor.live.window_plan import MIN_EVERY_S, WindowPlan
 from advisor.model.errors import AdvisorError
 from advisor.model.live import LiveSample, LiveWindow
@@ -89,7 +89,7 @@ class LiveWatch:
                     self._windows.on_window(message)
                 return
             slow = self.run.add(message)
-            changes = [*slow] if self._windows is None else self._windows.on_sample(message, slow)
+            changes: list[Change] = [*slow] if self._windows is None else self._windows.on_sample(message, slow)
             self._sinks.write(message, changes)
             for change in changes:
                 self._say(describe(change, self.run))
