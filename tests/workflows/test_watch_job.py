@@ -102,7 +102,7 @@ def test_ctrl_c_ends_following_with_a_summary_and_the_job_trains_on(job):
 
 @pytest.mark.tensorflow
 @pytest.mark.long
-def test_a_source_gives_lines_and_a_job_without_training_is_a_sentence(job, tmp_path):
+def test_a_job_that_does_not_train_is_a_sentence(job):
     _, address = job("time.sleep(600)")
     with pytest.raises(AdvisorError, match="has no events"):
         follow(JobToFollow(address, 2.0, 0.3), Console(file=io.StringIO()), False)
