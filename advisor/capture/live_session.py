@@ -12,6 +12,7 @@ import contextlib
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -56,7 +57,7 @@ class LiveSession:
             tracks: The consumers.
             keras: What is known of Keras.
             monitor: Opens the run's own window, and then the later ones.
-            send: Called with each sample and window. An OSError means that nobody reads them any more.
+            send: Called with each sample and window, in a thread of its own. An OSError means that nobody reads them any more.
             warn: Called with a sentence for each problem.
             interval_s: Seconds between two samples.
             argv: The script and its arguments.
@@ -64,8 +65,10 @@ class LiveSession:
         """
         self._recorder, self._tracks, self._keras, self._monitor = recorder, tracks, keras, monitor
         self._send, self._warn, self._argv = send, warn, argv
+        self._written: deque[LiveWindow] = deque()
+        """Windows to send with the next sample, so that the training never waits for who reads them."""
         self._counters = LiveCounters(
-            tracks, lambda: monitor.leader, monitor.has_profiled_since, send, warn, interval_s
+            tracks, lambda: monitor.leader, monitor.has_profiled_since, self._send_all, warn, interval_s
         )
         if has_windows:
             monitor.later = LaterWindows(
@@ -97,9 +100,12 @@ class LiveSession:
         os.set_inheritable(descriptor, False)
 
         def read() -> None:
-            with contextlib.suppress(OSError), os.fdopen(descriptor, "rb") as pipe:
-                for line in pipe:
-                    self.ask(Path(os.fsdecode(line.rstrip(b"\n"))))
+            rest = b""
+            with contextlib.suppress(OSError):
+                while data := os.read(descriptor, 4096):
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        self.ask(Path(os.fsdecode(line)))
 
         threading.Thread(target=read, name="advisor-requests", daemon=True).start()
 
@@ -111,7 +117,12 @@ class LiveSession:
             capture: The window; nothing is sent if it holds no profile.
         """
         if capture is not None and capture.profile_bytes:
-            self._send_window(folder, capture, "", is_first=True)
+            self._note_window(folder, capture, "", is_first=True)
+
+    def _send_all(self, sample: LiveSample) -> None:
+        while self._written:
+            self._send(self._written.popleft())
+        self._send(sample)
 
     def _write_window(self, capture: Capture, problem: str) -> None:
         if not problem:
@@ -119,26 +130,25 @@ class LiveSession:
                 (capture.folder / RECORDING_NAME).write_bytes(encode(self._recording(capture)))
             except OSError as error:
                 problem = f"The window could not be written to {capture.folder}: {error.strerror or error}."
-        self._send_window(capture.folder, capture, problem, is_first=False)
+        self._note_window(capture.folder, capture, problem, is_first=False)
 
-    def _send_window(self, folder: Path, capture: Capture, problem: str, is_first: bool) -> None:
+    def _note_window(self, folder: Path, capture: Capture, problem: str, is_first: bool) -> None:
         track, window = capture.track, capture.window
-        with contextlib.suppress(OSError):
-            self._send(
-                LiveWindow(
-                    folder=str(folder),
-                    consumer_id="" if track is None else track.id,
-                    where="" if track is None else track.where,
-                    kind="" if track is None else track.kind,
-                    first_step=window.warmup_steps,
-                    last_step=window.warmup_steps + window.plain_steps + window.steps,
-                    start_ns=window.start_ns,
-                    end_ns=window.end_ns,
-                    written_ns=time.time_ns(),
-                    is_first=is_first,
-                    problem=problem,
-                )
+        self._written.append(
+            LiveWindow(
+                folder=str(folder),
+                consumer_id="" if track is None else track.id,
+                where="" if track is None else track.where,
+                kind="" if track is None else track.kind,
+                first_step=window.warmup_steps,
+                last_step=window.warmup_steps + window.plain_steps + window.steps,
+                start_ns=window.start_ns,
+                end_ns=window.end_ns,
+                written_ns=time.time_ns(),
+                is_first=is_first,
+                problem=problem,
             )
+        )
 
     def _recording(self, capture: Capture) -> Recording:
         """Return the recording of one window: what the analysis needs to find its bottleneck."""

@@ -36,7 +36,7 @@ class Live:
     """The counters of a watch."""
 
     send: Callable[[LiveSample | LiveWindow], None]
-    """Called with each sample, in a thread of its own, and with each later window, in the thread that closes it."""
+    """Called with each sample and window, in a thread of its own; with the last ones in the thread that ends the watch."""
     interval_s: float
     """Seconds between two samples."""
     has_windows: bool

@@ -55,13 +55,16 @@ class Bottlenecks:
         if finding.problem:
             return None
         latest = next((each for each in reversed(self.stretches) if each.consumer_id == window.consumer_id), None)
+        start = window.start_ns
         new = BottleneckStretch(
-            window.consumer_id, window.first_step, window.last_step, window.start_ns, 1, finding
+            window.consumer_id, window.first_step, window.last_step, start, start, 1, finding
         )
         if latest is not None and is_same(latest.finding, finding):
             place = self.stretches.index(latest)
             del self.stretches[place]
-            self.stretches.append(replace(new, first_step=latest.first_step, windows=latest.windows + 1))
+            self.stretches.append(
+                replace(new, first_step=latest.first_step, began_ns=latest.began_ns, windows=latest.windows + 1)
+            )
             return None
         self.stretches = [*self.stretches[1 - MAX_STRETCHES :], new]
         return new

@@ -61,7 +61,9 @@ def open_sink(sink: str | Sink, is_continued: bool) -> Sink:
     if kind in ("jsonl", "csv"):
         from advisor.live.file_sinks import CsvRows, JsonLines
 
-        return (JsonLines if kind == "jsonl" else CsvRows)(Path(value), sink, is_continued)
+        if kind == "jsonl":
+            return JsonLines(Path(value), sink, is_continued)
+        return CsvRows(Path(value), sink, is_continued)
     from advisor.live.metric_sinks import PrometheusEndpoint, TensorBoardScalars
 
     if kind == "prometheus":

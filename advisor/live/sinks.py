@@ -20,7 +20,7 @@ from advisor.model.text import message_of
 
 MAX_WAITING = 120
 """Samples that wait for a slow sink; further ones are left out."""
-_CLOSE_S = 30.0
+_CLOSE_S = 120.0
 """Longest wait for a slow sink at the end."""
 _SILENT = f"it did not answer for {_CLOSE_S:g} s"
 

@@ -38,9 +38,8 @@ def open_tracker(tracker: str, name: str, run_name: str | None) -> Sink:
     Raises:
         AdvisorError: The tracker is not installed or refuses, or no run is active.
     """
-    kind = WandbRun if tracker == "wandb" else MlflowRun
     try:
-        return Background(kind(name, run_name))
+        return Background(WandbRun(name, run_name) if tracker == "wandb" else MlflowRun(name, run_name))
     except ImportError:
         raise AdvisorError(f"{name} needs {_INSTALL[tracker]}: pip install {_INSTALL[tracker].split()[0]}.") from None
     except AdvisorError:
@@ -102,9 +101,10 @@ class MlflowRun:
     def __init__(self, name: str, run_name: str | None) -> None:
         """See `open_tracker`."""
         import mlflow
+        from mlflow.entities import Metric
 
         self.name = name
-        self._metric = mlflow.entities.Metric
+        self._metric: Any = Metric
         self._client = mlflow.MlflowClient()
         self._is_own = False
         if run_name is None:

@@ -86,10 +86,12 @@ def describe_stretch(stretch: BottleneckStretch, run: WatchedRun, is_over: bool 
         run: The run.
         is_over: Another bottleneck followed.
     """
-    if is_over:
-        since = f"In steps {units.format_count(stretch.first_step)} to {units.format_count(stretch.last_step)}"
-    else:
-        since = f"Since step {units.format_count(stretch.first_step)}"
+    first, last = units.format_count(stretch.first_step), units.format_count(stretch.last_step)
+    began, latest = _clock(stretch.began_ns), _clock(stretch.latest_ns)
+    if stretch.last_step:
+        since = f"In steps {first} to {last} ({began} to {latest})" if is_over else f"Since step {first} ({began})"
+    else:  # inside a tf.function
+        since = f"From {began} to {latest}" if is_over else f"Since {began}"
     since += _of(stretch.consumer_id, run)
     finding, be = stretch.finding, "was" if is_over else "is"
     wait = "" if finding.wait_share is None else f"{units.format_share(finding.wait_share)} of a step"
@@ -212,7 +214,7 @@ def _clock(time_ns: int) -> str:
 
 def _current(stretch: BottleneckStretch, run: WatchedRun) -> str:
     """Return the latest bottleneck as a line of the live display."""
-    return f"bottleneck: {_bottleneck(stretch.finding)} (window at {_clock(stretch.time_ns)}{_of(stretch.consumer_id, run)})"
+    return f"bottleneck: {_bottleneck(stretch.finding)} (window at {_clock(stretch.latest_ns)}{_of(stretch.consumer_id, run)})"
 
 
 def _bottleneck(finding: WindowFinding) -> str:

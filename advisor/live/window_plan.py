@@ -3,7 +3,7 @@
 In: samples, slow periods and finished windows.  Out: `is_due`.
 
 Windows cost the training time. So they are limited to a share of it, whatever is asked for: the longer a window took, the longer
-the next one has to wait. There is never more than one at a time.
+the next one has to wait. There is never more than one at a time. The run's own window comes first, unasked.
 """
 
 from __future__ import annotations
@@ -80,9 +80,10 @@ class WindowPlan:
 
     def done(self, window: LiveWindow) -> None:
         """Take note of a window that has been written, or could not be."""
-        self._asked_ns, self._latest_ns, self._cost_ns = 0, window.written_ns, window.cost_ns
+        self._latest_ns = window.written_ns
         if window.is_first:
             return
+        self._asked_ns, self._cost_ns = 0, window.cost_ns
         self._count += 1
         if self._is_for_slow:
             self._latest_slow_ns = window.written_ns

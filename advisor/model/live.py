@@ -118,8 +118,10 @@ class BottleneckStretch:
     first_step: int
     """First step of the first window."""
     last_step: int
-    """Last step of the latest window."""
-    time_ns: int
+    """Last step of the latest window; 0 if its steps cannot be seen."""
+    began_ns: int
+    """Unix time of the start of the first window."""
+    latest_ns: int
     """Unix time of the start of the latest window."""
     windows: int
     finding: WindowFinding

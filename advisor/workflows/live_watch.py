@@ -2,7 +2,7 @@
 
 In: the samples and windows of this process.  Out: `WatchedRun`; what the sinks make of them; sentences on stderr.
 
-Samples come from a thread of their own and windows from the thread that trains. Nothing raises there.
+Samples and windows come from a thread of their own, so that the training does not wait for a slow sink.
 """
 
 from __future__ import annotations

@@ -204,7 +204,8 @@ def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:
     say(f"{text}.")
     for stretch in found.stretches:
         count = units.format_many(stretch.windows, "capture")
-        say(f"Until {_clock(stretch.time_ns)} ({count}): {describe_finding(stretch.finding)}.")
+        times = f"{_clock(stretch.began_ns)} to {_clock(stretch.latest_ns)}"
+        say(f"{times} ({count}): {describe_finding(stretch.finding)}.")
     say(
         f"The captures took {units.format_share(followed.share)} of the job's time ({units.format_ns(found.inside_ns)}); "
         f"analysing them took {units.format_ns(found.analysis_cpu_ns)} of a core on this machine, at low priority."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from advisor.live.bottlenecks import MAX_PROBLEMS, MAX_STRETCHES
 from advisor.live.view import describe, describe_finding, summary
 from advisor.live.watched_run import WatchedRun
-from tests.live.samples import S, consumer, finding, sample, window
+from tests.live.samples import START, S, consumer, finding, sample, window
 from tests.live.test_watched_run import shown
 
 LOAD, BATCH = "train.py:3 .map(load)", "train.py:4 .batch(8)"
@@ -25,6 +27,10 @@ def watched(*windows, seconds=100):
     return run, began
 
 
+def without_clock(text):
+    return re.sub(r"\d\d:\d\d:\d\d", "T", text)
+
+
 def test_windows_with_the_same_bottleneck_are_one_stretch():
     run, began = watched(
         (window(10, 100, 120), finding(LOAD)),
@@ -34,6 +40,7 @@ def test_windows_with_the_same_bottleneck_are_one_stretch():
     assert [stretch is not None for stretch in began] == [True, False, True]
     first, second = run.bottlenecks.stretches
     assert (first.first_step, first.last_step, first.windows) == (100, 220, 2)
+    assert (first.began_ns, first.latest_ns) == (START + 10 * S, START + 20 * S)
     assert first.finding.wait_share == 0.5
     assert run.bottlenecks.current is second and second.first_step == 300
 
@@ -41,7 +48,9 @@ def test_windows_with_the_same_bottleneck_are_one_stretch():
 def test_what_steps_that_hardly_wait_wait_for_does_not_matter():
     run, _ = watched((window(10, 100, 120), finding(LOAD, 0.01)), (window(20, 200, 220), finding(BATCH, 0.02)))
     (stretch,) = run.bottlenecks.stretches
-    assert describe(stretch, run) == "Since step 100, input is not the bottleneck: steps wait for it 2 % of a step."
+    assert without_clock(describe(stretch, run)) == (
+        "Since step 100 (T), input is not the bottleneck: steps wait for it 2 % of a step."
+    )
 
 
 def test_consumers_have_bottlenecks_of_their_own():
@@ -60,9 +69,9 @@ def test_the_summary_dates_each_bottleneck_and_states_the_cost():
         (window(10, 100, 120), finding(LOAD, 0.123)),
         (window(30, 300, 320, writing_s=0.25), finding(BATCH, 0.8, blame_share=0.75)),
     )
-    lines = summary(run)
-    assert f"In steps 100 to 120, the bottleneck was {LOAD}, with 90 % of the wait, which was 12.3 % of a step." in lines
-    assert f"Since step 300, the bottleneck is {BATCH}, with 75 % of the wait, which is 80 % of a step." in lines
+    lines = [without_clock(line) for line in summary(run)]
+    assert f"In steps 100 to 120 (T to T), the bottleneck was {LOAD}, with 90 % of the wait, which was 12.3 % of a step." in lines
+    assert f"Since step 300 (T), the bottleneck is {BATCH}, with 75 % of the wait, which is 80 % of a step." in lines
     (cost,) = [line for line in lines if "profiled window" in line]
     assert cost.startswith("2 profiled windows took 4.8 % of the run (4.75 s, of which 750 ms to write profiles); ")
     assert cost.endswith("analysing them took 2 s of a core, at low priority.")
@@ -82,6 +91,12 @@ def test_problems_are_told_once():
     missing = window(9, 1, 2, problem="The process was being profiled already.")
     run.bottlenecks.count(missing)
     assert "The process was being profiled already." in summary(run)
+
+
+def test_a_loop_without_visible_steps_is_dated_by_the_clock():
+    run, _ = watched((window(10, 0, 0), finding(LOAD)), (window(20, 0, 0), finding(BATCH)))
+    first, second = [without_clock(line) for line in summary(run) if "bottleneck" in line]
+    assert first.startswith("From T to T, the bottleneck was") and second.startswith("Since T, the bottleneck is")
 
 
 def test_memory_is_bounded():

@@ -26,7 +26,7 @@ SLOW = SlowPeriod("c1", 40, 80, None, START + 2 * S, 3, 10.0 * MS, 30.0 * MS, 5.
 
 def bottleneck(call, share=0.9, is_input_bound=True):
     finding = WindowFinding(0.7, 10.0 * MS, 60, call, share, is_input_bound)
-    return BottleneckStretch("c1", 100, 160, START + 3 * S, 1, finding)
+    return BottleneckStretch("c1", 100, 160, START + 3 * S, START + 3 * S, 1, finding)
 
 
 
