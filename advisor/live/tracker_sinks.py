@@ -9,6 +9,7 @@ starts a run of its own when `--log` asks for it, because the script's run belon
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,7 +84,7 @@ def _own_wandb_run(wandb: Any, run_name: str) -> Any:  # noqa: ANN401
     before = dict(os.environ)
     try:
         return wandb.init(
-            id=wandb.util.generate_id(),
+            id=secrets.token_hex(4),
             resume="never",
             name=run_name,
             job_type=JOB_TYPE,

@@ -76,9 +76,13 @@ class LiveWatch:
         if self._plan is not None:
             self._windows = self._stack.enter_context(run_windows(self.run, self._plan, watched.ask))
 
-    def finish(self) -> None:
-        """Wait for the last analysis, and close the sinks. Call it when no more samples come."""
-        if self._windows is not None:
+    def finish(self, is_in_a_hurry: bool = False) -> None:
+        """Wait for the last analysis, and close the sinks. Call it when no more samples come.
+
+        Args:
+            is_in_a_hurry: Leave out the last analysis.
+        """
+        if self._windows is not None and not is_in_a_hurry:
             self._windows.finish()
         self._stack.close()
 

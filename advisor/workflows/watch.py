@@ -127,8 +127,10 @@ class Watch:
         if watched is None:
             return
         try:
-            is_measured = watched.finish(error)
-            self._close_live()
+            try:
+                is_measured = watched.finish(error)
+            finally:
+                self._close_live(is_in_a_hurry=isinstance(error, KeyboardInterrupt))
             if not is_measured:
                 self._remove_folder()
                 self._tell("No dataset was consumed while watching, so there is no report.")
@@ -149,13 +151,13 @@ class Watch:
         self._sinks = check_sinks(sinks)
         plan_of(self._windows_every)
 
-    def _close_live(self) -> None:
+    def _close_live(self, is_in_a_hurry: bool = False) -> None:
         """Close the sinks and print the summary of the block."""
         live, self._live = self._live, None
         if live is None:
             return
         with suppress(Exception):
-            live.finish()
+            live.finish(is_in_a_hurry)
         if not self._is_quiet:
             from advisor.live.display import print_summary
 

@@ -24,7 +24,7 @@ def load(x):
 def make():
     return tf.data.Dataset.range(10**9).map(lambda x: tf.numpy_function(load, [x], tf.int64))
 """
-MAP_LINE = 12
+MAP_LINE = 10
 
 
 def run(tmp_path, text):
@@ -164,4 +164,4 @@ def test_the_keras_callback(tmp_path):
     )
     samples = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
     assert sum(each["new_steps"] for sample in samples for each in sample.get("consumers", ())) == 400
-    assert done.stdout.count("keras.fit: 200 steps in 2 epochs") == 2
+    assert done.stdout.count("keras.fit: 200 steps") == 2, done.stdout

@@ -48,6 +48,8 @@ class LiveCounters:
         self._send, self._interval_s = send, interval_s
         self._seen: dict[str, int] = {}
         """Consumer id -> number of its steps that have been sampled."""
+        self._passes_before = {track.id: track.iterators for track in tracks.all()}
+        """Consumer id -> iterations before the counters were made, by an earlier watch of the same process."""
         self._seen_in_model: dict[str, tuple[int, int]] = {}
         """Consumer id -> (identity of its iterator, elements that it has produced)."""
         self._total_in_model: dict[str, int] = {}
@@ -122,7 +124,7 @@ class LiveCounters:
             track.where,
             is_main,
             total,
-            track.iterators,
+            max(1, track.iterators - self._passes_before.get(track.id, 0)),
             new,
             step_ns,
             wait_ns,
