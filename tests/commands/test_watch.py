@@ -97,6 +97,7 @@ def test_the_suggestion_at_the_end(folder, capfd):
     err = capfd.readouterr().err
     assert "train.py:8 for: 640 steps" in err
     assert "waiting for input" in err and "train.py:7" in err
+    assert "Since step " in err and "1 profiled window took " in err
     (hint,) = [line for line in err.splitlines() if line.startswith("The whole report: ")]
     assert Path(hint.split()[-1], "report.json").exists()
 
@@ -177,6 +178,10 @@ def test_an_interrupted_training_may_take_its_time_to_save(folder):
         (["--prometheus", "99999"], "is not [HOST:]PORT"),
         (["--every", "often"], "often"),
         (["--jsonl", "train.py"], "--jsonl: train.py exists already; name a new file."),
+        (["--windows-every", "sometimes"], "'sometimes' is not a duration"),
+        (["--windows-every", "5s"], "'5s' is too often"),
+        (["--windows-every", "10min", "--no-profile"], "--windows-every needs the profiler; remove --no-profile."),
+        (["--log", "comet"], "'comet' is not one of 'wandb', 'mlflow'"),
     ],
 )
 def test_wrong_options_are_one_sentence(options, message, folder, capsys):
