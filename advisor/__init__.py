@@ -387,6 +387,7 @@ def analyze(
     options = {
         "args": args, "out": out, "rules": rules, "steps": steps, "warmup": warmup, "seconds": seconds, "to_end": to_end,
         "ceiling": ceiling, "headroom": headroom, "in_place": in_place, "run": run, "hosts": hosts, "source": source,
+        "engine": engine,
     }  # fmt: skip
     function, kind = _function_for(target)
     given = {name: value for name, value in options.items() if _is_given(value)}

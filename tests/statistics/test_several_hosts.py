@@ -1,8 +1,8 @@
-"""Statistics of several hosts: put together, told apart, read by several processes."""
+"""Statistics of several hosts: put together, told apart."""
 
 from __future__ import annotations
 
-from advisor.statistics import add_statistics, host_processes
+from advisor.statistics import add_statistics
 from tests.profile.made_profile import ProfileBuilder
 from tests.statistics.made_profiles import NOTHING_KNOWN, gpu_training
 
@@ -46,24 +46,7 @@ def test_hosts_of_one_name_go_by_their_files(tmp_path):
     assert [host.host for host in alike.hosts] == ["file0", "file1"]
 
 
-def test_processes_find_what_one_process_finds(tmp_path, monkeypatch):
-    paths = two_hosts(tmp_path)
-    here = add_statistics(NOTHING_KNOWN, paths).statistics
-    monkeypatch.setattr(host_processes, "MIN_BYTES", 0)
-    monkeypatch.setattr(host_processes, "usable_cores", lambda: 2.0)
-    assert add_statistics(NOTHING_KNOWN, paths).statistics == here
-
-
 def test_a_damaged_host_is_left_out(tmp_path):
     good, bad = two_hosts(tmp_path)
     bad.write_bytes(b"no profile")
     assert add_statistics(NOTHING_KNOWN, [bad, good]).statistics.overview.environment.hosts == ("a",)
-
-
-def test_files_open_at_the_same_time_fit_beside_the_largest_one():
-    mb = 1 << 20
-    assert host_processes._at_once([]) == 1
-    assert host_processes._at_once([0, 0, 0]) == 3, "sizes that nobody knows"
-    assert host_processes._at_once([10 * mb] * 5) == 5
-    assert host_processes._at_once([30 * mb] * 5) == 2
-    assert host_processes._at_once([500 * mb, 1 * mb, 400 * mb]) == 1
