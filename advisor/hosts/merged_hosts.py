@@ -26,6 +26,8 @@ from advisor.statistics.few_steps import few_steps_of
 
 MAX_DETAILED = 32
 """Maximum number of hosts whose pipelines and steps are kept; the figures of the overview show as many hosts."""
+MAX_OTHERS = 8
+"""Maximum number of further hosts that are kept for another reason: a straggler may wait a small share of very long steps."""
 MAX_SENTENCES = 200
 """Maximum number of warnings about hosts, and of sentences on files that could not be read."""
 _NOTHING = (False, False, -1.0)
@@ -59,6 +61,8 @@ class Detail:
     """See `main_rank`."""
     few_share: float
     """Wait share of the few steps; -1 if the host has enough."""
+    wait_ns: int
+    """Wait per step; -1 if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ def of_host(place: int, part: HostPart, collected: Collected | None = None, dama
         steps,
         _NOTHING if main is None else main_rank(main),
         -1.0 if few is None else few.wait_share,
+        -1 if row.summary.wait_per_step_ns is None else row.summary.wait_per_step_ns,
     )
     return MergedHosts(
         rows=(row,),
@@ -202,11 +207,14 @@ def summarize(hostname: str, path: str, pipelines: Sequence[Pipeline], slowest: 
 
 
 def _most_input_bound(details: Sequence[Detail]) -> tuple[Detail, ...]:
-    """Return the hosts that waited most, and those that waited most in few steps, as the verdict may be about either."""
+    """Return the hosts that the verdict may be about, and those that may be stragglers."""
     if len(details) <= MAX_DETAILED:
         return tuple(details)
     # sorting is stable, so of equal hosts the first ones are kept
-    kept = {detail.place for detail in sorted(details, key=lambda detail: detail.rank, reverse=True)[:MAX_DETAILED]}
-    few = [detail for detail in details if detail.few_share >= 0]
-    kept |= {detail.place for detail in sorted(few, key=lambda detail: -detail.few_share)[:MAX_DETAILED]}
-    return tuple(detail for detail in details if detail.place in kept)
+    kept = [
+        *sorted(details, key=lambda detail: detail.rank, reverse=True)[:MAX_DETAILED],
+        *sorted(details, key=lambda detail: -detail.few_share)[:MAX_OTHERS],
+        *sorted(details, key=lambda detail: -detail.wait_ns)[:MAX_OTHERS],
+    ]
+    places = {detail.place for detail in kept}
+    return tuple(detail for detail in details if detail.place in places)

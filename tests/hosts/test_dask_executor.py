@@ -154,8 +154,8 @@ def test_a_worker_with_another_version_is_refused(tmp_path):
     other = tmp_path / "path" / "tfdata_advisor-0.0.1.dist-info"
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: tfdata-advisor\nVersion: 0.0.1\n")
-    with cluster(tmp_path / "cluster", 0) as started:
-        started.add_worker(path=[other.parent])
+    with cluster(tmp_path / "cluster", 0, path=[other.parent]) as started:
+        started.add_worker()
         with pytest.raises(AdvisorError, match=r"^The Dask worker tcp://.* has tfdata-advisor 0\.0\.1, and this machine has"):
             DaskExecutor(started.engine)
 

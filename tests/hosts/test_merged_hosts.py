@@ -109,6 +109,7 @@ def test_with_few_hosts_in_full_the_rest_of_the_report_is_the_same(tmp_path_fact
     paths = write(tmp_path_factory.mktemp("run"), drawn)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merged_hosts, "MAX_DETAILED", 2)
+        patch.setattr(merged_hosts, "MAX_OTHERS", 1)
         merged = in_a_tree(leaves(paths), data)
         assert len(merged.details) <= 4
         if not merged.rows:
@@ -168,7 +169,7 @@ def test_equal_hosts_take_a_row_each_and_nothing_else(tmp_path):
     row = (sizes[256] - sizes[128]) / 128
     assert row == pytest.approx((sizes[128] - sizes[64]) / 64, rel=0.2), "as much for each further host"
     assert row < 600
-    assert len(merge_all(parts).details) == merged_hosts.MAX_DETAILED
+    assert len(merge_all(parts).details) <= merged_hosts.MAX_DETAILED + 2 * merged_hosts.MAX_OTHERS
 
 
 def renamed(hosts: MergedHosts, name: str) -> MergedHosts:
@@ -185,10 +186,21 @@ def renamed(hosts: MergedHosts, name: str) -> MergedHosts:
     )
 
 
+def test_the_pipelines_of_a_straggler_with_long_steps_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(merged_hosts, "MAX_DETAILED", 1)
+    monkeypatch.setattr(merged_hosts, "MAX_OTHERS", 1)
+    paths = write(tmp_path, [("waits 100", name) for name in "abcdef"])
+    profile_of("late", 900, step_us=40_000).write(tmp_path / "late.xplane.pb")
+    analysis = assemble(merge_all(leaves([*paths, tmp_path / "late.xplane.pb"])), None, "run")
+    assert analysis.hosts.hosts[-1].hostname == "late", "it waits the smallest share"
+    assert {pipeline.host for pipeline in analysis.pipelines} == {"a", "late"}
+
+
 def test_a_report_of_many_hosts_says_whose_pipelines_it_has(tmp_path, monkeypatch):
     from advisor.report.hosts_text import host_sentences
 
     monkeypatch.setattr(merged_hosts, "MAX_DETAILED", 2)
+    monkeypatch.setattr(merged_hosts, "MAX_OTHERS", 1)
     paths = write(tmp_path, [(kind, kind[-3:]) for kind in ("waits 1", "waits 400", "waits 103", "waits 600")])
     analysis = assemble(merge_all(leaves(paths)), None, "run")
     assert [pipeline.host for pipeline in analysis.pipelines] == ["400", "600"]
