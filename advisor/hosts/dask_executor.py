@@ -90,8 +90,7 @@ class DaskExecutor(HostExecutor):
         except BaseException:
             self.shutdown()
             raise
-        threads = sum(int(worker["nthreads"]) for worker in workers.values())
-        self.max_running = RUNNING_PER_THREAD * threads
+        self.max_running = _running(workers)
         offered = [worker.get("resources", {}).get(MEMORY) for worker in workers.values()]
         self._most_memory = max(offered) if all(offered) else None
         limits = [int(worker.get("memory_limit") or 0) for worker in workers.values()]
@@ -173,15 +172,25 @@ class DaskExecutor(HostExecutor):
         alive = time.monotonic()
         reason = ""
         while not self._is_closing.wait(CHECK_S):
+            if self._client.status != "running":  # it has cancelled everything, but an answer on its way hangs
+                self._give_up("")
+                continue
             try:
-                if self._workers():
-                    alive = time.monotonic()
+                workers = self._workers()
                 reason = "it has no worker left"
+                if workers:
+                    alive = time.monotonic()
+                    self.max_running = _running(workers)  # more may join
             except Exception:
                 reason = "it does not answer"
             if time.monotonic() - alive > LOST_S:
-                for future in tuple(self._pending):
-                    self._answer(future, error=self._lost(reason))
+                self._give_up(reason)
+
+    def _give_up(self, reason: str) -> None:
+        with self._lock:
+            pending = tuple(self._pending)
+        for future in pending:
+            self._answer(future, error=self._lost(reason))
 
 
 class _WithMemory(HostExecutor):
@@ -198,6 +207,10 @@ class _WithMemory(HostExecutor):
         text = f"it needs about {format_bytes(self._needed)} of memory, and no worker offers more than"
         future.set_exception(WorkerLost(f"{text} {format_bytes(round(self._most))}", is_certain=True))
         return future
+
+
+def _running(workers: Mapping[str, Any]) -> int:
+    return RUNNING_PER_THREAD * sum(int(worker["nthreads"]) for worker in workers.values())
 
 
 def _check_package(engine: str) -> None:

@@ -51,6 +51,7 @@ class HostExecutor(Executor):
     @abstractmethod
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function on a worker."""
+        raise NotImplementedError
 
     def reading(self, num_bytes: int) -> HostExecutor:
         """Return the executor for functions that read profiles of this size, one at a time.

@@ -179,6 +179,8 @@ def analyze_run(
 
         if own.window is not None and own.calls and not own.unprofiled:
             raise AdvisorError(why_no_profile(path))
+        if engine is not None:
+            raise AdvisorError(f"--engine is for runs of several hosts, and {path} has no profile: leave it out.")
         return _with_folder(run_rules(analyse(None, limit_calls(own), own.target), rules, settings), path)
     profiles = ProfileFiles(choice.files) if choice.files else find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(profiles.paths[0] if is_remote(path) else profiles.paths[0].absolute())

@@ -100,7 +100,7 @@ def test_without_the_scheduler_this_machine_goes_on(tmp_path):
         analysis, views = analyse_and_draw(files, None, "run", on_host=kill_once, engine=engine)
     expected, drawn = analyse_and_draw(files, None, "run")
     (warning,) = analysis.warnings
-    assert warning.startswith(f"The Dask scheduler at {engine.removeprefix('dask://')} was lost.")
+    assert warning.startswith(f"The Dask scheduler at {engine.removeprefix('dask://')} was lost")
     assert warning.endswith("of 40 hosts; this machine analysed the others.")
     assert (analysis.hosts, analysis.statistics, views) == (expected.hosts, expected.statistics, drawn)
 
