@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from advisor.model.profile_statistics import AllocatorMemory, OutlierStep
 from advisor.statistics import add_statistics
+from advisor.statistics import collect as statistics_collect
+from advisor.statistics.collect import Collected, collect
 from tests.profile.made_profile import ProfileBuilder
 from tests.statistics.made_profiles import NOTHING_KNOWN, gpu_training
 
@@ -50,3 +53,30 @@ def test_a_damaged_host_is_left_out(tmp_path):
     good, bad = two_hosts(tmp_path)
     bad.write_bytes(b"no profile")
     assert add_statistics(NOTHING_KNOWN, [bad, good]).statistics.overview.environment.hosts == ("a",)
+
+
+def test_equal_devices_of_many_hosts_are_one_group(tmp_path):
+    paths = two_hosts(tmp_path)
+    collected = collect(paths, None)
+    (group,) = collected.devices
+    assert (group.kind, group.number, group.num_events) == ("GPU", 2, 2 * collect(paths[:1], None).devices[0].num_events)
+    assert add_statistics(NOTHING_KNOWN, paths).statistics.overview.environment.num_devices == 2
+
+
+def test_of_many_allocators_and_outliers_the_largest_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(statistics_collect, "MAX_ALLOCATORS", 2)
+    monkeypatch.setattr(statistics_collect, "MAX_OUTLIERS", 3)
+    collected = Collected()
+    for number in range(4):
+        part = Collected()
+        part.memory = [allocator(f"GPU_{number}_bfc", peak=100 * number), allocator(f"cpu {number}", peak=10_000)]
+        part.num_memory, part.memory_peak_share = 2, number / 10
+        part.outliers = [OutlierStep("x", number, length, ()) for length in (10 * number, number)]
+        collected.merge(part)
+    assert [memory.allocator for memory in collected.memory] == ["GPU_3_bfc", "GPU_2_bfc"]
+    assert (collected.num_memory, collected.memory_peak_share) == (8, 0.3)
+    assert [step.duration_ns for step in collected.outliers] == [30, 20, 10]
+
+
+def allocator(name: str, peak: int) -> AllocatorMemory:
+    return AllocatorMemory("x", name, 1, 0, peak, 0, peak, 0, 0, None, peak, peak)
