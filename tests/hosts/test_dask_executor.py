@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from advisor.hosts.dask_executor import DaskExecutor
 from advisor.hosts.executors import EngineLost
 from advisor.hosts.reduction import Reduction
 from advisor.model.errors import AdvisorError
+from advisor.model.locations import locate
 from advisor.profile import find_profiles
 from tests.hosts.dask_cluster import Cluster, cluster
 from tests.hosts.faulty import Poisoned
@@ -51,6 +55,22 @@ def test_relative_paths_are_read_by_workers_elsewhere(tmp_path, two_workers, mon
     analysis, _ = analyse_and_draw(find_profiles(Path("logs")), None, "run", engine=two_workers.engine)
     assert len(analysis.hosts.hosts) == 4
     assert analysis.warnings == ()
+
+
+def test_urls_are_read_by_the_workers(tmp_path, two_workers):
+    write_hosts(tmp_path / "logs", waits(6))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        files = find_profiles(locate(f"http://127.0.0.1:{server.server_port}/logs"))
+        with DaskExecutor(two_workers.engine) as executor:
+            merged = Reduction(files.paths, None, lambda done, total: None).run(executor)
+        server.shutdown()
+    assert names(merged) == sorted(waits(6))
 
 
 def test_a_corrupt_file_is_a_warning_that_names_it(tmp_path, two_workers):
