@@ -81,7 +81,11 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
 
 
 def combine(
-    parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
+    parts: Sequence[HostPart],
+    recording: Recording | None,
+    target: str,
+    warnings: Sequence[str] = (),
+    offsets: Sequence[int] | None = None,
 ) -> Analysis:
     """Combine the hosts into one analysis: unique pipeline ids, a main pipeline and the verdict on it.
 
@@ -90,13 +94,15 @@ def combine(
         recording: What capture recorded; None for a profile without a recording.
         target: The name of the run, for the report.
         warnings: Warnings that precede those of the hosts and of the recording.
+        offsets: The number of the first pipeline of each host, if these are only some hosts of the run; None: they are all.
     """
     pipelines: list[Pipeline] = []
     overhead = None
     wait_steps = "profiled"
     all_warnings = list(warnings)
-    for part in parts:
-        pipelines += _numbered_after(list(part.pipelines), len(pipelines))
+    for place, part in enumerate(parts):
+        offset = len(pipelines) if offsets is None else offsets[place]
+        pipelines += _numbered_after(list(part.pipelines), offset)
         all_warnings += part.warnings
     pipelines = _choose_main(pipelines)
     if recording:
@@ -135,10 +141,7 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
         return pipelines
 
     def renamed(text: str | None) -> str | None:
-        if text is None:
-            return None
-        number, dot, rest = text[1:].partition(".")
-        return f"p{int(number) + offset}{dot}{rest}"
+        return id_after(text, offset)
 
     result = []
     for pipeline in pipelines:
@@ -154,25 +157,40 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
     return result
 
 
+def id_after(text: str | None, offset: int) -> str | None:
+    """Return the id of a pipeline or iterator whose host is preceded by this number of pipelines."""
+    if text is None:
+        return None
+    number, dot, rest = text[1:].partition(".")
+    return f"p{int(number) + offset}{dot}{rest}"
+
+
 def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
     """Mark the pipeline that the verdict is about: the main consumer's if recorded, otherwise the one with the longest wait.
 
     With several hosts, the most input-bound host is chosen: the one whose slowest pipeline takes the largest share of step time.
     """
+    by_host: dict[str, list[Pipeline]] = {}
+    for pipeline in pipelines:
+        by_host.setdefault(pipeline.host, []).append(pipeline)
+    of_hosts = [candidate for group in by_host.values() if (candidate := main_of_host(group)) is not None]
+    main = max(of_hosts, key=main_rank, default=None)
+    return [replace(p, is_main=p is main) for p in pipelines]
+
+
+def main_of_host(pipelines: Sequence[Pipeline]) -> Pipeline | None:
+    """Return the pipeline that the verdict would be about if the run had only this host; None if none was consumed."""
     candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
     # a tf.data service worker always requests the next element, so its wait is not training time
     candidates = [p for p in candidates if not p.serves_elements] or candidates
-    if not candidates:
-        return pipelines
-    by_host: dict[str, list[Pipeline]] = {}
-    for pipeline in candidates:
-        by_host.setdefault(pipeline.host, []).append(pipeline)
-    slowest = [
-        max(
-            group,
-            key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
-        )
-        for group in by_host.values()
-    ]
-    main = max(slowest, key=lambda p: (p.steps is not None and p.steps.count >= MIN_VERDICT_STEPS.value, p.wait_share))
-    return [replace(p, is_main=p is main) for p in pipelines]
+    return max(
+        candidates,
+        key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
+        default=None,
+    )
+
+
+def main_rank(pipeline: Pipeline) -> tuple[bool, bool, float]:
+    """Return the sort key of `main_of_host` among the hosts: the greatest is the main pipeline of the run."""
+    has_enough = pipeline.steps is not None and pipeline.steps.count >= MIN_VERDICT_STEPS.value
+    return not pipeline.serves_elements, has_enough, pipeline.wait_share
