@@ -343,6 +343,9 @@ class Finding:
     """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix`
     never tries it, or if the run cannot be repeated."""
 
+    otherwise: Finding | None = field(default=None, compare=False)
+    """A finding about the same, reported instead if `fix` cannot be written into the text: the second best change."""
+
     @property
     def is_of_step(self) -> bool:
         """Whether its fix changes the training step."""

@@ -87,6 +87,8 @@ def map_(
     unchanged: Sequence[tuple[int, int]] = (),
     idle_share: float = 0.0,
     waiting: float | None = None,
+    uses_enclosing: bool = False,
+    keeps_padding: bool | None = None,
     spec: str = "",
     **arguments: Scalar,
 ) -> Stage:
@@ -113,6 +115,8 @@ def map_(
         unchanged: As in `FunctionFacts`.
         idle_share: Share of its parallel calls that are idle because a slow element blocks the following ones.
         waiting: Average number of finished elements that wait to be emitted.
+        uses_enclosing: As in `FunctionFacts`; for a map inside a function.
+        keeps_padding: As in `FunctionFacts`.
         spec: Element spec of its results as text; empty if unknown.
         **arguments: Further arguments of the call.
     """
@@ -134,6 +138,8 @@ def map_(
         flow=tuple(flow),
         fixed_ops=dict.fromkeys(fixed, 1),
         unchanged=tuple(unchanged),
+        uses_enclosing=uses_enclosing,
+        keeps_padding=keeps_padding,
     )
     return Stage(
         "map",
