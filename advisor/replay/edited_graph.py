@@ -107,6 +107,8 @@ class _Editing:
         edit = link.edit
         if isinstance(edit, MoveAfter):
             call = self._own(self._calls[link.id])
+            if call.outer != anchor.outer and call.id in self._graph.wrapped and not call.is_wrapped:
+                call = self._wrapped(call)
             others = tuple(self._place(input_id) for input_id in call.inputs[1:])
             return replace(call, inputs=(before, *others), outer=anchor.outer)
         if isinstance(edit, SplitMap):

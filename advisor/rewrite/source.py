@@ -153,7 +153,7 @@ class _Rewriting:
             case Remove():
                 yield remove(source, call)
             case MoveAfter():
-                yield self._moved(edit, call)
+                yield from self._moved(edit, call)
             case SetOption():
                 yield from self._option(edit, call)
             case BuildOnce():
@@ -174,12 +174,17 @@ class _Rewriting:
                 if is_near and not is_inside and not is_next_line:
                     raise CannotRewriteError("The lines that make the dataset are changed otherwise at the same time.")
 
-    def _moved(self, edit: MoveAfter, call: LocatedCall) -> Cut:
+    def _moved(self, edit: MoveAfter, call: LocatedCall) -> Sequence[Splice | Cut]:
         after = self._located(edit.after_id)
         outer, target = self._calls[edit.call_id].nested_in, self._calls[edit.after_id].nested_in
         if outer is None or outer == target:
-            return move(self._source, call, after, self._is_farthest(edit))
-        return move_out(self._source, call, self._located(outer), after)
+            return [move(self._source, call, after, self._is_farthest(edit))]
+        others = [
+            self._located(other.call_id).node
+            for other in self._edits
+            if isinstance(other, MoveAfter) and self._calls[other.call_id].nested_in == outer
+        ]
+        return move_out(self._source, call, self._located(outer), after, others)
 
     def _link(self, call_id: str, call: LocatedCall, link: str) -> Splice:
         if call.form.is_library:
