@@ -33,6 +33,8 @@ class CallIdentity:
     """Line of the call, for messages."""
     is_wrapped: bool = False
     """Whether an edit wraps its function, or moves it out of another, so that it is identified by `traced` alone."""
+    has_new_function: bool = False
+    """Whether an edit passes it another function: the datasets that the function makes are part of its traced graph."""
     is_shortened: bool = False
     """Whether an edit moves a call out of its function, which then reads fewer values from outside."""
     is_new: bool = False

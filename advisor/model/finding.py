@@ -91,6 +91,15 @@ class Vectorize:
 
 
 @dataclass(frozen=True, slots=True)
+class SetFunction:
+    """Pass another function to a `map`, `flat_map` or `interleave`. The edit contains the text, and the proof compiles this text."""
+
+    call_id: str
+    text: str
+    """A lambda expression that reads nothing but its parameters and TensorFlow, as `tf`."""
+
+
+@dataclass(frozen=True, slots=True)
 class SplitFunction:
     """Split the function of a call in two. The edit contains the text that is written, and the proof compiles this text."""
 
@@ -137,7 +146,18 @@ class BuildOnce:
     """Where the loop reads the dataset (`Consumer.site`)."""
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap | SplitFlatMap | BuildOnce
+Edit = (
+    SetArgument
+    | InsertAfter
+    | Remove
+    | MoveAfter
+    | SetOption
+    | Vectorize
+    | SetFunction
+    | SplitMap
+    | SplitFlatMap
+    | BuildOnce
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.value_summaries import describe, element_facts
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value
 from advisor.model.recording import Call, FunctionFacts, Scalar
+from advisor.replay.call_arguments import INTEGERS
 from advisor.replay.edited import Link, first_id
 from advisor.replay.replay import Replay
 
-_AUTOTUNE = -1
-"""`tf.data.AUTOTUNE`, as it is recorded."""
+_AUTOTUNE = INTEGERS["tf.data.AUTOTUNE"]
 
 
 def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
@@ -46,6 +46,8 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
         spec, size, cardinality = element_facts(built.dataset)
         if call.nested_in is not None:
             cardinality = None
+        if built.id in work.laid.functions:
+            half = "<lambda>"
         if half is not None:
             call = replace(call, function=_facts_of_half(half, built.dataset))
         inputs = (_id(built.input),) if built.input is not None else tuple(work.output_id(i) for i in call.inputs)
@@ -57,7 +59,11 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
         calls[call_id] = replace(calls[call_id], options={n: v for n, v in options.items() if v is not None})
     _rewire_nested(calls, work)
     moved = {link.id for _, link in links.values() if isinstance(link.edit, MoveAfter)}
-    return tuple(call for call in calls.values() if call.id not in work.laid.absent or call.id in moved)
+    return tuple(
+        call
+        for call in calls.values()
+        if (call.id not in work.laid.absent or call.id in moved) and call.nested_in not in work.laid.functions
+    )
 
 
 def _name_of_half(work: Replay, call_id: str, links: Mapping[str, tuple[str, Link]]) -> str | None:
@@ -131,7 +137,7 @@ def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Code):
-        return _AUTOTUNE if value.text.endswith("AUTOTUNE") else describe(value.text)
+        return INTEGERS.get(value.text, describe(value.text))
     return value
 
 

@@ -24,6 +24,7 @@ from advisor.model.finding import (
     MoveAfter,
     Remove,
     SetArgument,
+    SetFunction,
     SetOption,
     SplitFlatMap,
     SplitMap,
@@ -43,6 +44,7 @@ from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
+from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
@@ -135,6 +137,8 @@ class _Rewriting:
                 splices = vectorize(source, call, self._feeding(edit), self._write_name, self._companions)
                 self._companions += splices[1:]
                 yield from splices
+            case SetFunction():
+                yield set_function(source, call, edit.text, self._write_name)
             case SplitMap():
                 yield from replace_function(source, call, edit)
                 changed = {

@@ -12,7 +12,7 @@ from advisor.capture.instrument.code_identity import spec_identity, traced_ident
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model.call_graph import CallGraph, CallIdentity
-from advisor.model.finding import Edit, MoveAfter, SplitFlatMap, SplitFunction, SplitMap, Vectorize
+from advisor.model.finding import Edit, MoveAfter, SetFunction, SplitFlatMap, SplitFunction, SplitMap, Vectorize
 from advisor.model.recording import Call
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.replay.dataset_objects import is_dataset
@@ -56,7 +56,7 @@ def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict
     calls = {call.id: call for call in recorder.calls()}
 
     def is_wrapping(edit: Edit) -> bool:
-        return isinstance(edit, Vectorize | SplitFunction) or (isinstance(edit, MoveAfter) and _moves_out(edit, calls))
+        return isinstance(edit, Vectorize | SetFunction | SplitFunction) or (isinstance(edit, MoveAfter) and _moves_out(edit, calls))
 
     if not any(map(is_wrapping, edits)):
         return {}
