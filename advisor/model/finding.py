@@ -131,7 +131,7 @@ class SplitMap(SplitFunction):
 
 @dataclass(frozen=True, slots=True)
 class SplitFlatMap(SplitFunction):
-    """Split the function of a `flat_map`: a parallel `map` before it gets the first half, and it keeps the rest."""
+    """Split the function of a `flat_map` or `interleave`: a parallel `map` before it gets the first half, and it keeps the rest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,6 +260,14 @@ def batch(size: int, ms: float = 0.0, *, calls: int | None = None) -> Stage:
     return Stage("batch", "Batch", ms, arguments=_parallel(calls), positional=(str(size),), consumes=size)
 
 
+def window(size: int, shift: int | None = None, ms: float = 0.0, *, drop_remainder: bool | None = None) -> Stage:
+    """`window(size)`, for a `flat_map` whose first stage is a transformation of the window; `ms` per window."""
+    arguments: tuple[tuple[str, Scalar], ...] = () if shift is None else (("shift", shift),)
+    if drop_remainder is not None:
+        arguments += (("drop_remainder", drop_remainder),)
+    return Stage("window", "Window", ms, arguments=arguments, positional=(str(size),), consumes=shift or size)
+
+
 def shuffle(size: int = 1_000, *, reshuffle_each_iteration: bool | None = None) -> Stage:
     """`shuffle(size)`."""
     arguments = () if reshuffle_each_iteration is None else (("reshuffle_each_iteration", reshuffle_each_iteration),)
