@@ -31,10 +31,10 @@ from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.shared_calls import edited_ids, spread
 from tests.recorded import Recorded
 from tests.rewrite import snippets
-from tests.rewrite.snippets import Snippet, chains, files, forms, inner, vectorized
+from tests.rewrite.snippets import Snippet, chains, files, forms, inner, vectorized, windows
 from tests.rewrite.snippets.files import IMAGES
 
-KINDS = (chains, forms, files, vectorized, inner)
+KINDS = (chains, forms, files, vectorized, inner, windows)
 SNIPPETS = {name: snippet for kind in KINDS for name, snippet in kind.SNIPPETS.items()}
 
 
