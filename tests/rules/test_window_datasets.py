@@ -26,19 +26,15 @@ MADE = pipeline(
 
 
 def edits_for(calls: tuple[Call, ...]) -> tuple[Any, ...]:
-    """The edits for recorded calls, with the times of a simulated run of the same calls."""
-    of_method = {call.method: call for call in calls}
-    methods = {"from_tensor_slices": calls[0].method}
-    times = {call.id: of_method[methods.get(call.method, call.method)] for call in MADE.calls}
+    """The edits for these calls, as if they had taken the times of the simulated ones."""
+    calls = tuple(dataclasses.replace(call, site=MADE.calls[0].site) for call in calls)
+    known = {call.method: call for call in calls} | {MADE.calls[0].method: calls[0]}
+    assert MADE.main is not None
     iterators = tuple(
-        dataclasses.replace(it, calls=tuple(times[call.id] for call in it.calls)) for it in MADE.main.iterators
+        dataclasses.replace(it, calls=tuple(known[call.method] for call in it.calls)) for it in MADE.main.iterators
     )
     main = dataclasses.replace(MADE.main, iterators=iterators)
-    at = {call.id: dataclasses.replace(call, site=MADE.calls[0].site) for call in calls}
-    iterators = tuple(dataclasses.replace(it, calls=tuple(at[call.id] for call in it.calls)) for it in iterators)
-    main = dataclasses.replace(main, iterators=iterators)
-    analysis = dataclasses.replace(MADE, calls=tuple(at.values()), pipelines=(main,))
-    findings = run_rules(analysis, [RULE], Settings()).findings
+    findings = run_rules(dataclasses.replace(MADE, calls=calls, pipelines=(main,)), [RULE], Settings()).findings
     assert len(findings) == 1
     fix: Fix | None = findings[0].fix
     assert (fix is None) == bool(findings[0].code)
