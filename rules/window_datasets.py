@@ -128,11 +128,13 @@ class WindowDatasets(Rule):
             return advice
         if call.method != "flat_map" or not is_batch_of(call, inner, size):
             return advice
-        drops = [each.arguments.get("drop_remainder", False) for each in (windows, inner[0])]
-        if not all(isinstance(drop, bool) for drop in drops) or not all(map(is_editable, (before, windows, call))):
+        drops, inner_drops = (each.arguments.get("drop_remainder", False) for each in (windows, inner[0]))
+        if not isinstance(drops, bool) or not isinstance(inner_drops, bool):
+            return advice
+        if not all(map(is_editable, (before, windows, call))):
             return advice
         if shift == size:
-            batch_ = batch_edit_of(before, size, *drops)
+            batch_ = batch_edit_of(before, size, drops, inner_drops)
             if batch_ is None:
                 return advice
             return (batch_, Remove(windows.id), Remove(call.id)), f"Replace window and {call.method} with batch({size})"
@@ -141,7 +143,7 @@ class WindowDatasets(Rule):
         edits = (
             InsertAfter(before.id, "batch", (("", Code("tf.int64.max")),)),
             Remove(windows.id),
-            SetFunction(call.id, slices_text(size, shift, *drops)),
+            SetFunction(call.id, slices_text(size, shift, drops, inner_drops)),
         )
         return edits, "Cut windows out of one tensor instead of making a dataset of each"
 

@@ -51,6 +51,8 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     """
     if call.method != "map" or call.function is None or not is_vectorizable(call.function):
         return None
+    if call.nested_in is not None and call.function.uses_enclosing:
+        return None
     if call.arguments.get("deterministic") is False or not _has_equal_elements(analysis, call):
         return None
     if _skips_errors(analysis, call) or _fuses_shuffle(analysis, call, batched):

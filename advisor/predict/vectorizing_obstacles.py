@@ -29,6 +29,8 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
         return "its function is not known"
     if function.python_ops:
         return f"it runs Python code ({_listed(function.python_ops)})"
+    if call.nested_in is not None and function.uses_enclosing:
+        return "it uses a value of the function inside which it is called, such as the name of the file"
     drawing = tuple(op for op in function.random_ops if op not in DRAWING_OPS)
     if drawing:
         return f"{_listed(drawing)} has no form that is known to draw numbers of its own for each row of a batch"

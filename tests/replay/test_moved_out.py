@@ -56,8 +56,9 @@ def test_several_maps_keep_their_order_and_a_prefetch_stays(recorded: Recorded) 
     edited, work = recorded.replaying(dataset, *edits_of(recorded, "flat_map", 3))
     assert values(edited) == values(dataset)
     now = {call.id: call for call in edited_calls(recorded.recorder, work)}
-    inside = [call.method for call in now.values() if call.nested_in is not None]
-    assert inside == ["range", "prefetch"]
+    inside = [call for call in now.values() if call.nested_in is not None]
+    assert [call.method for call in inside] == ["range", "prefetch"]
+    assert inside[1].inputs == (inside[0].id,)
 
 
 def test_random_numbers_are_drawn_anew_and_no_others_change(recorded: Recorded) -> None:

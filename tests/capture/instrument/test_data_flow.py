@@ -99,7 +99,6 @@ def test_padding_is_kept_by_functions_that_make_it_of_itself_in_every_open_dimen
     no = [
         (rows, lambda x: x + 1),
         (rows, lambda x: -tf.cast(x, tf.float32)),  # -0.0 is not 0.0
-        (rows, tf.ones_like),
         (rows, lambda x: (x, x + 1)),
         (words, lambda x: tf.strings.join([x, "s"])),
         (images, lambda x: x - [0.0, 0.0, 1.0]),
