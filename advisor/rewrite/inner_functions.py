@@ -90,5 +90,6 @@ def _check_variables(
                 f"{name} uses {node.value} of the function of {outer.method} (line {source.line_number(node)})."
             )
         is_own = variable is not None and definition in (variable.scope, *source.parents(variable.scope))
-        if variable is not None and not is_own and (variable.is_shared or len(variable.bindings) > 1):
+        is_changing = variable is not None and (variable.is_shared or len(variable.bindings) > 1)
+        if variable is not None and not is_own and is_changing and variable.imported is None:
             raise CannotRewriteError(f"{node.value}, which {name} uses, is assigned more than once.")
