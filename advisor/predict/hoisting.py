@@ -94,6 +94,10 @@ def _reason_against_place(analysis: Analysis, call: Call, outer: Call, behind: l
     own = [call, outer, *(behind or ())]
     if any(each.library is not None or each.made_by is not None or each.site is None for each in own):
         return "a library makes one of the calls"
+    inner = [each for each in analysis.calls if each.nested_in == outer.id and each.made_by is None]
+    used = {call_id for each in inner for call_id in each.inputs}
+    if sum(each.id not in used for each in inner) > 1:
+        return f"the function of {_place(outer)} makes more than one dataset"
     for each in behind or ():
         if each.nested_in != outer.id:
             return f"{_place(each)} takes its elements in another function"

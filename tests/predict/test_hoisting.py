@@ -118,6 +118,7 @@ PLACES = {
     "another outer call": ({"outer": "group_by_window"}, "does not pass on the elements"),
     "two levels": ({"**": {"outer": {"nested_in": "files"}}}, "is itself inside a function"),
     "a library": ({"**": {"map": {"library": "keras"}}}, "a library makes one of the calls"),
+    "another dataset": ({"**": {"reader": {"method": "zip"}, "map": {"inputs": ()}}}, "makes more than one dataset"),
     "errors": ({"outside": ("ignore_errors",)}, "errors are ignored"),
     "no order": ({"**": {"outer": {"arguments": {"deterministic": False}}}}, "no fixed order"),
 }
