@@ -22,6 +22,7 @@ from advisor.model.finding import (
     Remove,
     Safety,
     SetArgument,
+    SetFunction,
     SetOption,
     SplitFlatMap,
     SplitMap,
@@ -127,7 +128,10 @@ Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended | TextReply
 
 _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
-    for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap, SplitFlatMap, BuildOnce)
+    for kind in (
+        *(SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SetFunction),
+        *(SplitMap, SplitFlatMap, BuildOnce),
+    )
 }
 
 
