@@ -1,0 +1,175 @@
+"""How many workers a training needs, and what limits it beyond them.
+
+In: an `Analysis`, the `Movability` and the `ServiceMeasurement` of its pipeline.  Out: `Sizing`. Only arithmetic.
+
+    workers = ceil(rate that the training would consume / rate of one worker)
+
+The first is the rate of the steps without their wait for input. The second is elements per second of CPU time of a real worker
+process, times the cores of a worker. It is measured in CPU time because the worker shared this machine with its client, which it
+will not do later. What the client can receive is an upper limit: its own CPU time per element, and its network.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from advisor.host.calibration.offload import (
+    CLIENT_CORE_SHARE,
+    CLIENT_LINK_BYTES_PER_S,
+    LESS_WORK,
+    LINK_SHARE,
+    MODEL_WAIT_SHARE,
+)
+from advisor.model.offload import Movability, ServiceMeasurement, ServiceRate, Sizing
+from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.units import format_bytes, format_count, format_many, format_rate, format_share
+
+NEEDED, NO_GAIN, UNKNOWN = "workers", "no gain", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The machines that the workers and the trainer will have."""
+
+    worker_cores: float | None = None
+    """Cores of a worker; None: as many as this machine has."""
+    network_bytes_per_s: float = CLIENT_LINK_BYTES_PER_S.value
+    """The trainer's link."""
+
+
+def size(analysis: Analysis, movability: Movability, measured: ServiceMeasurement, machines: Machines) -> Sizing:
+    """Return how many workers the training needs.
+
+    Args:
+        analysis: The analysis of the training.
+        movability: Whether and where its pipeline can move.
+        measured: What one worker process did here.
+        machines: The machines that will be used.
+    """
+    main = analysis.main
+    if main is None or not measured.rates:
+        return Sizing(UNKNOWN, "The number of workers is unknown: nothing was measured through the service.")
+    host_cores = analysis.host.cores if analysis.host is not None else 1.0
+    cores = machines.worker_cores or host_cores
+    rate = faster(measured.rates)
+    wanted = _wanted(main)
+    client_bytes = None if wanted is None else wanted * measured.element_bytes
+    base = Sizing(
+        UNKNOWN,
+        "",
+        wanted_per_s=wanted,
+        worker_per_s=rate.elements_per_core_s * cores,
+        worker_cores=cores,
+        compression=rate.compression,
+        client_bytes_per_s=client_bytes,
+        notes=_notes(measured, rate),
+    )
+    if main.wait_share < MODEL_WAIT_SHARE.value and main.steps is not None:
+        sentence = (
+            f"More workers will not help: the model is the limit. Training waits for input during {format_share(main.wait_share)} "
+            "of a step."
+        )
+        return _with(base, NO_GAIN, sentence, "model")
+    if wanted is None:
+        return _with(base, UNKNOWN, "The number of workers is unknown: training did nothing but wait for its input, or was not timed.")
+    if rate.elements_per_core_s <= 0:
+        return _with(base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured.")
+    return _of_limits(base, main, movability, rate, host_cores, machines, wanted, measured)
+
+
+def _of_limits(
+    base: Sizing,
+    main: Pipeline,
+    movability: Movability,
+    rate: ServiceRate,
+    host_cores: float,
+    machines: Machines,
+    wanted: float,
+    measured: ServiceMeasurement,
+) -> Sizing:
+    """Compare what is wanted with the limits of the client and its network, and divide by the rate of a worker."""
+    limits = {"network": math.inf, "client": math.inf}
+    if measured.element_bytes > 0:
+        limits["network"] = LINK_SHARE.value * machines.network_bytes_per_s / measured.element_bytes
+    if rate.client_cpu_s > 0:
+        limits["client"] = CLIENT_CORE_SHARE.value * host_cores / rate.client_cpu_s
+    name = min(limits, key=lambda key: limits[key])
+    reachable = min(wanted, limits[name])
+    if reachable <= main.elements_per_s * 1.05:
+        return _with(base, NO_GAIN, f"More workers will not help: {_limit_text(name, limits[name], measured, rate, machines)}", name,
+                     reachable)  # fmt: skip
+    cores = base.worker_cores or 1.0
+    counts = [
+        max(1, math.ceil(reachable / (per_core * cores)))
+        for per_core in (rate.elements_per_core_s, rate.elements_per_core_s_high, rate.elements_per_core_s_low)
+        if per_core > 0
+    ]
+    workers, low, high = (*counts, *[counts[0]] * 2)[:3]
+    limit, tail = "", ""
+    if reachable < wanted:
+        limit, tail = name, f" More will not help: {_limit_text(name, limits[name], measured, rate, machines)}"
+    if movability.max_workers is not None and workers > movability.max_workers:
+        limit = "source"
+        tail = (
+            f" The source has only {format_many(movability.max_workers, 'part')} (files or elements), and further workers get no "
+            "data: write the data into more files."
+        )
+        workers, low, high = (min(count, movability.max_workers) for count in (workers, low, high))
+    spread = "" if low == high else f" ({low} to {high})"
+    sentence = (
+        f"It takes {format_many(workers, 'worker')}{spread} with {format_count(cores)} cores each: training would consume "
+        f"{format_rate(wanted)} without waiting, and a worker prepares {format_rate(rate.elements_per_core_s * cores)}.{tail}"
+    )
+    made = _with(base, NEEDED, sentence, limit, reachable)
+    return replace(made, workers=workers, workers_low=low, workers_high=high)
+
+
+def faster(rates: tuple[ServiceRate, ...]) -> ServiceRate:
+    """Return the rate whose worker and client together take less CPU time; of equal ones, the first, TensorFlow's default."""
+    best = rates[0]
+    for rate in rates[1:]:
+        if _cost(rate) < (1 - LESS_WORK.value) * _cost(best):
+            best = rate
+    return best
+
+
+def _cost(rate: ServiceRate) -> float:
+    worker = 1 / rate.elements_per_core_s if rate.elements_per_core_s > 0 else math.inf
+    return worker + rate.client_cpu_s
+
+
+def _wanted(main: Pipeline) -> float | None:
+    """Elements per second that the training would consume if it never waited; None if that is unknown."""
+    if main.steps is None or main.wait_share >= 1 or main.elements_per_s <= 0:
+        return None
+    return main.elements_per_s / (1 - main.wait_share)
+
+
+def _limit_text(name: str, limit: float, measured: ServiceMeasurement, rate: ServiceRate, machines: Machines) -> str:
+    if name == "network":
+        gigabits = machines.network_bytes_per_s * 8 / 1e9
+        return (
+            f"the network of the client is the limit. With elements of {format_bytes(measured.element_bytes)}, a link of "
+            f"{gigabits:g} Gbit/s carries {format_rate(limit)}: send smaller elements (uint8 instead of float32), or raise --network."
+        )
+    milliseconds = rate.client_cpu_s * 1e3
+    return (
+        f"the client is the limit. Receiving an element takes {milliseconds:.3g} ms of its CPU time, so that its cores take "
+        f"{format_rate(limit)}."
+    )
+
+
+def _notes(measured: ServiceMeasurement, rate: ServiceRate) -> tuple[str, ...]:
+    """What the service costs compared with the local pipeline."""
+    if not measured.local_cpu_s or rate.elements_per_core_s <= 0:
+        return ()
+    whole = 1 / rate.elements_per_core_s + rate.client_cpu_s + rate.dispatcher_cpu_s
+    return (
+        f"With the service, an element takes {whole / measured.local_cpu_s:.2f} times the CPU time of the local pipeline "
+        f"({whole * 1e3:.3g} instead of {measured.local_cpu_s * 1e3:.3g} ms), {rate.client_cpu_s * 1e3:.3g} ms of it in the trainer.",
+    )
+
+
+def _with(base: Sizing, verdict: str, sentence: str, limit: str = "", reachable: float | None = None) -> Sizing:
+    return replace(base, verdict=verdict, sentence=sentence, limit=limit, reachable_per_s=reachable)
