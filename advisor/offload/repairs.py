@@ -17,9 +17,9 @@ from advisor.offload.transformations import BATCHES, is_endless
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call
 
-SERVICE_ADDRESS = "grpc://tfdata-dispatcher:5000"
+NAME, DISPATCHER_PORT = "tfdata", 5000
+SERVICE_ADDRESS = f"grpc://{NAME}-dispatcher:{DISPATCHER_PORT}"
 """Where the generated files make the dispatcher reachable."""
-_ENTER = "fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _passes(
             yield Repair(
                 "The number of elements behind `distribute` is unknown to Keras, and the end of each pass takes about a second: "
                 "repeat the data before `distribute` and say how many steps an epoch has.",
-                code=f".repeat()  # before `distribute`; and: model.{_ENTER}(..., steps_per_epoch={steps})",
+                code=f".repeat()  # before `distribute`; and: model.fit(..., steps_per_epoch={steps})",
             )
         return
     if consumer.iterators > 1 or any(loop.count != 1 for loop in consumer.loops or ()):
