@@ -75,12 +75,29 @@ def repairs_of(analysis: Analysis, movability: Movability) -> Iterator[Repair]:
             "Elements are sent one by one: with `batch` before `distribute`, there are fewer and larger calls to the workers.",
             code=".batch(...)  # before .apply(tf.data.experimental.service.distribute(...))",
         )
-    yield from _passes(analysis, movability, upstream, consumed)
+    yield from _passes(analysis, upstream, consumed)
+    yield from _replicas(analysis, upstream)
 
 
-def _passes(
-    analysis: Analysis, movability: Movability, upstream: Sequence[Call], consumed: Call
-) -> Iterator[Repair]:
+def _replicas(analysis: Analysis, upstream: Sequence[Call]) -> Iterator[Repair]:
+    """Yield what several replicas need to read one job together."""
+    main = analysis.main
+    if main is None or main.consumer is None or main.consumer.kind != "distributed":
+        return
+    if any(call.method in ("bucket_by_sequence_length", "padded_batch") for call in upstream):
+        yield Repair(
+            "Replicas whose batches differ in length wait for the longest one: coordinated reads give all of them batches of one "
+            "worker in each step.",
+            code='distribute(..., job_name="train", consumer_index=REPLICA, num_consumers=REPLICAS)',
+        )
+    else:
+        yield Repair(
+            "Trainers that name the same job share its elements; without a name, each of them reads all data.",
+            code='distribute(..., job_name="train")',
+        )
+
+
+def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Iterator[Repair]:
     """Yield what to do about several passes over a finite dataset, and about its unknown length."""
     main = analysis.main
     consumer = main.consumer if main is not None else None

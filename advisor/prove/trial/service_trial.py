@@ -124,7 +124,6 @@ class ServiceTrial:
             and call.method == "repeat"
             and call.nested_in is None
             and call.made_by is None
-            and call.id != self._request.after_id
             and call.arguments.get("count") in (None, -1)
         ]
         return self._dataset(*repeats)
