@@ -21,9 +21,12 @@ from advisor.host.calibration.offload import (
     LINK_SHARE,
     MODEL_WAIT_SHARE,
 )
+from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.offload import Movability, ServiceMeasurement, ServiceRate, Sizing
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import format_bytes, format_count, format_many, format_rate, format_share
+from advisor.predict.call_index import graph_of
+from advisor.predict.structure import consumed_call
 
 NEEDED, NO_GAIN, UNKNOWN = "workers", "no gain", "unknown"
 
@@ -53,7 +56,8 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
     host_cores = analysis.host.cores if analysis.host is not None else 1.0
     cores = machines.worker_cores or host_cores
     rate = faster(measured.rates)
-    wanted = _wanted(main)
+    per_step = _elements_per_step(analysis, main, movability)
+    wanted = _wanted(main, per_step)
     client_bytes = None if wanted is None else wanted * measured.element_bytes
     base = Sizing(
         UNKNOWN,
@@ -75,12 +79,13 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
         return _with(base, UNKNOWN, "The number of workers is unknown: training did nothing but wait for its input, or was not timed.")
     if rate.elements_per_core_s <= 0:
         return _with(base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured.")
-    return _of_limits(base, main, movability, rate, host_cores, machines, wanted, measured)
+    now = main.elements_per_s * (per_step or 1.0)
+    return _of_limits(base, now, movability, rate, host_cores, machines, wanted, measured)
 
 
 def _of_limits(
     base: Sizing,
-    main: Pipeline,
+    now: float,
     movability: Movability,
     rate: ServiceRate,
     host_cores: float,
@@ -96,7 +101,7 @@ def _of_limits(
         limits["client"] = CLIENT_CORE_SHARE.value * host_cores / rate.client_cpu_s
     name = min(limits, key=lambda key: limits[key])
     reachable = min(wanted, limits[name])
-    if reachable <= main.elements_per_s * 1.05:
+    if reachable <= now * WORTHWHILE.value:
         return _with(base, NO_GAIN, f"More workers will not help: {_limit_text(name, limits[name], measured, rate, machines)}", name,
                      reachable)  # fmt: skip
     cores = base.worker_cores or 1.0
@@ -139,11 +144,32 @@ def _cost(rate: ServiceRate) -> float:
     return worker + rate.client_cpu_s
 
 
-def _wanted(main: Pipeline) -> float | None:
-    """Elements per second that the training would consume if it never waited; None if that is unknown."""
-    if main.steps is None or main.wait_share >= 1 or main.elements_per_s <= 0:
+def _wanted(main: Pipeline, per_step: float | None) -> float | None:
+    """Elements per second that the training would take from the workers if it never waited; None if that is unknown."""
+    if main.steps is None or main.wait_share >= 1 or main.elements_per_s <= 0 or per_step is None:
         return None
-    return main.elements_per_s / (1 - main.wait_share)
+    return main.elements_per_s / (1 - main.wait_share) * per_step
+
+
+def _elements_per_step(analysis: Analysis, main: Pipeline, movability: Movability) -> float | None:
+    """How many elements from the workers make one that the training reads: those of a batch made here; None if unknown."""
+    consumed, graph = consumed_call(analysis, main), graph_of(analysis)
+    place = graph.by_id.get(movability.after_id)
+    path = graph.path(place, consumed) if place is not None and consumed is not None else None
+    if path is None:
+        return None
+    count = 1.0
+    for call in path:
+        size_of_batch = call.arguments.get("batch_size")
+        if call.method == "batch" and isinstance(size_of_batch, int) and not isinstance(size_of_batch, bool):
+            count *= size_of_batch
+        elif call.method not in _ONE_TO_ONE:
+            return None
+    return count
+
+
+_ONE_TO_ONE = frozenset({"apply", "cache", "enumerate", "map", "prefetch", "repeat", "shuffle", "take", "with_options"})
+"""Transformations that emit an element for each that they read."""
 
 
 def _limit_text(name: str, limit: float, measured: ServiceMeasurement, rate: ServiceRate, machines: Machines) -> str:
