@@ -1,7 +1,7 @@
 """`advisor offload`: move the input pipeline of a script to tf.data service.
 
-In: a script or a saved run, and options.  Out: the result as text and JSON; with --files, the files of the service; with --write,
-those and the changed script.
+In: a script or a saved run, and options.  Out: the result as text and JSON; with --files, the files of the service; with
+--write, those and the changed script.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: 
             json_path: str | None, quiet: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Say whether the input pipeline of SCRIPT can move to other machines, how many it takes, and make the files for them.
 
-    SCRIPT is a script, `-m MODULE`, or a saved run, of which only the recording is judged; the arguments after a script are passed
-    to it. Real dispatcher and worker processes of tf.data service run its pipeline here. No file is written without --files or
+    SCRIPT is a script, `-m MODULE`, or a saved run, of which only the recording is judged; the arguments after a script are
+    passed to it. Real dispatcher and worker processes of tf.data service run its pipeline here. No file is written without --files or
     --write.
     """
     from advisor.offload.sizing import Machines

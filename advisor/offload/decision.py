@@ -65,7 +65,9 @@ def why_not_written(movability: Movability, sizing: Sizing | None, diff: str) ->
     if movability.verdict == REFUSED:
         return "Nothing was written, because the pipeline cannot move to workers."
     if movability.verdict == UNDECIDED:
-        return "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks against it."
+        return (
+            "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks against it."
+        )
     if sizing is None or sizing.workers is None:
         return "Nothing was written, because no number of workers was found that makes the training faster."
     return "" if diff else "Nothing was written, because the change of the script cannot be expressed."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from advisor.model import state
 from advisor.model.errors import AdvisorError
 from advisor.model.offload import Sizing
 from advisor.model.pipeline import Analysis
@@ -57,8 +58,8 @@ def deployment_of(analysis: Analysis, sizing: Sizing | None, worker_cores: float
     if not _RELEASE.fullmatch(version):
         shown = f"is {version}, which is no release" if version else "was not recorded"
         raise AdvisorError(
-            f"No files can be made: the TensorFlow of the script {shown}, and the image of the workers must have the same one. Run "
-            "advisor offload with a release of TensorFlow."
+            f"No files can be made: the TensorFlow of the script {shown}, and the image of the workers must have the same one. "
+            "Run advisor offload with a release of TensorFlow."
         )
     python = _PYTHON.fullmatch(host.python_version if host is not None else "")
     cores = worker_cores or (sizing.worker_cores if sizing is not None else None) or (host.cores if host else 1.0)
@@ -75,7 +76,8 @@ def deployment_of(analysis: Analysis, sizing: Sizing | None, worker_cores: float
 def data_folder_of(analysis: Analysis) -> str:
     """Return the folder that holds all local files that the pipelines read; empty if there are none."""
     recording = analysis.recording
-    names = [item.name.replace("\\", "/") for item in (recording.state if recording is not None else None) or () if item.kind == "file"]
+    observed = (recording.state if recording is not None else None) or ()
+    names = [item.name.replace("\\", "/") for item in observed if item.kind == state.FILE]
     folders = [name.split("/")[:-1] for name in names if name.startswith("/") and "://" not in name]
     if not folders:
         return ""

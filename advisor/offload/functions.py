@@ -138,5 +138,3 @@ def conditions_of(call: Call, recording: Recording | None) -> Iterator[str]:
             )
     if any(op_effects.effect_of(op) in _HARMLESS_EFFECTS for op in function.stateful_ops or ()):
         yield f"what `{function.name or call.method}` prints appears in the logs of the workers"
-    if "Timestamp" in (function.stateful_ops or ()):
-        yield f"`{function.name or call.method}` reads the clocks of the workers"

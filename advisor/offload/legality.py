@@ -1,11 +1,11 @@
 """Decides whether a pipeline can run on tf.data service workers, and after which call its elements leave them.
 
-In: an `Analysis` with its recording.  Out: `Movability`: the place, what speaks against it with the lines, what has to hold, and
-the repairs. Pure functions; what is on no reviewed list is undecided, and only worker processes decide it.
+In: an `Analysis` with its recording.  Out: `Movability`: the place, what speaks against it with the lines, what has to
+hold, and the repairs. Pure functions; what is on no reviewed list is undecided, and only worker processes decide it.
 
-The place is the one nearest to the consumer that nothing refuses: calls after it stay in the trainer's process, which is right for
-`take` and for the final `prefetch`. If most of the work would stay behind it, the move is refused for the reasons at the end of
-the pipeline.
+The place is the one nearest to the consumer that nothing refuses: calls after it stay in the trainer's process, which is right
+for `take` and for the final `prefetch`. If most of the work would stay behind it, the move is refused for the reasons at the
+end of the pipeline.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
-from advisor.model.finding import Edit, Safety
+from advisor.model import state
+from advisor.model.finding import Safety
 from advisor.model.offload import COUNTS, DYNAMIC, MOVABLE, OFF, REFUSED, UNDECIDED, Movability, Objection
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
@@ -38,7 +39,9 @@ def judge(analysis: Analysis, policy: str = DYNAMIC) -> Movability:
     main = analysis.main
     consumed = consumed_call(analysis, main) if main is not None else None
     if main is None or consumed is None:
-        return Movability(REFUSED, "The call that makes the consumed dataset is unknown, so no place for `distribute` can be named.")
+        return Movability(
+            REFUSED, "The call that makes the consumed dataset is unknown, so no place for `distribute` can be named."
+        )
     places = _places(analysis, consumed)
     if not places:
         return Movability(REFUSED, f"The dataset comes from {consumed.method}, which no line of the script calls.")
@@ -50,6 +53,8 @@ def judge(analysis: Analysis, policy: str = DYNAMIC) -> Movability:
     chosen = next((end for end in ends if not _refused(end)), None)
     if chosen is None or (chosen.moved_share is not None and chosen.moved_share < LEAST_MOVED_SHARE.value):
         return _refusal(ends[0], chosen)
+    staying = _staying(ends[: ends.index(chosen)])
+    chosen = replace(chosen, conditions=tuple(dict.fromkeys((*staying, *chosen.conditions))))
     return _concluded(chosen, analysis, policy)
 
 
@@ -111,14 +116,16 @@ def _files(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[str]:
     """What has to hold of the files that the pipeline reads: workers open the same paths."""
     graph, recording = graph_of(analysis), analysis.recording
     ids = {each.id for call in upstream for each in (call, *graph.nested(call))}
-    seen = [item for item in (recording.state if recording is not None else None) or () if item.kind == "file"]
+    seen = [item for item in (recording.state if recording is not None else None) or () if item.kind == state.FILE]
     named = [item for item in seen if ids & set(item.call_ids)]
     for item in named:
         if item.is_written_before:
             yield f"the workers can read {item.name}, which the script itself writes before the pipeline reads it"
     if named and not all("://" in item.name for item in named):
         folder = (named[0].name.replace("\\", "/").rpartition("/")[0]) or "/"
-        yield f"the workers find the files under the same paths ({folder}, ...): mount the same storage, or use a gs:// or s3:// URL"
+        yield (
+            f"the workers find the files under the same paths ({folder}, ...): mount the same storage, or use a gs:// or s3:// URL"
+        )
     elif not named and any(call.method in _FILE_METHODS for call in upstream):
         yield "the workers find the files that the pipeline reads under the same paths"
 
@@ -139,8 +146,8 @@ def _objection_to_sharing(analysis: Analysis, place: Call) -> Objection | None:
     if selecting is None:
         return None
     reason = (
-        f"precedes {selecting.method}, which selects elements by their number: behind `distribute` they come in another order, so "
-        "that it would select others in every run (a split into training and validation would leak)"
+        f"precedes {selecting.method}, which selects elements by their number: behind `distribute` they come in another order, "
+        "so that it would select others in every run (a split into training and validation would leak)"
     )
     return Objection(REFUSED, COUNTS, place.method, reason, place.site, place.id)
 
@@ -186,6 +193,15 @@ def _moved_share(analysis: Analysis, upstream: Iterable[Call]) -> float | None:
 
 def _refused(movability: Movability) -> bool:
     return movability.verdict == REFUSED
+
+
+def _staying(later: Iterable[Movability]) -> Iterator[str]:
+    """Which calls stay in the training, of the places nearer to the consumer that were refused, and why."""
+    for place in later:
+        for objection in place.objections:
+            if objection.verdict == REFUSED and objection.method not in ("take", "take_while"):
+                where = f" (line {objection.site.line})" if objection.site is not None else ""
+                yield f"{objection.method}{where} stays in the training: it {objection.reason}"
 
 
 def _refusal(end: Movability, chosen: Movability | None) -> Movability:

@@ -40,21 +40,22 @@ def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
     for batch, taken in zip(places, places[1:], strict=False):
         if batch.method != "batch" or taken.method != "take" or batch.inputs != (taken.id,):
             continue
-        size, count = batch.arguments.get("batch_size"), taken.arguments.get("count")
-        if not _is_count(size) or not _is_count(count) or int(count) % int(size):  # type: ignore[arg-type]
+        size, count = _count(batch.arguments.get("batch_size")), _count(taken.arguments.get("count"))
+        if not size or not count or count % size:
             continue
-        batches = int(count) // int(size)  # type: ignore[arg-type]
+        batches = count // size
         text = (
-            f"`take` moves behind `batch` and counts {format_count(batches)} batches instead of {format_count(int(count or 0))} "
-            "elements, so that the workers send batches and none of them counts for itself."
+            f"`take` moves behind `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
+            "so that the workers send batches and none of them counts for itself."
         )
         edits = (MoveAfter(taken.id, batch.id), SetArgument(taken.id, "count", batches))
         return BatchBeforeTake(batch, taken, Repair(text, edits))
     return None
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _count(value: object) -> int:
+    """The value if it is a number of things, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def repairs_of(analysis: Analysis, movability: Movability) -> Iterator[Repair]:
@@ -115,8 +116,8 @@ def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Ite
         return
     if consumer.iterators > 1 or any(loop.count != 1 for loop in consumer.loops or ()):
         yield Repair(
-            "Each pass is a job of its own on the workers, whose end takes about a second: repeat the data before `distribute`, and "
-            "let the loop count its steps.",
+            "Each pass is a job of its own on the workers, whose end takes about a second: repeat the data before `distribute`, "
+            "and let the loop count its steps.",
             code=f".repeat()  # before `distribute`; and: for batch in dataset.take({steps})",
         )
 

@@ -24,7 +24,16 @@ from advisor.host.calibration.offload import (
 from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.offload import Movability, ServiceMeasurement, ServiceRate, Sizing
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.units import format_bytes, format_count, format_many, format_rate, format_share
+from advisor.model.units import (
+    NS_PER_S,
+    format_bytes,
+    format_count,
+    format_many,
+    format_ns,
+    format_rate,
+    format_ratio,
+    format_share,
+)
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call
 
@@ -71,12 +80,16 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
     )
     if main.wait_share < MODEL_WAIT_SHARE.value and main.steps is not None:
         sentence = (
-            f"More workers will not help: the model is the limit. Training waits for input during {format_share(main.wait_share)} "
-            "of a step."
+            "More workers will not help: the model is the limit. Training waits for input during "
+            f"{format_share(main.wait_share)} of a step."
         )
         return _with(base, NO_GAIN, sentence, "model")
     if wanted is None:
-        return _with(base, UNKNOWN, "The number of workers is unknown: training did nothing but wait for its input, or was not timed.")
+        return _with(
+            base,
+            UNKNOWN,
+            "The number of workers is unknown: training did nothing but wait for its input, or its steps were not timed.",
+        )
     if rate.elements_per_core_s <= 0:
         return _with(base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured.")
     now = main.elements_per_s * (per_step or 1.0)
@@ -102,8 +115,8 @@ def _of_limits(
     name = min(limits, key=lambda key: limits[key])
     reachable = min(wanted, limits[name])
     if reachable <= now * WORTHWHILE.value:
-        return _with(base, NO_GAIN, f"More workers will not help: {_limit_text(name, limits[name], measured, rate, machines)}", name,
-                     reachable)  # fmt: skip
+        why = _limit_text(name, limits[name], measured, rate, machines)
+        return _with(base, NO_GAIN, f"More workers will not help: {why}", name, reachable)
     cores = base.worker_cores or 1.0
     counts = [
         max(1, math.ceil(reachable / (per_core * cores)))
@@ -176,14 +189,18 @@ def _limit_text(name: str, limit: float, measured: ServiceMeasurement, rate: Ser
     if name == "network":
         gigabits = machines.network_bytes_per_s * 8 / 1e9
         return (
-            f"the network of the client is the limit. With elements of {format_bytes(measured.element_bytes)}, a link of "
-            f"{gigabits:g} Gbit/s carries {format_rate(limit)}: send smaller elements (uint8 instead of float32), or raise --network."
+            f"the network of the client is the limit. With elements of {format_bytes(measured.element_bytes)} (uncompressed), a "
+            f"link of {gigabits:g} Gbit/s carries {format_rate(limit)}: send smaller elements (uint8 instead of float32), or "
+            "raise --network."
         )
-    milliseconds = rate.client_cpu_s * 1e3
     return (
-        f"the client is the limit. Receiving an element takes {milliseconds:.3g} ms of its CPU time, so that its cores take "
+        f"the client is the limit. Receiving an element takes {_time(rate.client_cpu_s)} of its CPU time, so that its cores take "
         f"{format_rate(limit)}."
     )
+
+
+def _time(seconds: float) -> str:
+    return format_ns(seconds * NS_PER_S)
 
 
 def _notes(measured: ServiceMeasurement, rate: ServiceRate) -> tuple[str, ...]:
@@ -192,8 +209,8 @@ def _notes(measured: ServiceMeasurement, rate: ServiceRate) -> tuple[str, ...]:
         return ()
     whole = 1 / rate.elements_per_core_s + rate.client_cpu_s + rate.dispatcher_cpu_s
     return (
-        f"With the service, an element takes {whole / measured.local_cpu_s:.2f} times the CPU time of the local pipeline "
-        f"({whole * 1e3:.3g} instead of {measured.local_cpu_s * 1e3:.3g} ms), {rate.client_cpu_s * 1e3:.3g} ms of it in the trainer.",
+        f"With the service, an element takes {format_ratio(whole / measured.local_cpu_s)} the CPU time of the local pipeline "
+        f"({_time(whole)} instead of {_time(measured.local_cpu_s)}), {_time(rate.client_cpu_s)} of it in the trainer.",
     )
 
 

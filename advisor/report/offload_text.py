@@ -1,6 +1,7 @@
 """The text report of `advisor offload`.
 
-In: an `Offload` and a rich console.  Out: lines on that console: the verdict, what speaks against it, what was measured, the change.
+In: an `Offload` and a rich console.  Out: lines on that console: the verdict, what speaks against it, what was measured, the
+change.
 """
 
 from __future__ import annotations
@@ -60,11 +61,12 @@ def _repair(repair: Repair) -> Text:
 
 def _rates(measured: ServiceMeasurement) -> Table:
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("", "rate", "rate per core", "CPU time in the trainer"):
+    for title in ("", "rate", "throughput", "rate per core", "CPU time in the trainer"):
         table.add_column(title, overflow="fold")
     table.add_row(
         "without the service",
         units.format_rate(measured.local_elements_per_s),
+        _throughput(measured.local_elements_per_s, measured),
         units.format_rate(1 / measured.local_cpu_s) if measured.local_cpu_s else "-",
         units.format_ns(measured.local_cpu_s * units.NS_PER_S),
     )
@@ -72,10 +74,15 @@ def _rates(measured: ServiceMeasurement) -> Table:
         table.add_row(
             f"compression {rate.compression}",
             units.format_rate(rate.elements_per_s),
+            _throughput(rate.elements_per_s, measured),
             units.format_rate(rate.elements_per_core_s),
             units.format_ns(rate.client_cpu_s * units.NS_PER_S),
         )
     return table
+
+
+def _throughput(elements_per_s: float, measured: ServiceMeasurement) -> str:
+    return f"{units.format_bytes(elements_per_s * measured.element_bytes)}/s" if measured.element_bytes else "-"
 
 
 def _capital(text: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import RESULT, CaptureRequest, Progress
-from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import MoveAfter
 from advisor.model.offload import DYNAMIC, REFUSED, Movability, Offload, ServiceMeasurement, Sizing
 from advisor.model.outcome import Report
@@ -78,8 +78,8 @@ def announcement(request: OffloadRequest) -> str:
     if not request.is_measured:
         return f"The script will be run once. {files}"
     return (
-        "The script will be run once to analyse it, and once up to its first element, where it is held while a dispatcher and up to "
-        f"two workers of tf.data service run its pipeline on this machine. {files}"
+        "The script will be run once to analyse it, and once up to its first element, where it is held while a dispatcher and up "
+        f"to two workers of tf.data service run its pipeline on this machine. {files}"
     )
 
 
@@ -134,7 +134,13 @@ class _Offloading:
         measured: ServiceMeasurement | None = None
         sizing: Sizing | None = None
         if movability.verdict != REFUSED and self._request.is_measured:
-            measured = self._measure(report, movability)
+            try:
+                measured = self._measure(report, movability)
+            except ScriptFailed:
+                raise
+            except AdvisorError as error:  # what the recording says is still worth a report
+                self._notes.append(f"The pipeline was not run through workers: {error}")
+        if measured is not None:
             movability = decided(movability, measured)
             if movability.verdict != REFUSED:
                 sizing = size(report.analysis, movability, measured, self._request.machines)

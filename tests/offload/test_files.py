@@ -128,7 +128,8 @@ def analysed(version: str, *names: str):
 
 
 def test_the_deployment_follows_the_run():
-    found = deployment_of(analysed("2.20.0", "/data/a.tfrecord", "/data/b.tfrecord"), Sizing("workers", "", workers=4, worker_cores=8))
+    sizing = Sizing("workers", "", workers=4, worker_cores=8)
+    found = deployment_of(analysed("2.20.0", "/data/a.tfrecord", "/data/b.tfrecord"), sizing)
     assert (found.tensorflow, found.python, found.workers, found.worker_cores) == ("2.20.0", "3.12", 4, 8)
     assert found.data_folder == "/data"
 

@@ -113,7 +113,7 @@ def test_elements_one_by_one_are_named():
         ((source(), map_("decode", ms=5, effects=("AssignVariableOp",)), batch(32)), STATE, "map"),
         ((source(), map_("decode", ms=5, effects=("WriteFile",)), batch(32)), FILES, "map"),
         ((source(), map_("decode", ms=5, effects=("WriteScalarSummary",)), batch(32)), EFFECT, "map"),
-        ((source(), map_("decode", ms=5), cache("/tmp/cached"), batch(32)), FILES, "cache"),
+        ((source(), cache("/tmp/cached"), map_("decode", ms=5), batch(32)), FILES, "cache"),
         ((source(), take(100), map_("decode", ms=5), batch(32)), COUNTS, "take"),
         ((source(), shard(2), map_("decode", ms=5), batch(32)), COUNTS, "shard"),
     ],
@@ -177,10 +177,12 @@ def test_nothing_moves_if_the_work_is_after_the_obstacle():
     assert "of the work is before it" in found.sentence
 
 
-def test_drop_remainder_is_refused_unless_the_data_is_endless():
+def test_drop_remainder_stays_in_the_training_unless_the_data_is_endless():
     plain = simulated(source(), map_("decode", ms=5), batch(32))
     dropping = {"arguments": {"batch_size": 32, "drop_remainder": True}}
-    assert first(judge(with_call(plain, "batch", **dropping))) == (REFUSED, COUNTS)
+    found = judge(with_call(plain, "batch", **dropping))
+    assert (found.verdict, found.after_method) == (MOVABLE, "map")
+    assert any("batch (line 5) stays in the training" in condition for condition in found.conditions)
     endless = simulated(source(), repeat(), map_("decode", ms=5), batch(32))
     assert judge(with_call(endless, "batch", **dropping)).verdict == MOVABLE
 
@@ -243,8 +245,8 @@ def test_a_function_that_was_not_run_is_undecided():
 
 def test_an_asserted_cardinality_is_refused():
     plain = simulated(source(), map_("decode", ms=5), batch(32))
-    found = judge(with_call(plain, "batch", unrecorded=("_AssertCardinalityDataset",)))
-    assert found.after_method != "batch" or first(found) == (REFUSED, COUNTS)
+    found = judge(with_call(plain, "map", unrecorded=("_AssertCardinalityDataset",)))
+    assert found.verdict == REFUSED and first(found) == (REFUSED, COUNTS)
 
 
 def test_files_have_to_be_found_under_the_same_paths():
@@ -275,7 +277,8 @@ def test_several_passes_over_finite_data_need_a_repeat_by_hand():
     found = judged(source(), map_("decode", ms=5), batch(32), epochs=3)
     repair = next(repair for repair in found.repairs if "job of its own" in repair.text)
     assert not repair.edits and ".repeat()" in repair.code
-    assert not any("job of its own" in repair.text for repair in judged(source(), repeat(), map_("decode", ms=5), batch(32)).repairs)
+    endless = judged(source(), repeat(), map_("decode", ms=5), batch(32))
+    assert not any("job of its own" in repair.text for repair in endless.repairs)
 
 
 def test_shuffled_data_stay_random_and_others_are_reordered():

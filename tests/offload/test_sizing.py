@@ -89,4 +89,4 @@ def test_without_a_measurement_the_number_is_unknown():
 
 
 def test_the_cost_of_the_service_is_said():
-    assert any("times the CPU time of the local pipeline" in note for note in sized().notes)
+    assert any("the CPU time of the local pipeline" in note for note in sized().notes)

@@ -53,7 +53,8 @@ def compared(local: Stream, again: Stream, served: Stream, times: int, workers: 
     if found != expected:
         missing = sum((expected - found).values())
         return False, f"A pass {through} lacks {format_many(missing, 'element')} of the local one, and has as many others."
-    which = "" if len(fixed) == len(local.rows[0]) else f" in {len(fixed)} of {len(local.rows[0])} components, the others are random"
+    components = len(local.rows[0])
+    which = "" if len(fixed) == components else f" in {len(fixed)} of {components} components, the others are random"
     return True, f"A pass {through} has the same {format_count(wanted)} elements as a local one{which}, in another order."
 
 

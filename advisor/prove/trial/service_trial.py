@@ -110,7 +110,7 @@ class ServiceTrial:
         """Return the dataset at the place, rebuilt."""
         self._number += 1
         files = self._files / f"side{self._number}"
-        files.mkdir()
+        files.mkdir(exist_ok=True)
         edits = (*(Remove(call_id) for call_id in self._request.left_out), *more)
         return Replay(self._recorder, edits, files=files).dataset(self._request.after_id)
 
@@ -202,8 +202,8 @@ class ServiceTrial:
         if not local.is_complete:
             return replace(
                 measured,
-                comparison=f"One pass has more than {len(local.rows)} elements, or takes longer than {COMPARED_PASS_S.value:.0f} s: "
-                "the elements were not compared.",
+                comparison=f"One pass has more than {len(local.rows)} elements, or takes longer than "
+                f"{COMPARED_PASS_S.value:.0f} s: the elements were not compared.",
             )
         again = self._pass(self._one_pass())
         processes.start_worker()
