@@ -80,8 +80,8 @@ def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: 
     """Say whether the input pipeline of SCRIPT can move to other machines, how many it takes, and make the files for them.
 
     SCRIPT is a script, `-m MODULE`, or a saved run, of which only the recording is judged; the arguments after a script are
-    passed to it. Real dispatcher and worker processes of tf.data service run its pipeline here. No file is written without --files or
-    --write.
+    passed to it. Real dispatcher and worker processes of tf.data service run its pipeline here. No file is written without
+    --files or --write.
     """
     from advisor.offload.sizing import Machines
     from advisor.prove.budget import check_budget

@@ -66,7 +66,8 @@ def why_not_written(movability: Movability, sizing: Sizing | None, diff: str) ->
         return "Nothing was written, because the pipeline cannot move to workers."
     if movability.verdict == UNDECIDED:
         return (
-            "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks against it."
+            "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks "
+            "against it."
         )
     if sizing is None or sizing.workers is None:
         return "Nothing was written, because no number of workers was found that makes the training faster."

@@ -96,7 +96,12 @@ def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> It
         found = [transformations.objection_to(call, _reads_endless(analysis, call), policy)]
         found.append(functions.objection_to(call, recording))
         for inner in graph.nested(call):
-            inside = transformations.objection_inside(inner, call) or functions.objection_to(inner, recording)
+            is_applied = call.method == "apply" and inner.made_by == call.id  # it belongs to the chain
+            inside = (
+                transformations.objection_to(inner, _reads_endless(analysis, call), policy)
+                if is_applied
+                else transformations.objection_inside(inner, call)
+            ) or functions.objection_to(inner, recording)
             found.append(inside and replace(inside, site=inside.site or call.site))
         known = [objection for objection in found if objection is not None]
         if known:
@@ -124,7 +129,8 @@ def _files(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[str]:
     if named and not all("://" in item.name for item in named):
         folder = (named[0].name.replace("\\", "/").rpartition("/")[0]) or "/"
         yield (
-            f"the workers find the files under the same paths ({folder}, ...): mount the same storage, or use a gs:// or s3:// URL"
+            f"the workers find the files under the same paths ({folder}, ...): mount the same storage, or use a gs:// or s3:// "
+            "URL"
         )
     elif not named and any(call.method in _FILE_METHODS for call in upstream):
         yield "the workers find the files that the pipeline reads under the same paths"
@@ -207,12 +213,14 @@ def _staying(later: Iterable[Movability]) -> Iterator[str]:
 def _refusal(end: Movability, chosen: Movability | None) -> Movability:
     """The refusal, with what speaks against the end of the pipeline."""
     first = next((objection for objection in end.objections if objection.verdict == REFUSED), None)
+    share = "" if chosen is None or chosen.moved_share is None else format_share(chosen.moved_share)
     if first is None:
-        return end
-    where = f" (line {first.site.line})" if first.site is not None else ""
-    sentence = f"It cannot move: {first.method}{where} {first.reason}."
-    if chosen is not None and chosen.moved_share is not None:
-        sentence += f" Only {format_share(chosen.moved_share)} of the work is before it."
+        at = f" (line {end.after_site.line})" if end.after_site is not None else ""
+        sentence = f"Moving it is not worth it: only {share} of its work is before {end.after_method}{at}."
+    else:
+        where = f" (line {first.site.line})" if first.site is not None else ""
+        sentence = f"It cannot move: {first.method}{where} {first.reason}."
+        sentence += f" Only {share} of the work is before it." if share else ""
     return replace(end, verdict=REFUSED, sentence=sentence, after_id="", after_method="", after_site=None)
 
 

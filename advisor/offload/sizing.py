@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from advisor.host.calibration.offload import (
     CLIENT_CORE_SHARE,
     CLIENT_LINK_BYTES_PER_S,
+    LATE_END_S,
     LESS_WORK,
     LINK_SHARE,
     MODEL_WAIT_SHARE,
@@ -205,13 +206,17 @@ def _time(seconds: float) -> str:
 
 def _notes(measured: ServiceMeasurement, rate: ServiceRate) -> tuple[str, ...]:
     """What the service costs compared with the local pipeline."""
+    notes = []
+    if measured.end_delay_s is not None and measured.end_delay_s >= LATE_END_S.value:
+        notes.append(f"Through the service, the end of a pass came {_time(measured.end_delay_s)} after its last element.")
     if not measured.local_cpu_s or rate.elements_per_core_s <= 0:
-        return ()
+        return tuple(notes)
     whole = 1 / rate.elements_per_core_s + rate.client_cpu_s + rate.dispatcher_cpu_s
-    return (
+    notes.append(
         f"With the service, an element takes {format_ratio(whole / measured.local_cpu_s)} the CPU time of the local pipeline "
-        f"({_time(whole)} instead of {_time(measured.local_cpu_s)}), {_time(rate.client_cpu_s)} of it in the trainer.",
+        f"({_time(whole)} instead of {_time(measured.local_cpu_s)}), {_time(rate.client_cpu_s)} of it in the trainer."
     )
+    return tuple(notes)
 
 
 def _with(base: Sizing, verdict: str, sentence: str, limit: str = "", reachable: float | None = None) -> Sizing:

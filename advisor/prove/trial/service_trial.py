@@ -128,7 +128,12 @@ class ServiceTrial:
         ]
         return self._dataset(*repeats)
 
-    def _through_service(self, dataset: Any, processes: ServiceProcesses, compression: str | None = "AUTO") -> Any:  # noqa: ANN401
+    def _through_service(
+        self,
+        dataset: Any,  # noqa: ANN401
+        processes: ServiceProcesses,
+        compression: str | None = "AUTO",
+    ) -> Any:  # noqa: ANN401
         import tensorflow as tf
 
         mode = PROCESSING_MODES[self._request.policy]
