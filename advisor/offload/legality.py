@@ -10,18 +10,17 @@ end of the pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
-from advisor.model import state
 from advisor.model.finding import Safety
 from advisor.model.offload import COUNTS, DYNAMIC, MOVABLE, OFF, REFUSED, UNDECIDED, Movability, Objection
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.model.shared_text import siblings_of
 from advisor.model.units import format_share
-from advisor.offload import functions, transformations
+from advisor.offload import data_files, functions, transformations
 from advisor.offload.repairs import batch_before_take, repairs_of
 from advisor.offload.source_parts import max_workers
 from advisor.predict.call_index import graph_of
@@ -94,7 +93,7 @@ def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> It
     graph, recording = graph_of(analysis), analysis.recording
     for call in upstream:
         found = [transformations.objection_to(call, _reads_endless(analysis, call), policy)]
-        found.append(functions.objection_to(call, recording))
+        found += [functions.objection_to(call, recording), data_files.objection_to(analysis, call)]
         for inner in graph.nested(call):
             is_applied = call.method == "apply" and inner.made_by == call.id  # it belongs to the chain
             inside = (
@@ -108,37 +107,13 @@ def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> It
             yield next((objection for objection in known if objection.verdict == REFUSED), known[0])
 
 
-def _conditions(analysis: Analysis, upstream: Iterable[Call], policy: str) -> Iterator[str]:
+def _conditions(analysis: Analysis, upstream: Sequence[Call], policy: str) -> Iterator[str]:
     graph, recording = graph_of(analysis), analysis.recording
     for call in upstream:
         yield from transformations.conditions_of(call, _reads_endless(analysis, call), policy)
         for each in (call, *graph.nested(call)):
             yield from functions.conditions_of(each, recording)
-    yield from _files(analysis, upstream)
-
-
-def _files(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[str]:
-    """What has to hold of the files that the pipeline reads: workers open the same paths."""
-    graph, recording = graph_of(analysis), analysis.recording
-    ids = {each.id for call in upstream for each in (call, *graph.nested(call))}
-    seen = [item for item in (recording.state if recording is not None else None) or () if item.kind == state.FILE]
-    named = [item for item in seen if ids & set(item.call_ids)]
-    for item in named:
-        if item.is_written_before:
-            yield f"the workers can read {item.name}, which the script itself writes before the pipeline reads it"
-    if named and not all("://" in item.name for item in named):
-        folder = (named[0].name.replace("\\", "/").rpartition("/")[0]) or "/"
-        yield (
-            f"the workers find the files under the same paths ({folder}, ...): mount the same storage, or use a gs:// or s3:// "
-            "URL"
-        )
-    elif not named and any(call.method in _FILE_METHODS for call in upstream):
-        yield "the workers find the files that the pipeline reads under the same paths"
-
-
-_FILE_METHODS = frozenset({
-    "CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset", "list_files", "load",
-})  # fmt: skip
+    yield from data_files.conditions_of(analysis, upstream)
 
 
 def _objection_to_sharing(analysis: Analysis, place: Call) -> Objection | None:

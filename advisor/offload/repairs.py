@@ -13,6 +13,7 @@ from advisor.model.offload import PROCESSING_MODES, Movability, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.model.units import format_count
+from advisor.offload import data_files
 from advisor.offload.transformations import BATCHES, is_endless
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call
@@ -76,6 +77,7 @@ def repairs_of(analysis: Analysis, movability: Movability) -> Iterator[Repair]:
             "Elements are sent one by one: with `batch` before `distribute`, there are fewer and larger calls to the workers.",
             code=".batch(...)  # before .apply(tf.data.experimental.service.distribute(...))",
         )
+    yield from data_files.repairs_of(analysis, upstream)
     yield from _passes(analysis, upstream, consumed)
     yield from _replicas(analysis, upstream)
 

@@ -10,19 +10,18 @@ from collections.abc import Iterable
 
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
+from advisor.offload.data_files import READERS
 from advisor.predict.structure import file_count
-
-_READERS = frozenset({"CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"})
 
 
 def max_workers(analysis: Analysis, upstream: Iterable[Call]) -> int | None:
-    """Return the number of parts of the source; None if it is unknown or there is no source."""
+    """Return the number of parts of the source; None if it is unknown, or if there are none."""
     parts = []
     for call in upstream:
         if call.inputs:
             continue
-        count = file_count(analysis, call) if call.method in _READERS else call.cardinality
+        count = file_count(analysis, call) if call.method in READERS else call.cardinality
         if count is None or count < 0:
             return None
         parts.append(count)
-    return min(parts) if parts else None
+    return min(parts, default=0) or None

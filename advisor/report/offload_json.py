@@ -21,7 +21,7 @@ def offload_to_bytes(offload: model.Offload) -> bytes:
         schema_version=SCHEMA_VERSION,
         advisor_version=__version__,
         sharding=offload.policy,
-        movability=_movability(offload.movability),
+        movability=_movability(offload.movability, bool(offload.diff)),
         measurement=offload.measurement and _measurement(offload.measurement),
         sizing=offload.sizing and _sizing(offload.sizing),
     )
@@ -33,13 +33,13 @@ def load_schema() -> Json:
     return read_schema("offload.schema.json")
 
 
-def _movability(movability: model.Movability) -> v1.Movability:
+def _movability(movability: model.Movability, has_diff: bool) -> v1.Movability:
     return v1.Movability.of(
         movability,
         after=movability.after_method,
         after_site=Site.maybe(movability.after_site),
         objections=[v1.Objection.of(each, site=Site.maybe(each.site)) for each in movability.objections],
-        repairs=[v1.Repair.of(each, in_diff=bool(each.edits)) for each in movability.repairs],
+        repairs=[v1.Repair.of(each, in_diff=has_diff and bool(each.edits)) for each in movability.repairs],
     )
 
 

@@ -257,6 +257,15 @@ def test_files_have_to_be_found_under_the_same_paths():
     assert not any("same" in condition and "paths" in condition for condition in with_function(facts(), in_cloud).conditions)
 
 
+def test_a_file_that_the_script_writes_is_undecided_and_a_relative_path_is_repaired_by_hand():
+    written = ObservedState("f1", "file", "/tmp/a.tfrecord", ("c0",), epochs=2, is_written_before=True)
+    found = with_function(facts(), written)
+    assert first(found) == (UNDECIDED, FILES) and "/tmp/a.tfrecord" in found.objections[0].reason
+    relative = judged(source("ListFiles", shuffle=False), map_("decode", ms=5), batch(32))
+    repair = next(repair for repair in relative.repairs if "relative path images/*.jpg" in repair.text)
+    assert not repair.edits and "abspath" in repair.code
+
+
 def test_the_source_limits_the_number_of_workers():
     found = judged(source(files=3), map_("decode", ms=5), batch(32))
     assert found.max_workers == 3
