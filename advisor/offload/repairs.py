@@ -119,8 +119,8 @@ def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Ite
     if consumer.iterators > 1 or any(loop.count != 1 for loop in consumer.loops or ()):
         yield Repair(
             "Each pass is a job of its own on the workers, whose end takes about a second: repeat the data before `distribute`, "
-            "and let the loop count its steps.",
-            code=f".repeat()  # before `distribute`; and: for batch in dataset.take({steps})",
+            "and read all passes through one iterator.",
+            code=f".repeat()  # before `distribute`; batches = iter(dataset) before the loop; {steps} x next(batches) in a pass",
         )
 
 

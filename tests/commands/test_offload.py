@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 from advisor.cli import main
 from advisor.commands import offload as command
 from advisor.model.offload import MOVABLE, REFUSED, Movability, Offload, Sizing
+from advisor.offload.files import server_text
+from advisor.prove.trial.service_processes import ServiceProcesses
 
 long = [pytest.mark.tensorflow, pytest.mark.long]
 MOVABLE_SCRIPT = """
@@ -29,6 +33,19 @@ MOVABLE_SCRIPT = """
     for epoch in range(10_000):
         for batch in dataset:
             time.sleep(0.001)
+    """
+FINITE_SCRIPT = """
+    import time
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(200)
+    dataset = dataset.map(lambda x: x * 2)
+    dataset = dataset.batch(8)
+    total = 0
+    for batch in dataset:
+        total += int(tf.reduce_sum(batch))
+        time.sleep(0.1)
+    print(total)
     """
 PYTHON_SCRIPT = """
     import tensorflow as tf
@@ -92,6 +109,21 @@ class TestReal:
         objection = result["movability"]["objections"][0]
         assert (objection["verdict"], objection["cause"], objection["site"]["line"]) == ("refused", "python", 7)
         assert result["measurement"] is None and result["runs"] == 1 and not Path("service").exists()
+
+    def test_the_changed_script_reads_the_same_elements_from_the_service(self, script, capsys, tmp_path) -> None:
+        path = script(FINITE_SCRIPT)
+        folder = tmp_path / "servers"
+        folder.mkdir()
+        with ServiceProcesses(server_text(), folder, lambda: None) as processes:
+            processes.start_dispatcher()
+            processes.start_worker()
+            command = ["offload", "--no-measurement", "--address", processes.address, "--json", "-", "train.py"]
+            assert main(command) == 0
+            diff = json.loads(capsys.readouterr().out)["diff"]
+            subprocess.run(["git", "apply", "-"], input=diff, text=True, check=True)
+            assert processes.address in path.read_text()
+            done = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=120)
+        assert done.stdout.splitlines()[-1] == str(sum(range(0, 400, 2))), done.stderr
 
     def test_the_change_is_written_runs_and_is_undone(self, script, capsys) -> None:
         """With enough waiting that workers help on every machine: the consumer takes no time."""
