@@ -110,7 +110,8 @@ def content_of(terminal: pyte.Screen) -> Screen:
     for number in range(terminal.lines):
         row = terminal.buffer[number]
         cells = [
-            (row[column].data or " ", colour_of(row[column].fg), bool(row[column].bold)) for column in range(terminal.columns)
+            (row[column].data or " ", colour_of(row[column].fg), bool(row[column].bold))
+            for column in range(terminal.columns)
         ]
         while cells and cells[-1][0] == " ":
             cells.pop()

@@ -63,4 +63,6 @@ def test_beside_a_healthy_training_only_those_that_wait_are_listed():
 
 def test_many_are_counted():
     found = lines(*[VALIDATION] * (MAX_OTHER_PIPELINES + 2))
-    assert len(found) == MAX_OTHER_PIPELINES + 1 and found[-1].startswith(f"{MAX_OTHER_PIPELINES + 2} pipelines in total")
+    assert len(found) == MAX_OTHER_PIPELINES + 1 and found[-1].startswith(
+        f"{MAX_OTHER_PIPELINES + 2} pipelines in total"
+    )
