@@ -1,11 +1,11 @@
 """An event simulator of tf.data's threads on a machine with a given number of cores, whose truth is known.
 
-In: the costs of a pipeline `source -> map -> batch -> prefetch` and of its consumer.  Out: the rate, the cores used, and the timeline
-that TensorFlow's profiler would record.
+In: the costs of a pipeline `source -> map -> batch -> prefetch` and of its consumer.  Out: the rate, the cores used, and the
+timeline that TensorFlow's profiler would record.
 
-It knows nothing of the predictor: threads are processes that queue for cores (SimPy), a parallel map starts calls into free slots and
-emits in order, a prefetch fills a buffer. The rate follows from what these do, not from a formula. Threads share cores in slices, as
-under an operating system without priorities.
+It knows nothing of the predictor: threads are processes that queue for cores (SimPy), a parallel map starts calls into free slots
+and emits in order, a prefetch fills a buffer. The rate follows from what these do, not from a formula. Threads share cores in
+slices, as under an operating system without priorities.
 """
 
 from __future__ import annotations

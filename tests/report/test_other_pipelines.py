@@ -19,7 +19,7 @@ def lines(*others, main=SLOW):
 
 
 def test_a_consumer_names_its_pipeline():
-    site = Site("train.py", 31)
+    site = Site("train.py", 31, 1, 31, 20)
     (line,) = lines(replace(VALIDATION, consumer=Consumer("c1", "call1", "keras.evaluate", site, 1)))
     assert line.startswith("train.py:31 (keras.evaluate): waits for input ")
     assert line.endswith("mostly for .map(decode) at train.py:3")
