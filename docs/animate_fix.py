@@ -2,9 +2,9 @@
 
     python docs/animate_fix.py [--out docs/images/fix.svg] [COMMAND...]
 
-In: a command that is run in a pseudo-terminal (default: `advisor fix` on the demo).  Out: an SVG image that is animated by CSS. It
-plays wherever pictures do, and shows its last frame to readers who prefer reduced motion. Waiting is shortened; the image says how long
-the command really took.
+In: a command that is run in a pseudo-terminal (default: `advisor fix` on the demo).  Out: an SVG image that is animated by CSS.
+It plays wherever pictures do, and shows its last frame to readers who prefer reduced motion. Waiting is shortened; the image says
+how long the command really took.
 """
 
 from __future__ import annotations

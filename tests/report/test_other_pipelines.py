@@ -22,12 +22,12 @@ def test_a_consumer_names_its_pipeline():
     site = Site("train.py", 31, 1, 31, 20)
     (line,) = lines(replace(VALIDATION, consumer=Consumer("c1", "call1", "keras.evaluate", site, 1)))
     assert line.startswith("train.py:31 (keras.evaluate): waits for input ")
-    assert line.endswith("mostly for .map(decode) at train.py:3")
+    assert line.endswith("mostly for .map(augment) at train.py:5")
 
 
 def test_without_a_consumer_it_is_named_by_the_call_nearest_to_it():
     (line,) = lines(VALIDATION)
-    assert line.startswith("the dataset of .batch(32), train.py:")
+    assert line.startswith("the dataset of .map(augment), train.py:5: "), "the map is fused with the batch"
 
 
 def test_without_calls_the_long_name_is_left():
