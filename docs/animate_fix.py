@@ -40,6 +40,8 @@ COLOURS = {
     "cyan": "#62c9d6", "white": "#d6d9de",
 }  # fmt: skip
 DIM = "#8a919c"
+OF_THIS_MACHINE = ("Run folder:", "Deleted ")
+"""Beginnings of lines that are left out."""
 
 Cell = tuple[str, str, bool]
 """Character, colour, bold."""
@@ -105,7 +107,7 @@ def record(command: list[str]) -> list[tuple[float, Screen]]:
 
 
 def content_of(terminal: pyte.Screen) -> Screen:
-    """Return what the terminal shows, without empty cells at the end of lines."""
+    """Return what the terminal shows, without empty cells at the end of lines and lines about folders of this machine."""
     lines = []
     for number in range(terminal.lines):
         row = terminal.buffer[number]
@@ -115,7 +117,8 @@ def content_of(terminal: pyte.Screen) -> Screen:
         ]
         while cells and cells[-1][0] == " ":
             cells.pop()
-        lines.append(tuple(cells))
+        is_of_machine = "".join(cell[0] for cell in cells).startswith(OF_THIS_MACHINE)
+        lines.append(() if is_of_machine else tuple(cells))
     return tuple(lines)
 
 
