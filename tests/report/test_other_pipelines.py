@@ -61,6 +61,13 @@ def test_beside_a_healthy_training_only_those_that_wait_are_listed():
     assert "waits for input" in line
 
 
+def test_another_dataset_of_the_same_loop_is_no_other_pipeline():
+    consumer = Consumer("c1", "call1", "for", Site("train.py", 31, 1, 31, 20), 1)
+    main = replace(SLOW.pipelines[0], consumer=consumer)
+    analysis = replace(SLOW, pipelines=(main, replace(VALIDATION, consumer=consumer)))
+    assert other_pipelines(analysis) == []
+
+
 def test_many_are_counted():
     found = lines(*[VALIDATION] * (MAX_OTHER_PIPELINES + 2))
     assert len(found) == MAX_OTHER_PIPELINES + 1 and found[-1].startswith(
