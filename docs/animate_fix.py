@@ -2,9 +2,9 @@
 
     python docs/animate_fix.py [--out docs/images/fix.svg] [COMMAND...]
 
-In: a command that is run in a pseudo-terminal (default: `advisor fix` on the demo).  Out: an SVG image that is animated by CSS, so
-that it plays wherever pictures do, and shows its last frame to readers who prefer reduced motion. Waiting is shortened; the image
-says how long the command really took.
+In: a command that is run in a pseudo-terminal (default: `advisor fix` on the demo).  Out: an SVG image that is animated by CSS.
+It plays wherever pictures do, and shows its last frame to readers who prefer reduced motion. Waiting is shortened; the image says
+how long the command really took.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ COLOURS = {
     "cyan": "#62c9d6", "white": "#d6d9de",
 }  # fmt: skip
 DIM = "#8a919c"
+OF_THIS_MACHINE = ("Run folder:", "Deleted ")
+"""Beginnings of lines that are left out."""
 
 Cell = tuple[str, str, bool]
 """Character, colour, bold."""
@@ -105,16 +107,18 @@ def record(command: list[str]) -> list[tuple[float, Screen]]:
 
 
 def content_of(terminal: pyte.Screen) -> Screen:
-    """Return what the terminal shows, without empty cells at the end of lines."""
+    """Return what the terminal shows, without empty cells at the end of lines and lines about folders of this machine."""
     lines = []
     for number in range(terminal.lines):
         row = terminal.buffer[number]
         cells = [
-            (row[column].data or " ", colour_of(row[column].fg), bool(row[column].bold)) for column in range(terminal.columns)
+            (row[column].data or " ", colour_of(row[column].fg), bool(row[column].bold))
+            for column in range(terminal.columns)
         ]
         while cells and cells[-1][0] == " ":
             cells.pop()
-        lines.append(tuple(cells))
+        is_of_machine = "".join(cell[0] for cell in cells).startswith(OF_THIS_MACHINE)
+        lines.append(() if is_of_machine else tuple(cells))
     return tuple(lines)
 
 

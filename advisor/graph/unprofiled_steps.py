@@ -41,7 +41,7 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
         unprofiled step - 1), None if it is unknown.
     """
     window = recording.window
-    series = _main_series(recording)
+    series = _series_of(pipeline, recording)
     if window is None or series is None or not (pipeline.steps or pipeline.max_call_ns):
         return pipeline, None
     plain = _plain_steps(series, window, pipeline.steps.count if pipeline.steps else 0)
@@ -110,6 +110,13 @@ def _plain_steps(series: StepSeries, window: Window, num_profiled: int) -> Steps
     others = every.only(~is_profiled & ~is_first)
     is_better = num_profiled < MIN_VERDICT_STEPS.value and len(others.start_ns) > num_profiled
     return others if is_better else others.only(np.zeros(len(others.start_ns), np.bool_))
+
+
+def _series_of(pipeline: Pipeline, recording: Recording) -> StepSeries | None:
+    """The steps of the pipeline's own consumer; of the recorded main consumer if it has none."""
+    own = pipeline.consumer.id if pipeline.consumer is not None else None
+    found = next((series for series in recording.steps if series.consumer_id == own and series.end_ns), None)
+    return found if found is not None else _main_series(recording)
 
 
 def _main_series(recording: Recording) -> StepSeries | None:

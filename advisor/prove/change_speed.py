@@ -55,9 +55,7 @@ def speed_of_scripts(whole: EndToEnd) -> ChangeSpeed:
 
 def with_losses(speed: ChangeSpeed, whole: EndToEnd) -> ChangeSpeed:
     """Return the measurement with the losses of its runs, whose trainings read the same elements."""
-    return replace(
-        speed, losses=loss_curve(whole.before, whole.after), loss=loss_deviation(whole.before, whole.after)
-    )
+    return replace(speed, losses=loss_curve(whole.before, whole.after), loss=loss_deviation(whole.before, whole.after))
 
 
 def batch_size(run: RunSteps) -> int | None:

@@ -41,7 +41,7 @@ def loss_deviation(before: Sequence[RunSteps], after: Sequence[RunSteps]) -> Los
 
 
 def note_on(deviation: LossDeviation | None) -> str:
-    """Say in a sentence that a change moves the loss by more than chance and rounding; empty if it does not, or if that is unknown."""
+    """Say in a sentence that a change moves the loss by more than chance and rounding; empty if not, or if that is unknown."""
     if deviation is None or deviation.relative <= max(deviation.between_runs or 0.0, ROUNDING_OF_LOSSES.value):
         return ""
     if not math.isfinite(deviation.relative):

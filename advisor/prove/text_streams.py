@@ -151,7 +151,11 @@ def _described(element: int, component: int, before: Any, after: Any) -> Element
     places = np.argwhere(np.atleast_1d(different))
     if not len(places):
         is_redrawn = before.tobytes() == after.tobytes()
-        what = "random values, which another reading does not repeat" if is_redrawn else "the sign of a zero, or the bits of a NaN"
+        redrawn, unseen = (
+            "random values, which another reading does not repeat",
+            "the sign of a zero, or the bits of a NaN",
+        )
+        what = redrawn if is_redrawn else unseen
         return ElementDifference(element, component, "", "", what)
     place = tuple(int(index) for index in places[0])
     where = f"{len(places)} of {before.size} values; the first is {list(place)}" if before.size > 1 else "its value"

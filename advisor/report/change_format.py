@@ -55,7 +55,7 @@ class Side(Object, frozen=True):
 
 
 class LossPoint(Object, frozen=True):
-    """The loss after some batches: Keras' mean over the batches of the epoch so far, the median over the runs; null: not finite."""
+    """The loss after some batches: Keras' mean over those of the epoch so far, the median over the runs; null: not finite."""
 
     batches: Count
     before: float | None

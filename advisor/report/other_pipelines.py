@@ -15,7 +15,15 @@ MAX_OTHER_PIPELINES = 5
 
 def other_pipelines(analysis: Analysis) -> list[str]:
     """Return the lines; if the verdict is that input is not the problem, only of pipelines for which it is one."""
-    others = [pipeline for pipeline in analysis.pipelines if not pipeline.is_main]
+    main = analysis.main
+    of_main = main.consumer.id if main is not None and main.consumer is not None else None
+    others = [
+        pipeline
+        for pipeline in analysis.pipelines
+        if not pipeline.is_main
+        # a dataset of the same loop, made for another epoch
+        and (pipeline.consumer is None or pipeline.consumer.id != of_main)
+    ]
     if analysis.hosts is not None and analysis.main is not None:  # those of the other hosts are in their table
         others = [pipeline for pipeline in others if pipeline.host == analysis.main.host]
     if not analysis.verdict.is_input_bound:

@@ -319,7 +319,9 @@ class _Proving:
             loss=speed.loss,
             runs=self._runs,
             seconds=self._budget.spent_s,
-            notes=tuple(dict.fromkeys(filter(None, (*self._notes, *compared.unknown, *findings.unseen, note_on(speed.loss))))),
+            notes=tuple(
+                dict.fromkeys(filter(None, (*self._notes, *compared.unknown, *findings.unseen, note_on(speed.loss))))
+            ),
         )
 
     def _labelled(self, text: str) -> OnProgress:

@@ -1,11 +1,11 @@
 """An event simulator of tf.data's threads on a machine with a given number of cores, whose truth is known.
 
-In: the costs of a pipeline `source -> map -> batch -> prefetch` and of its consumer.  Out: the rate, the cores used, and the timeline
-that TensorFlow's profiler would record.
+In: the costs of a pipeline `source -> map -> batch -> prefetch` and of its consumer.  Out: the rate, the cores used, and the
+timeline that TensorFlow's profiler would record.
 
-It knows nothing of the predictor: threads are processes that queue for cores (SimPy), a parallel map starts calls into free slots and
-emits in order, a prefetch fills a buffer. The rate follows from what these do, not from a formula. Threads share cores in slices, as
-under an operating system without priorities.
+It knows nothing of the predictor: threads are processes that queue for cores (SimPy), a parallel map starts calls into free slots
+and emits in order, a prefetch fills a buffer. The rate follows from what these do, not from a formula. Threads share cores in
+slices, as under an operating system without priorities.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Costs:
     batch: int = 8
     copy: float = 5.0
     """To copy an element into its batch."""
+    hand_over: float = 20.0
+    """To hand an element of a parallel map to a thread, in the thread that does so: about what it costs on real machines."""
     buffer: int = 4
     """Of the prefetch."""
     step: float = 100.0
@@ -138,8 +140,8 @@ class _Simulation:
             for _ in range(self.costs.batch):
                 yield self.env.process(self._take() if self.costs.calls else self._compute())
                 yield self.env.process(self._work(self.costs.copy))
+            self.profile.produce("worker", "Prefetch", number, round(began), round(self.env.now))  # around the call
             self.profile.call("worker", self.batch, round(began), round(self.env.now))
-            self.profile.produce("worker", "Prefetch", number, round(began), round(self.env.now))
             yield self.buffer.put(number)
             number += 1
 
@@ -174,8 +176,9 @@ class _Simulation:
             began = self.env.now
             yield self.env.process(self._work(self.costs.source))
             self.profile.call("runner", self.source, round(began), round(self.env.now))
-            self.profile.function("runner", number + 1, round(self.env.now), round(self.env.now) + 1)
-            yield self.env.timeout(1)
+            called = self.env.now
+            yield self.env.process(self._work(self.costs.hand_over))
+            self.profile.function("runner", number + 1, round(called), round(self.env.now))
             self.profile.produce("runner", "ParallelMap", number, round(began), round(self.env.now))
             self.held[number] = slot
             self.env.process(self._call(number))

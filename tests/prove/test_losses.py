@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from advisor.capture.request import START_SEED, CaptureRequest
 from advisor.model.outcome import LossDeviation, LossPoint
-from advisor.prove.end_to_end import RunSteps
+from advisor.prove.end_to_end import RunSteps, time_run
 from advisor.prove.losses import loss_curve, loss_deviation, note_on
 
 
@@ -40,3 +41,36 @@ def test_a_loss_that_is_no_number_any_more_is_named():
     deviation = loss_deviation(runs({1: 1.0, 2: 0.5}), runs({1: 1.0, 2: math.nan}))
     assert deviation is not None and math.isinf(deviation.relative)
     assert note_on(deviation) == "With the change, the loss of the first 2 batches is not always a finite number."
+
+
+KERAS = """
+import keras
+import tensorflow as tf
+
+def augment(x):
+    return tf.random.normal([64]) + tf.cast(x, tf.float32), tf.cast(x, tf.float32) / 640
+
+data = tf.data.Dataset.range(640).map(augment).batch(8)
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(8), keras.layers.Dense(1)])
+model.compile(keras.optimizers.SGD(1e-6), "mse")
+model.fit(data, epochs=1000, verbose=0)
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_runs_that_start_with_the_same_seeds_have_the_same_losses(tmp_path):
+    """The script sets no seeds: weights and elements are random, and the same in both runs."""
+
+    def timed(text, seed):
+        script = tmp_path / "train.py"
+        script.write_text(text)
+        request = CaptureRequest(tmp_path / "run", script, warmup=5, steps=10, start_seed=seed)
+        return time_run(request, lambda progress: None)
+
+    first, again, unseeded = timed(KERAS, START_SEED), timed(KERAS, START_SEED), timed(KERAS, None)
+    other = timed(KERAS.replace("SGD(1e-6)", "SGD(2e-6)"), START_SEED)
+    assert first.losses[0][0] == 1 and len(first.losses) >= 10
+    assert note_on(loss_deviation([first, first], [again])) == ""
+    assert "the change affects the training" in note_on(loss_deviation([first, again], [other]))
+    assert loss_deviation([first], [unseeded]).relative > 0.01

@@ -25,9 +25,9 @@ from advisor.model.settings import Settings
 from advisor.prove.change_speed import speed_of_scripts
 from advisor.prove.end_to_end import EndToEnd, RunSteps, _as_much_as, steps_of
 from advisor.prove.greedy_loop import LoopResult
+from advisor.prove.losses import loss_deviation
 from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.proved_text import with_proved_text
-from advisor.prove.losses import loss_deviation
 from advisor.prove.step_trials import attempt_of, to_be_tried
 from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME

@@ -79,8 +79,9 @@ def test_losses_are_shown_at_about_twice_the_batches_each_and_kept_in_the_json()
     first = lines.index(["batches", "before", "after"])
     assert [line[0] for line in lines[first + 1 : first + 8]] == ["1", "2", "4", "8", "16", "32", "64"]
     assert lines[first + 3] == ["4", "0.5", "0.625"]
-    assert "The loss of the first 64 batches differs by up to 25 %; runs of the unchanged script differ by up to 1 %." in (
-        console.file.getvalue()
+    assert (
+        "The loss of the first 64 batches differs by up to 25 %; runs of the unchanged script differ by up to 1 %."
+        in (console.file.getvalue())
     )
     assert change_of(document_of(CHANGE)) == CHANGE
 

@@ -19,15 +19,15 @@ def lines(*others, main=SLOW):
 
 
 def test_a_consumer_names_its_pipeline():
-    site = Site("train.py", 31)
+    site = Site("train.py", 31, 1, 31, 20)
     (line,) = lines(replace(VALIDATION, consumer=Consumer("c1", "call1", "keras.evaluate", site, 1)))
     assert line.startswith("train.py:31 (keras.evaluate): waits for input ")
-    assert line.endswith("mostly for .map(decode) at train.py:3")
+    assert line.endswith("mostly for .map(augment) at train.py:5")
 
 
 def test_without_a_consumer_it_is_named_by_the_call_nearest_to_it():
     (line,) = lines(VALIDATION)
-    assert line.startswith("the dataset of .batch(32), train.py:")
+    assert line.startswith("the dataset of .map(augment), train.py:5: "), "the map is fused with the batch"
 
 
 def test_without_calls_the_long_name_is_left():
@@ -61,6 +61,15 @@ def test_beside_a_healthy_training_only_those_that_wait_are_listed():
     assert "waits for input" in line
 
 
+def test_another_dataset_of_the_same_loop_is_no_other_pipeline():
+    consumer = Consumer("c1", "call1", "for", Site("train.py", 31, 1, 31, 20), 1)
+    main = replace(SLOW.pipelines[0], consumer=consumer)
+    analysis = replace(SLOW, pipelines=(main, replace(VALIDATION, consumer=consumer)))
+    assert other_pipelines(analysis) == []
+
+
 def test_many_are_counted():
     found = lines(*[VALIDATION] * (MAX_OTHER_PIPELINES + 2))
-    assert len(found) == MAX_OTHER_PIPELINES + 1 and found[-1].startswith(f"{MAX_OTHER_PIPELINES + 2} pipelines in total")
+    assert len(found) == MAX_OTHER_PIPELINES + 1 and found[-1].startswith(
+        f"{MAX_OTHER_PIPELINES + 2} pipelines in total"
+    )

@@ -112,7 +112,7 @@ def test_hostile_names_cannot_reach_the_terminal(made, width):
 def test_every_pipeline_and_warning_has_its_limit():
     report = slow_report()
     main = report.analysis.main
-    others = tuple(dataclasses.replace(main, id=f"p{n}", is_main=False) for n in range(1, 60))
+    others = tuple(dataclasses.replace(main, id=f"p{n}", is_main=False, consumer=None) for n in range(1, 60))
     analysis = dataclasses.replace(report.analysis, pipelines=(main, *others), warnings=tuple(map(str, range(300))))
     text = printed(dataclasses.replace(report, analysis=analysis))
     assert "59 pipelines in total" in text

@@ -148,9 +148,10 @@ KERAS = """
 
 
 @pytest.mark.tensorflow
-@pytest.mark.long
-@pytest.mark.timed
-@pytest.mark.parametrize(("old", "new", "is_moved"), [(", verbose=0", ", verbose=2", False), ("SGD(1e-6)", "SGD(3e-4)", True)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "is_moved"), [(", verbose=0", ", verbose=2", False), ("SGD(1e-6)", "SGD(2e-6)", True)]
+)
 def test_losses_of_a_script_without_seeds_side_by_side(old, new, is_moved, project, capsys):
     """All runs start with the same seeds, so the same elements and the same initial weights give the same losses."""
     (project / "train.py").write_text(textwrap.dedent(KERAS))

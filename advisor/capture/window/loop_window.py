@@ -1,7 +1,7 @@
 """Decides when a window on a loop inside a tf.function closes, whose steps Python does not see.
 
-In: time, and tf.data's own model of the loop's iterator where Python holds one.  Out: whether enough elements were taken; whether a
-profile that was written shows any iterator at all.
+In: time, and tf.data's own model of the loop's iterator where Python holds one.  Out: whether enough elements were taken; whether
+a profile that was written shows any iterator at all.
 """
 
 from __future__ import annotations

@@ -55,6 +55,11 @@ SURE_VERDICT_STEPS = Constant(
 MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
 """Minimum number of gaps between marked steps that contain a call."""
 
+LOCKSTEP_SHARE = Constant(
+    0.9, "share", "An epoch may end for one of them alone, and a step may read one of them twice."
+)
+"""Two iterators are read by one training step if this share of its steps reads both once."""
+
 MIN_LINE_SAMPLES = Constant(3, "samples", "With fewer, the 95 % interval of the time includes zero.")
 """Lines of Python functions with fewer samples are not shown."""
 MIN_PYTHON_REPEATS = Constant(

@@ -210,7 +210,12 @@ class ProofRun(Session):
     def _recorded(self) -> dict[str, Any]:
         """Return the fields of `Recording` that describe the run as a whole."""
         argv = self._request.argv
-        return {"target": " ".join(argv), "argv": argv, "cwd": self._cwd, "is_seeded": is_seeded(self._request.start_seed)}
+        return {
+            "target": " ".join(argv),
+            "argv": argv,
+            "cwd": self._cwd,
+            "is_seeded": is_seeded(self._request.start_seed),
+        }
 
     # -- messages
 

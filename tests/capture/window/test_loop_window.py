@@ -99,7 +99,9 @@ def test_a_window_inside_one_long_step_is_followed_by_a_longer_one(watch):
 @pytest.mark.tensorflow
 @pytest.mark.long
 def test_exit_handlers_run_if_the_outer_call_ends_as_it_did_before(watch):
-    run = watch(SLOW_STEPS.format(step_s=0.25, data="data.take(32)") + "for epoch in range(100):\n    train(dataset)\n")
+    run = watch(
+        SLOW_STEPS.format(step_s=0.25, data="data.take(32)") + "for epoch in range(100):\n        train(dataset)\n"
+    )
     assert run.recording.window.closed_by == "seconds"
     assert "exit handlers ran" in run.out
     assert not any("could not be interrupted" in warning for warning in run.recording.warnings)
