@@ -257,6 +257,8 @@ class Monitor:
         if self.capture is None or _is_better(capture, self.capture, is_final):
             self.capture = capture
         self._note_unprofiled(measurement.unprofiled)
+        if self.later is not None:
+            self.later.events_per_step = self.capture.events_per_step
         if is_final:
             self._on_measured()
 
