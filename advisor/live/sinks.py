@@ -147,6 +147,9 @@ class Background:
                 work()
             except Exception as error:
                 self._error = error
+                with contextlib.suppress(queue.Empty):
+                    while True:  # so that nobody waits for a place in the queue
+                        self._waiting.get_nowait()
                 return
 
 
