@@ -179,4 +179,3 @@ class LiveSession:
     @cached_property
     def _host(self) -> Host:
         return describe_host()
-

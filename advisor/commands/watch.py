@@ -55,7 +55,9 @@ def _read_interval(ctx: click.Context, parameter: click.Parameter, value: str | 
         return NEVER
     seconds = read_duration(ctx, parameter, value)
     if seconds is not None and seconds < MIN_EVERY_S:
-        raise click.BadParameter(f"{value!r} is too often: a window takes seconds of training; name {MIN_EVERY_S:g}s or more.")
+        raise click.BadParameter(
+            f"{value!r} is too often: a window takes seconds of training; name {MIN_EVERY_S:g}s or more."
+        )
     return seconds
 
 
@@ -168,9 +170,7 @@ def _watch_script(target: str, args: tuple[str, ...], quiet: bool, options: Mapp
                 )
         except KeyboardInterrupt:
             if not quiet:
-                print_summary(
-                    console, run, sinks.warnings, problem="The run was interrupted, so there is no report."
-                )
+                print_summary(console, run, sinks.warnings, problem="The run was interrupted, so there is no report.")
             raise
     if not quiet:
         print_summary(console, run, sinks.warnings, outcome.report, outcome.problem)

@@ -27,7 +27,9 @@ def check_sinks(sinks: Sequence[str | Sink]) -> tuple[str | Sink, ...]:
     for sink in sinks:
         if not isinstance(sink, str):
             if not isinstance(sink, Sink):
-                raise AdvisorError(f"{sink!r} is not a sink: name one of {KINDS}, or pass an object with name, write and close.")
+                raise AdvisorError(
+                    f"{sink!r} is not a sink: name one of {KINDS}, or pass an object with name, write and close."
+                )
             continue
         kind, value = _parts(sink)
         if kind == "prometheus":

@@ -100,7 +100,7 @@ def describe_stretch(stretch: BottleneckStretch, run: WatchedRun, is_over: bool 
     if not finding.bottleneck:
         return f"{since}, steps wait for input {wait}; no single call is the reason."
     share = units.format_share(finding.blame_share)
-    return f"{since}, the bottleneck {be} {clean(finding.bottleneck)}, with {share} of the wait, which is {wait}."
+    return f"{since}, the bottleneck {be} {clean(finding.bottleneck)}, with {share} of the wait, which {be} {wait}."
 
 
 def describe_finding(finding: WindowFinding) -> str:

@@ -122,7 +122,12 @@ def follow(job: JobToFollow, console: Console, quiet: bool) -> int:
 
 
 def _follow(
-    job: JobToFollow, address: str, folder: Path, analysis: WindowAnalysis, followed: _Followed, say: Callable[[str], None]
+    job: JobToFollow,
+    address: str,
+    folder: Path,
+    analysis: WindowAnalysis,
+    followed: _Followed,
+    say: Callable[[str], None],
 ) -> None:
     failed = 0
     while True:
