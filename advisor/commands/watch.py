@@ -1,7 +1,7 @@
 """`advisor watch`: run a script to its end and show how its steps and its input pipelines do meanwhile, or follow a running job.
 
-In: a script, or the address of a profiler server.  Out: the script's own output and exit code; on stderr a live table or lines, and
-at the end a summary with the best suggestion; optionally files and metrics for other tools.
+In: a script, or the address of a profiler server.  Out: the script's own output and exit code; on stderr a live table or lines,
+and at the end a summary with the best suggestion; optionally files and metrics for other tools.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def _read_interval(ctx: click.Context, parameter: click.Parameter, value: str | 
 def command(target: str | None, args: tuple[str, ...], quiet: bool, **options: Any) -> int:  # noqa: ANN401
     """Run SCRIPT to its end, as `python SCRIPT` would, and watch its steps and input pipelines.
 
-    The script's output and exit code are its own. The steps are counted all the time. Short windows are profiled from time to time
-    and when steps wait longer for input, and at the end the best suggestion is printed. `-m MODULE` runs a module. Arguments after
-    the script are passed to it.
+    The script's output and exit code are its own. The steps are counted all the time. Short windows are profiled from time to
+    time and when steps wait longer for input, and at the end the best suggestion is printed. `-m MODULE` runs a module. Arguments
+    after the script are passed to it.
 
     With `--attach`, no script is run: a job that has called tf.profiler.experimental.server.start(PORT) is profiled for a moment
     from time to time, until it ends.

@@ -1,6 +1,7 @@
-"""Sinks as texts, for the Python API: `jsonl:PATH`, `csv:PATH`, `prometheus:[HOST:]PORT`, `tensorboard:LOGDIR`, `wandb`, `mlflow`.
+"""Sinks as texts, for the Python API.
 
-In: texts, or objects that are sinks themselves.  Out: open sinks, or the reason why one cannot be opened.
+In: texts (`jsonl:PATH`, `csv:PATH`, `prometheus:[HOST:]PORT`, `tensorboard:LOGDIR`, `wandb`, `mlflow`), or objects that are sinks
+themselves.  Out: open sinks, or the reason why one cannot be opened.
 """
 
 from __future__ import annotations
