@@ -1,10 +1,11 @@
-"""Measures what the counters of `advisor watch --no-profile`, and of `advisor.watch(sinks=[...])` inside a program, cost: step times
-beside those of the same script without the advisor.
+"""Measures what counting the steps costs: step times beside those of the same script without the advisor.
+
+The steps are counted by `advisor watch --no-profile`, and by `advisor.watch(sinks=[...])` inside the script.
 
     python benchmarks/watch_overhead.py [--pairs 9] [--only NAME] [--write-docs]
 
-In: the five scripts of `capture_overhead.py`.  Out: per script and way the median over the rounds of (mean step while watched / mean
-step without), with the smallest and the largest value.
+In: the five scripts of `capture_overhead.py`.  Out: per script and way the median over the rounds of (mean step while watched /
+mean step without), with the smallest and the largest value.
 
 The three kinds of runs alternate. Each script records the time of every step itself; the steps of the first seconds
 are left out in both, so that AUTOTUNE has had the same time to settle.
@@ -107,7 +108,7 @@ def mean_step_ns(data: Path, way: str) -> float:
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table."""
     lines = [
-        "| script | step without the advisor | under `advisor watch`, relative to it | with `advisor.watch` inside, relative to it |",
+        "| script | step without the advisor | `advisor watch`, relative to it | `advisor.watch`, relative to it |",
         "|---|---|---|---|",
     ]
     for row in rows:

@@ -53,6 +53,7 @@ _PROBE_BYTES = 64 << 10
 """A disk with less free space than this counts as full: a recording alone is about this large."""
 _POLL_S = 0.1
 
+
 def capture(
     request: CaptureRequest,
     on_progress: Callable[[Progress], None],

@@ -142,7 +142,7 @@ class LiveSession:
                 kind="" if track is None else track.kind,
                 first_step=window.warmup_steps,
                 last_step=window.warmup_steps + window.plain_steps + window.steps,
-                start_ns=window.start_ns,
+                start_ns=window.plain_end_ns or window.start_ns,
                 end_ns=window.end_ns,
                 written_ns=time.time_ns(),
                 is_first=is_first,
@@ -179,4 +179,3 @@ class LiveSession:
     @cached_property
     def _host(self) -> Host:
         return describe_host()
-

@@ -1,7 +1,7 @@
 """Measures a part of the current process, for programs that import the advisor instead of being run by it.
 
-In: the start and the end of the code to measure.  Out: a run folder as written by `advisor analyze`; samples and later windows, if
-they are asked for. The program is not stopped.
+In: the start and the end of the code to measure.  Out: a run folder as written by `advisor analyze`; samples and later
+windows, if they are asked for. The program is not stopped.
 """
 
 from __future__ import annotations

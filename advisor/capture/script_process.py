@@ -63,7 +63,9 @@ def session_request(request: CaptureRequest, progress_fd: int, requests_fd: int 
         requests_fd: File descriptor of the pipe with requests for windows; None: there are none.
     """
     overlay = tuple((path.resolve(), text.resolve()) for path, text in request.overlay)
-    return SessionRequest(dataclasses.replace(request, out=request.out.resolve(), overlay=overlay), progress_fd, requests_fd)
+    return SessionRequest(
+        dataclasses.replace(request, out=request.out.resolve(), overlay=overlay), progress_fd, requests_fd
+    )
 
 
 def environment(request: CaptureRequest | None = None) -> dict[str, str]:

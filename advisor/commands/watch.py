@@ -1,7 +1,7 @@
 """`advisor watch`: run a script to its end and show how its steps and its input pipelines do meanwhile, or follow a running job.
 
-In: a script, or the address of a profiler server.  Out: the script's own output and exit code; on stderr a live table or lines, and
-at the end a summary with the best suggestion; optionally files and metrics for other tools.
+In: a script, or the address of a profiler server.  Out: the script's own output and exit code; on stderr a live table or lines,
+and at the end a summary with the best suggestion; optionally files and metrics for other tools.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _read_interval(ctx: click.Context, parameter: click.Parameter, value: str | 
         return NEVER
     seconds = read_duration(ctx, parameter, value)
     if seconds is not None and seconds < MIN_EVERY_S:
-        raise click.BadParameter(f"{value!r} is too often: a window takes seconds of training; name {MIN_EVERY_S:g}s or more.")
+        raise click.BadParameter(
+            f"{value!r} is too often: a window takes seconds of training; name {MIN_EVERY_S:g}s or more."
+        )
     return seconds
 
 
@@ -107,9 +109,9 @@ def _read_interval(ctx: click.Context, parameter: click.Parameter, value: str | 
 def command(target: str | None, args: tuple[str, ...], quiet: bool, **options: Any) -> int:  # noqa: ANN401
     """Run SCRIPT to its end, as `python SCRIPT` would, and watch its steps and input pipelines.
 
-    The script's output and exit code are its own. The steps are counted all the time. Short windows are profiled from time to time
-    and when steps wait longer for input, and at the end the best suggestion is printed. `-m MODULE` runs a module. Arguments after
-    the script are passed to it.
+    The script's output and exit code are its own. The steps are counted all the time. Short windows are profiled from time to
+    time and when steps wait longer for input, and at the end the best suggestion is printed. `-m MODULE` runs a module. Arguments
+    after the script are passed to it.
 
     With `--attach`, no script is run: a job that has called tf.profiler.experimental.server.start(PORT) is profiled for a moment
     from time to time, until it ends.
@@ -168,9 +170,7 @@ def _watch_script(target: str, args: tuple[str, ...], quiet: bool, options: Mapp
                 )
         except KeyboardInterrupt:
             if not quiet:
-                print_summary(
-                    console, run, sinks.warnings, problem="The run was interrupted, so there is no report."
-                )
+                print_summary(console, run, sinks.warnings, problem="The run was interrupted, so there is no report.")
             raise
     if not quiet:
         print_summary(console, run, sinks.warnings, outcome.report, outcome.problem)

@@ -10,8 +10,6 @@ import os
 import signal
 from contextlib import suppress
 
-from advisor.host.machine import memory_bytes
-
 MEMORY_SHARE = 0.5
 """Share of the machine's memory for one analysis; the rest is for the training that may run beside it."""
 LEAST_MEMORY_BYTES = 2 << 30
@@ -36,13 +34,19 @@ def set_limits(seconds: float, limit_bytes: int | None = None) -> None:
         return
     # processor time limits the processes that this one starts for several hosts, if they outlive it
     _lower(resource.RLIMIT_CPU, max(1, math.ceil(seconds)))
-    _lower(resource.RLIMIT_AS, limit_bytes or max(LEAST_MEMORY_BYTES, int(MEMORY_SHARE * memory_bytes()[0])))
+    _lower(resource.RLIMIT_AS, limit_bytes or _default_memory())
 
 
 def give_way() -> None:
     """Lower the priority of this process, so that a training on the same cores goes first."""
     with suppress(AttributeError, OSError):
         os.nice(NICENESS)
+
+
+def _default_memory() -> int:
+    from advisor.host.machine import memory_bytes  # not above: the limits hold before anything else is imported
+
+    return max(LEAST_MEMORY_BYTES, int(MEMORY_SHARE * memory_bytes()[0]))
 
 
 def _lower(kind: int, limit: int) -> None:

@@ -56,9 +56,7 @@ class Bottlenecks:
             return None
         latest = next((each for each in reversed(self.stretches) if each.consumer_id == window.consumer_id), None)
         start = window.start_ns
-        new = BottleneckStretch(
-            window.consumer_id, window.first_step, window.last_step, start, start, 1, finding
-        )
+        new = BottleneckStretch(window.consumer_id, window.first_step, window.last_step, start, start, 1, finding)
         if latest is not None and is_same(latest.finding, finding):
             place = self.stretches.index(latest)
             del self.stretches[place]

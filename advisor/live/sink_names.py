@@ -1,6 +1,7 @@
-"""Sinks as texts, for the Python API: `jsonl:PATH`, `csv:PATH`, `prometheus:[HOST:]PORT`, `tensorboard:LOGDIR`, `wandb`, `mlflow`.
+"""Sinks as texts, for the Python API.
 
-In: texts, or objects that are sinks themselves.  Out: open sinks, or the reason why one cannot be opened.
+In: texts (`jsonl:PATH`, `csv:PATH`, `prometheus:[HOST:]PORT`, `tensorboard:LOGDIR`, `wandb`, `mlflow`), or objects that are sinks
+themselves.  Out: open sinks, or the reason why one cannot be opened.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def check_sinks(sinks: Sequence[str | Sink]) -> tuple[str | Sink, ...]:
     for sink in sinks:
         if not isinstance(sink, str):
             if not isinstance(sink, Sink):
-                raise AdvisorError(f"{sink!r} is not a sink: name one of {KINDS}, or pass an object with name, write and close.")
+                raise AdvisorError(
+                    f"{sink!r} is not a sink: name one of {KINDS}, or pass an object with name, write and close."
+                )
             continue
         kind, value = _parts(sink)
         if kind == "prometheus":

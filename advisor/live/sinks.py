@@ -8,8 +8,10 @@ A sink that fails while the script runs is closed with one warning; the script g
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, runtime_checkable
@@ -20,9 +22,8 @@ from advisor.model.text import message_of
 
 MAX_WAITING = 120
 """Samples that wait for a slow sink; further ones are left out."""
-_CLOSE_S = 120.0
+_CLOSE_S = 60.0
 """Longest wait for a slow sink at the end."""
-_SILENT = f"it did not answer for {_CLOSE_S:g} s"
 
 
 @runtime_checkable
@@ -118,22 +119,22 @@ class Background:
     def close(self) -> None:
         """See `Sink`."""
         if self._error is None:
-            self._put(self._end)
-            self._thread.join(_CLOSE_S)
-            if self._thread.is_alive():
-                raise RuntimeError(_SILENT)
-        else:
+            self._finish()
+        if not self._is_over:  # the thread ended early, with an error
             self._sink.close()
         if self._error is not None and not self._is_told:
             raise self._error
         if self._left_out:
             raise RuntimeError(f"it was too slow for {self._left_out} samples, which were left out")
 
-    def _put(self, work: Callable[[], None]) -> None:
-        try:
-            self._waiting.put(work, timeout=_CLOSE_S)
-        except queue.Full:
-            raise RuntimeError(_SILENT) from None
+    def _finish(self) -> None:
+        """Let the thread pass on what is waiting, and close the sink."""
+        end_at = time.monotonic() + _CLOSE_S
+        with contextlib.suppress(queue.Full):
+            self._waiting.put(self._end, timeout=_CLOSE_S)
+            self._thread.join(max(0.0, end_at - time.monotonic()))
+        if self._thread.is_alive():
+            raise RuntimeError(f"it did not answer for {_CLOSE_S:g} s")
 
     def _end(self) -> None:
         self._is_over = True
@@ -146,6 +147,9 @@ class Background:
                 work()
             except Exception as error:
                 self._error = error
+                with contextlib.suppress(queue.Empty):
+                    while True:  # so that nobody waits for a place in the queue
+                        self._waiting.get_nowait()
                 return
 
 

@@ -2,8 +2,8 @@
 
 In: `LiveSample`s.  Out: metrics of the training loop by step, through the documented Python APIs of the trackers.
 
-Inside a training program, metrics are added to the program's own run, if it has one; a run is never started there. `advisor watch`
-starts a run of its own when `--log` asks for it, because the script's run belongs to another process.
+Inside a training program, metrics are added to the program's own run, if it has one; a run is never started there.
+`advisor watch` starts a run of its own when `--log` asks for it, because the script's run belongs to another process.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ class WandbRun:
         self._run.define_metric(f"{PREFIX}/*", step_metric=f"{PREFIX}/step")
 
     def write(self, sample: LiveSample, changes: Sequence[Change]) -> None:
-        """See `Sink`. In the program's own run, values join the row that the program logs next, so that its steps stay as they are."""
+        """See `Sink`.
+
+        In the program's own run, values join the row that the program logs next, so that its steps stay as they are.
+        """
         for step, values in _rows(sample):
             self._run.log({f"{PREFIX}/step": step, **values}, commit=self._is_own)
 

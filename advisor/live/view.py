@@ -88,10 +88,11 @@ def describe_stretch(stretch: BottleneckStretch, run: WatchedRun, is_over: bool 
     """
     first, last = units.format_count(stretch.first_step), units.format_count(stretch.last_step)
     began, latest = _clock(stretch.began_ns), _clock(stretch.latest_ns)
+    times = began if began == latest else f"{began} to {latest}"
     if stretch.last_step:
-        since = f"In steps {first} to {last} ({began} to {latest})" if is_over else f"Since step {first} ({began})"
+        since = f"In steps {first} to {last} ({times})" if is_over else f"Since step {first} ({began})"
     else:  # inside a tf.function
-        since = f"From {began} to {latest}" if is_over else f"Since {began}"
+        since = f"At {times}" if is_over else f"Since {began}"
     since += _of(stretch.consumer_id, run)
     finding, be = stretch.finding, "was" if is_over else "is"
     wait = "" if finding.wait_share is None else f"{units.format_share(finding.wait_share)} of a step"
@@ -100,7 +101,7 @@ def describe_stretch(stretch: BottleneckStretch, run: WatchedRun, is_over: bool 
     if not finding.bottleneck:
         return f"{since}, steps wait for input {wait}; no single call is the reason."
     share = units.format_share(finding.blame_share)
-    return f"{since}, the bottleneck {be} {clean(finding.bottleneck)}, with {share} of the wait, which is {wait}."
+    return f"{since}, the bottleneck {be} {clean(finding.bottleneck)}, with {share} of the wait, which {be} {wait}."
 
 
 def describe_finding(finding: WindowFinding) -> str:

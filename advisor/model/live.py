@@ -75,8 +75,9 @@ class LiveWindow(msgspec.Struct, frozen=True, tag=True):
     last_step: int
     """Steps of the consumer at its end."""
     start_ns: int
-    """Start of the profiled stretch."""
+    """When the profiler was asked to start."""
     end_ns: int
+    """End of the profiled stretch."""
     written_ns: int
     """When the profile had been written. The consumer waited for that."""
     is_first: bool = False

@@ -201,8 +201,8 @@ def watch(
         warmup: Number of steps before the measurement starts. Default: until the step time is steady.
         steps: Number of steps to profile. Default: until the figures are stable.
         quiet: Print nothing.
-        sinks: Where the samples go: `jsonl:PATH`, `csv:PATH`, `prometheus:[HOST:]PORT`, `tensorboard:LOGDIR`, `wandb` and `mlflow`
-            (the program's own run must be active), or objects with `name`, `write(sample, changes)` and `close()`.
+        sinks: Where the samples go: `jsonl:PATH`, `csv:PATH`, `prometheus:[HOST:]PORT`, `tensorboard:LOGDIR`, `wandb` and
+            `mlflow` (the program's own run must be active), or objects with `name`, `write(sample, changes)` and `close()`.
         profile: Profile a window and report on it. Default: yes, unless `sinks` or `windows_every` are given without a logdir.
         windows_every: Time between short profiled windows during the whole block, such as `"10min"`; `"never"`: only when steps
             begin to wait longer for input. Default: none.

@@ -122,7 +122,12 @@ def follow(job: JobToFollow, console: Console, quiet: bool) -> int:
 
 
 def _follow(
-    job: JobToFollow, address: str, folder: Path, analysis: WindowAnalysis, followed: _Followed, say: Callable[[str], None]
+    job: JobToFollow,
+    address: str,
+    folder: Path,
+    analysis: WindowAnalysis,
+    followed: _Followed,
+    say: Callable[[str], None],
 ) -> None:
     failed = 0
     while True:
@@ -197,8 +202,9 @@ def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:
     found = followed.bottlenecks
     text = f"{units.format_many(followed.captures, 'capture')}"
     if followed.steps:
+        mean_ns = followed.step_ns / followed.steps
         text += (
-            f" with {units.format_many(followed.steps, 'step')}, {units.format_ns(followed.step_ns / followed.steps)} on average, "
+            f" with {units.format_many(followed.steps, 'step')}, {units.format_ns(mean_ns)} on average, "
             f"{units.format_share(followed.wait_ns / followed.step_ns)} of the time waiting for input"
         )
     say(f"{text}.")

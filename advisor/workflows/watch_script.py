@@ -4,8 +4,8 @@ In: a `Request` and where to show and pass on what is seen.  Out: `WatchOutcome`
 
     capture to the end, with samples and windows -> read_trace -> analyse -> run_rules -> report
 
-The script is run as it is and in place: it is the user's training, and nothing of it is discarded. The report at the end is on the
-first window; the later ones are analysed beside the script and removed.
+The script is run as it is and in place: it is the user's training, and nothing of it is discarded. The report at the end is on
+the first window; the later ones are analysed beside the script and removed.
 """
 
 from __future__ import annotations

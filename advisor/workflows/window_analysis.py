@@ -96,7 +96,9 @@ class WindowAnalysis:
             how = f"signal {-ended.code}" if ended.code < 0 else f"exit code {ended.code}"
             return WindowFinding(problem=f"The analysis of a window took too long or too much memory ({how}).")
         except Exception as error:  # no process can be started, or it has just been closed
-            return WindowFinding(problem=f"A window could not be analysed ({type(error).__name__}: {message_of(error)}).")
+            return WindowFinding(
+                problem=f"A window could not be analysed ({type(error).__name__}: {message_of(error)})."
+            )
         finally:
             self._worker.close()  # the next window has a fresh process, and the memory of this one is free
         assert isinstance(answer, WindowFinding)

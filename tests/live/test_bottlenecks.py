@@ -70,7 +70,10 @@ def test_the_summary_dates_each_bottleneck_and_states_the_cost():
         (window(30, 300, 320, writing_s=0.25), finding(BATCH, 0.8, blame_share=0.75)),
     )
     lines = [without_clock(line) for line in summary(run)]
-    assert f"In steps 100 to 120 (T to T), the bottleneck was {LOAD}, with 90 % of the wait, which was 12.3 % of a step." in lines
+    assert (
+        f"In steps 100 to 120 (T), the bottleneck was {LOAD}, with 90 % of the wait, which was 12.3 % of a step."
+        in lines
+    )
     assert f"Since step 300 (T), the bottleneck is {BATCH}, with 75 % of the wait, which is 80 % of a step." in lines
     (cost,) = [line for line in lines if "profiled window" in line]
     assert cost.startswith("2 profiled windows took 4.8 % of the run (4.75 s, of which 750 ms to write profiles); ")
@@ -96,7 +99,7 @@ def test_problems_are_told_once():
 def test_a_loop_without_visible_steps_is_dated_by_the_clock():
     run, _ = watched((window(10, 0, 0), finding(LOAD)), (window(20, 0, 0), finding(BATCH)))
     first, second = [without_clock(line) for line in summary(run) if "bottleneck" in line]
-    assert first.startswith("From T to T, the bottleneck was") and second.startswith("Since T, the bottleneck is")
+    assert first.startswith("At T, the bottleneck was") and second.startswith("Since T, the bottleneck is")
 
 
 def test_memory_is_bounded():

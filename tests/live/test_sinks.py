@@ -29,8 +29,6 @@ def bottleneck(call, share=0.9, is_input_bound=True):
     return BottleneckStretch("c1", 100, 160, START + 3 * S, START + 3 * S, 1, finding)
 
 
-
-
 def test_json_lines(tmp_path):
     with Sinks([JsonLines(tmp_path / "live.jsonl")]) as sinks:
         sinks.write(SAMPLE, ())

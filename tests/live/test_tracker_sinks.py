@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
 import subprocess
 import sys
 import textwrap
@@ -15,7 +17,8 @@ from advisor.model.errors import AdvisorError
 SAMPLES = """
 from advisor.live.tracker_sinks import open_tracker
 from tests.live.samples import consumer, sample
-first = sample(1, consumer(40, 40, 10.0, 5.0, buffered=3.0, buffer_size=4.0), consumer(5, 5, 1.0, consumer_id="c2", is_main=False))
+other = consumer(5, 5, 1.0, consumer_id="c2", is_main=False)
+first = sample(1, consumer(40, 40, 10.0, 5.0, buffered=3.0, buffer_size=4.0), other)
 second = sample(2, consumer(80, 40, 10.0, 2.5))
 def passed_on(sink):
     for each in (first, second):
@@ -110,10 +113,8 @@ def test_a_server_that_does_not_answer_is_one_sentence(tmp_path):
     assert done.stdout.startswith("--log mlflow: mlflow could not be used (") and done.stdout.count("\n") == 1
 
 
-HISTORY = """
-import glob, struct
-from wandb.proto.wandb_internal_pb2 import Record
-def records(data, place=7, block=32768):  # W&B's file is a log in the format of LevelDB, after a header of 7 bytes
+def records(data, place=7, block=32768):
+    """W&B's file is a log in the format of LevelDB, after a header of 7 bytes."""
     whole = b""
     while place + 7 <= len(data):
         if block - place % block < 7:
@@ -125,15 +126,19 @@ def records(data, place=7, block=32768):  # W&B's file is a log in the format of
         if kind in (1, 4):
             yield whole
             whole = b""
-def rows():
-    (path,) = glob.glob("wandb/offline-run-*/*.wandb")
-    found = []
-    for data in records(open(path, "rb").read()):
-        record = Record.FromString(data)
-        if record.HasField("history"):
-            found.append({item.key or "/".join(item.nested_key): item.value_json for item in record.history.item})
-    return found
-"""
+
+
+def rows(folder):
+    """The rows of the only run; it is written completely when its process has ended."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    (path,) = (folder / "wandb").glob("offline-run-*/*.wandb")
+    found = [Record.FromString(data) for data in records(path.read_bytes())]
+    return [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+        for record in found
+        if record.HasField("history")
+    ]
 
 
 @pytest.mark.long
@@ -141,21 +146,20 @@ def test_a_run_of_its_own_in_wandb(tmp_path):
     pytest.importorskip("wandb")
     run(
         tmp_path,
-        HISTORY
-        + """
-before = dict(__import__("os").environ)
-sink = open_tracker("wandb", "--log wandb", "input pipeline of train.py")
-import os
-assert dict(os.environ) == before, "the script's own run must not see this one"
-passed_on(sink)
-import wandb
-assert wandb.run is None
-first, second = rows()
-assert float(first["input_pipeline/input_wait_share"]) == 0.5 and int(first["input_pipeline/step"]) == 40, first
-assert float(second["input_pipeline/input_wait_share"]) == 0.25 and int(second["input_pipeline/step"]) == 80
-""",
+        """
+        import os
+        before = dict(os.environ)
+        sink = open_tracker("wandb", "--log wandb", "input pipeline of train.py")
+        assert dict(os.environ) == before, "the script's own run must not see this one"
+        passed_on(sink)
+        import wandb
+        assert wandb.run is None
+        """,
         WANDB_MODE="offline",
     )
+    first, second = rows(tmp_path)
+    assert (first["input_pipeline/step"], first["input_pipeline/input_wait_share"]) == (40, 0.5)
+    assert (second["input_pipeline/step"], second["input_pipeline/input_wait_share"]) == (80, 0.25)
 
 
 @pytest.mark.long
@@ -163,27 +167,25 @@ def test_the_programs_own_run_in_wandb_keeps_its_steps_and_none_is_started(tmp_p
     pytest.importorskip("wandb")
     run(
         tmp_path,
-        HISTORY
-        + """
-import time, wandb
-from advisor.model.errors import AdvisorError
-try:
-    open_tracker("wandb", "wandb", None)
-except AdvisorError as error:
-    assert "no run is active; call wandb.init() first" in str(error)
-else:
-    raise AssertionError
-own = wandb.init()
-own.log({"loss": 3.0}, step=7)
-sink = open_tracker("wandb", "wandb", None)
-passed_on(sink)
-assert wandb.run is own
-own.log({"loss": 2.0}, step=8)
-own.finish()
-found = rows()
-logged = [(float(row["loss"]), int(row["_step"])) for row in found if "loss" in row]
-assert logged == [(3.0, 7), (2.0, 8)], found
-assert any("input_pipeline/input_wait_share" in row for row in found), found
-""",
+        """
+        import wandb
+        from advisor.model.errors import AdvisorError
+        try:
+            open_tracker("wandb", "wandb", None)
+        except AdvisorError as error:
+            assert "no run is active; call wandb.init() first" in str(error)
+        else:
+            raise AssertionError
+        own = wandb.init()
+        own.log({"loss": 3.0}, step=7)
+        sink = open_tracker("wandb", "wandb", None)
+        passed_on(sink)
+        assert wandb.run is own
+        own.log({"loss": 2.0}, step=8)
+        own.finish()
+        """,
         WANDB_MODE="offline",
     )
+    found = rows(tmp_path)
+    assert [(row["loss"], row["_step"]) for row in found if "loss" in row] == [(3.0, 7), (2.0, 8)]
+    assert any("input_pipeline/input_wait_share" in row for row in found)

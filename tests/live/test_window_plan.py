@@ -74,7 +74,7 @@ def test_the_longer_a_window_takes_the_longer_the_next_one_waits():
     assert plan.is_due(at(60))
     plan.done(window(60, 0, 0, writing_s=28.0))  # 30 s; 5 % of the time means one every 600 s
     plan.note(slow())
-    assert [second for second in range(61, 700) if plan.is_due(at(second))][0] == 690
+    assert next(second for second in range(61, 700) if plan.is_due(at(second))) == 690
 
 
 def test_there_is_one_window_at_a_time_and_one_that_never_comes_is_given_up():

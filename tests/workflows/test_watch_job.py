@@ -43,7 +43,10 @@ LINE = re.compile(r"\d\d:\d\d:\d\d  [\d,]+ steps, .* per step, .* of it waiting 
         (["--attach", "localhost:1", "train.py"], "so train.py is not run"),
         (["--attach", "localhost:1", "--jsonl", "live.jsonl"], "--jsonl applies only to a script"),
         (["--attach", "localhost:1", "--windows-every", "10min"], "--windows-every applies only to a script"),
-        (["--attach", "localhost:1", "--every", "1s", "--duration", "2s"], "--every must not be shorter than --duration"),
+        (
+            ["--attach", "localhost:1", "--every", "1s", "--duration", "2s"],
+            "--every must not be shorter than --duration",
+        ),
         (["--attach", "localhost:1", "--source", "nowhere.py"], "--source nowhere.py: no such script"),
         (["--attach", "localhost"], "is not the address of a profiler server"),
         (["--attach", "a:1,b:2"], "--attach follows one job"),

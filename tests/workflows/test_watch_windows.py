@@ -74,7 +74,9 @@ def test_the_bottleneck_of_a_slow_period_is_found_while_the_script_runs(folder, 
     stretches = [change for change in told if isinstance(change, BottleneckStretch)]
     assert periods and periods[0].is_input
     first, second = stretches
-    assert f"train.py:{FIRST_LINE}" in first.finding.bottleneck and f"train.py:{SECOND_LINE}" in second.finding.bottleneck
+    assert (
+        f"train.py:{FIRST_LINE}" in first.finding.bottleneck and f"train.py:{SECOND_LINE}" in second.finding.bottleneck
+    )
     assert run.bottlenecks.windows == 2, "the run's own window, and one at the beginning of the slow period"
     assert second.first_step > periods[0].after_step
     lines = summary(run)
@@ -88,11 +90,15 @@ def test_the_bottleneck_of_a_slow_period_is_found_while_the_script_runs(folder, 
 
 
 def test_windows_from_time_to_time_and_a_session_of_the_script(folder):
-    text = TWO_PHASES.replace("SLOW_FROM", "1e9").replace("END", "30").replace(
-        "    time.sleep(0.002)\n",
-        "    time.sleep(0.002)\n"
-        "    if step == 1500: tf.profiler.experimental.start('own')\n"
-        "    if step == 2000: tf.profiler.experimental.stop()\n",
+    text = (
+        TWO_PHASES.replace("SLOW_FROM", "1e9")
+        .replace("END", "30")
+        .replace(
+            "    time.sleep(0.002)\n",
+            "    time.sleep(0.002)\n"
+            "    if step == 1500: tf.profiler.experimental.start('own')\n"
+            "    if step == 2000: tf.profiler.experimental.stop()\n",
+        )
     )
     outcome, run, told = watched(folder, text, WindowPlan(every_s=4.0, max_share=1.0))
     assert outcome.exit_code == 0 and outcome.report is not None
@@ -101,7 +107,9 @@ def test_windows_from_time_to_time_and_a_session_of_the_script(folder):
     assert run.bottlenecks.current.windows >= 2
     assert stretch.finding.is_input_bound
     assert list(Path("own").glob("plugins/profile/*/*.xplane.pb")), "the script's own profile is whole"
-    assert not [problem for problem in run.bottlenecks.problems if "own profiler" not in problem], run.bottlenecks.problems
+    assert not [problem for problem in run.bottlenecks.problems if "own profiler" not in problem], (
+        run.bottlenecks.problems
+    )
 
 
 def test_the_steps_are_the_same_with_and_without_windows(folder, capfd):

@@ -14,7 +14,6 @@ from advisor.host.process_limits import NICENESS
 from advisor.model.live import LiveWindow
 from advisor.workflows import window_analysis, window_worker
 from advisor.workflows.window_analysis import WindowAnalysis
-from advisor.workflows.window_worker import Job
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -81,7 +80,9 @@ def test_a_window_without_a_profile_is_only_removed(saved):
 
 
 def test_windows_that_come_too_fast_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(WindowAnalysis, "_analysed", lambda self, window: time.sleep(0.5) or window_worker.WindowFinding())
+    monkeypatch.setattr(
+        WindowAnalysis, "_analysed", lambda self, window: time.sleep(0.5) or window_worker.WindowFinding()
+    )
     folders = [tmp_path / str(number) for number in range(20)]
     with WindowAnalysis() as analysis:
         for folder in folders:

@@ -244,9 +244,7 @@ class Track:
             return StepSeries(self.id)
         index = max(0, first - self.dropped)
         starts, ends, waits = self.starts[index:], self.ends[index:], self.waits[index:]
-        return StepSeries(
-            self.id, tuple(starts), tuple(waits) if any(waits) else (), tuple(ends), self.dropped + index
-        )
+        return StepSeries(self.id, tuple(starts), tuple(waits) if any(waits) else (), tuple(ends), self.dropped + index)
 
 
 class Tracks:

@@ -58,7 +58,8 @@ class LaterWindows:
         self._is_by_time = False
         """Whether the consumer shows no steps."""
         self._opened_ns = self._closed_ns = 0
-        self._events_per_step: float | None = None
+        self.events_per_step: float | None = None
+        """Estimate from the latest window; None if unknown."""
 
     @property
     def is_wanted(self) -> bool:
@@ -94,7 +95,7 @@ class LaterWindows:
         elif self._is_profiling:
             elapsed_s = (now - measurement.start_ns) / 1e9
             durations = track.durations(measurement.first_step)
-            reason = self._limits.closing_reason(durations, elapsed_s, self._events_per_step)
+            reason = self._limits.closing_reason(durations, elapsed_s, self.events_per_step)
             if reason is not None:
                 self._close(reason)
         elif now - self._opened_ns >= LATER_SECONDS.value * 1e9:
@@ -164,7 +165,7 @@ class LaterWindows:
             return
         try:
             capture = measurement.close(reason, lambda steps: None)
-            self._events_per_step = capture.events_per_step
+            self.events_per_step = capture.events_per_step
             problem = "" if capture.profile_bytes else measurement.unprofiled or "The profiler recorded nothing."
             self._write(capture, problem)
         except BaseException:

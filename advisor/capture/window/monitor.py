@@ -255,6 +255,8 @@ class Monitor:
         if self.capture is None or _is_better(capture, self.capture, is_final):
             self.capture = capture
         self._note_unprofiled(measurement.unprofiled)
+        if self.later is not None:
+            self.later.events_per_step = self.capture.events_per_step
         if longer is not None and self.leader is not None:
             self._open(self.leader, "open")
             self._loop = longer

@@ -1,4 +1,4 @@
-"""Windows after the run's own one: opened when asked for, closed by time whatever the script does, and given way to the script."""
+"""Windows after the run's own one: opened when asked for, closed by time whatever happens, and less important than the script."""
 
 from __future__ import annotations
 
