@@ -130,7 +130,7 @@ def test_with_few_hosts_in_full_the_rest_of_the_report_is_the_same(tmp_path_fact
 
 @settings(max_examples=examples(10))
 @given(st.data())
-def test_a_recorded_service_in_any_tree(data, recorded_service):
+def test_a_recorded_service_in_any_tree(recorded_service, data):
     paths, expected, parts = recorded_service
     assert without_detailed(assemble(in_a_tree(pickle.loads(parts), data), None, "run")) == expected
 
