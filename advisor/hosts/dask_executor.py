@@ -227,7 +227,7 @@ def _connect(address: str) -> Client:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # different versions are an error below
-            client = Client(f"tcp://{address}", timeout=CONNECT_S, set_as_default=False)
+            client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except ImportError as error:
         raise AdvisorError(f"The Dask scheduler at {address} has another version ({message_of(error)}).") from None
     except OSError:
