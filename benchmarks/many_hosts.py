@@ -26,8 +26,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from lost_hosts import survive
 from local_cluster import Cluster, cluster
+from lost_hosts import survive
 from published import machine_sentence, write_section
 from replicated_hosts import SLOWER, Captures, Planted, capture, make_hosts
 from xprof_converter import convert
@@ -69,8 +69,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", nargs="+", type=int, default=[2, 16, 64, 256])
     parser.add_argument("--engine", nargs="+", choices=["local", "dask"], default=["local"])
-    parser.add_argument("--before", type=Path, metavar="PYTHON", help="interpreter of an environment with an earlier version")
-    parser.add_argument("--faults", action="store_true", help="lose a worker, a file and the scheduler instead of measuring")
+    parser.add_argument(
+        "--before", type=Path, metavar="PYTHON", help="interpreter of an environment with an earlier version"
+    )
+    parser.add_argument(
+        "--faults", action="store_true", help="lose a worker, a file and the scheduler instead of measuring"
+    )
     parser.add_argument("--quick", type=Path, help="capture for most hosts (default: capture one)")
     parser.add_argument("--slow", type=Path, help="capture for stragglers")
     parser.add_argument("--other", type=Path, help="capture for hosts with another configuration")
@@ -99,7 +103,9 @@ def main() -> None:
                 cells = measure_all(logdir, planted, options, workers)
                 beside = convert(options.xprof, find_profiles(logdir).paths) if options.xprof else None
                 if beside:
-                    print(f"  XProf {beside['version']}: {beside['seconds']:.2f} s, {beside['peak_bytes'] / 1e6:.0f} MB")
+                    print(
+                        f"  XProf {beside['version']}: {beside['seconds']:.2f} s, {beside['peak_bytes'] / 1e6:.0f} MB"
+                    )
                 if "local" in cells:
                     rows.append(_row(number, planted, cells["local"], beside))
                 compared.append(_compared(number, planted, cells))

@@ -146,7 +146,9 @@ class DaskExecutor(HostExecutor):
 
         if isinstance(error, KilledWorker):
             times = error.allowed_failures + 1
-            return WorkerLost(f"{times} Dask workers ended while they read it, probably out of memory", is_certain=False)
+            return WorkerLost(
+                f"{times} Dask workers ended while they read it, probably out of memory", is_certain=False
+            )
         if isinstance(error, OSError) and self._client.status != "running":
             return self._lost()
         return WorkerLost(f"its Dask worker failed ({type(error).__name__}: {message_of(error)})", is_certain=False)
