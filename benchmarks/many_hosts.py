@@ -36,8 +36,8 @@ from advisor.graph.inferred_calls import HINT
 from advisor.profile.profile_files import find_profiles
 
 WORKERS = 4
-TASK = """
-import json, resource, sys, time
+TASK = r"""
+import json, re, resource, sys, time
 from pathlib import Path
 import advisor.hosts, advisor.statistics.report_sections
 from advisor.engine import load_rules
@@ -55,6 +55,8 @@ analysis = report.analysis
 seconds = time.perf_counter() - start
 unit = 1 if sys.platform == "darwin" else 1024
 peak = [resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+if Path("/proc/self/status").exists():  # ru_maxrss starts with the memory of the process that started this one
+    peak[0] = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 print(json.dumps({
     "seconds": seconds, "peak_bytes": peak[0], "peak_worker_bytes": peak[1], "report_bytes": size,
     "hosts": len(analysis.hosts.hosts), "first": analysis.hosts.hosts[0].hostname,
@@ -142,7 +144,9 @@ def measure_all(
 
 def measure(python: Path, logdir: Path, *engine: str) -> dict[str, Any]:
     """Analyse in a separate process, so that its peak memory is measured on its own."""
-    done = subprocess.run([python, "-c", TASK, logdir, *engine], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", TASK, logdir, *engine], cwd=logdir, capture_output=True, text=True, check=False
+    )  # in another folder, as `-c` imports from the current one
     if done.returncode:
         sys.exit(f"the analysis failed.\n{done.stderr[-2000:]}")
     measured: dict[str, Any] = json.loads(done.stdout)
