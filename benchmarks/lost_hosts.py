@@ -46,7 +46,7 @@ class Poisoned(HostExecutor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function."""
-        replaced: Callable[..., T] = analyse_or_die if fn is analyse_group else fn  # type: ignore[assignment, comparison-overlap]
+        replaced: Callable[..., T] = analyse_or_die if fn is analyse_group else fn  # type: ignore[assignment]
         return self._inner.submit(replaced, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -26,8 +26,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from lost_hosts import survive
 from local_cluster import Cluster, cluster
+from lost_hosts import survive
 from published import machine_sentence, write_section
 from replicated_hosts import SLOWER, Captures, Planted, capture, make_hosts
 from xprof_converter import convert
@@ -36,8 +36,8 @@ from advisor.graph.inferred_calls import HINT
 from advisor.profile.profile_files import find_profiles
 
 WORKERS = 4
-TASK = """
-import json, resource, sys, time
+TASK = r"""
+import json, re, resource, sys, time
 from pathlib import Path
 import advisor.hosts, advisor.statistics.report_sections
 from advisor.engine import load_rules
@@ -55,6 +55,8 @@ analysis = report.analysis
 seconds = time.perf_counter() - start
 unit = 1 if sys.platform == "darwin" else 1024
 peak = [resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+if Path("/proc/self/status").exists():  # ru_maxrss starts with the memory of the process that started this one
+    peak[0] = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 print(json.dumps({
     "seconds": seconds, "peak_bytes": peak[0], "peak_worker_bytes": peak[1], "report_bytes": size,
     "hosts": len(analysis.hosts.hosts), "first": analysis.hosts.hosts[0].hostname,
@@ -69,8 +71,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", nargs="+", type=int, default=[2, 16, 64, 256])
     parser.add_argument("--engine", nargs="+", choices=["local", "dask"], default=["local"])
-    parser.add_argument("--before", type=Path, metavar="PYTHON", help="interpreter of an environment with an earlier version")
-    parser.add_argument("--faults", action="store_true", help="lose a worker, a file and the scheduler instead of measuring")
+    parser.add_argument(
+        "--before", type=Path, metavar="PYTHON", help="interpreter of an environment with an earlier version"
+    )
+    parser.add_argument(
+        "--faults", action="store_true", help="lose a worker, a file and the scheduler instead of measuring"
+    )
     parser.add_argument("--quick", type=Path, help="capture for most hosts (default: capture one)")
     parser.add_argument("--slow", type=Path, help="capture for stragglers")
     parser.add_argument("--other", type=Path, help="capture for hosts with another configuration")
@@ -99,7 +105,9 @@ def main() -> None:
                 cells = measure_all(logdir, planted, options, workers)
                 beside = convert(options.xprof, find_profiles(logdir).paths) if options.xprof else None
                 if beside:
-                    print(f"  XProf {beside['version']}: {beside['seconds']:.2f} s, {beside['peak_bytes'] / 1e6:.0f} MB")
+                    print(
+                        f"  XProf {beside['version']}: {beside['seconds']:.2f} s, {beside['peak_bytes'] / 1e6:.0f} MB"
+                    )
                 if "local" in cells:
                     rows.append(_row(number, planted, cells["local"], beside))
                 compared.append(_compared(number, planted, cells))
@@ -136,7 +144,9 @@ def measure_all(
 
 def measure(python: Path, logdir: Path, *engine: str) -> dict[str, Any]:
     """Analyse in a separate process, so that its peak memory is measured on its own."""
-    done = subprocess.run([python, "-c", TASK, logdir, *engine], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", TASK, logdir, *engine], cwd=logdir, capture_output=True, text=True, check=False
+    )  # in another folder, as `-c` imports from the current one
     if done.returncode:
         sys.exit(f"the analysis failed.\n{done.stderr[-2000:]}")
     measured: dict[str, Any] = json.loads(done.stdout)

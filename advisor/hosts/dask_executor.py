@@ -146,7 +146,9 @@ class DaskExecutor(HostExecutor):
 
         if isinstance(error, KilledWorker):
             times = error.allowed_failures + 1
-            return WorkerLost(f"{times} Dask workers ended while they read it, probably out of memory", is_certain=False)
+            return WorkerLost(
+                f"{times} Dask workers ended while they read it, probably out of memory", is_certain=False
+            )
         if isinstance(error, OSError) and self._client.status != "running":
             return self._lost()
         return WorkerLost(f"its Dask worker failed ({type(error).__name__}: {message_of(error)})", is_certain=False)
@@ -227,7 +229,7 @@ def _connect(address: str) -> Client:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # different versions are an error below
-            client = Client(f"tcp://{address}", timeout=CONNECT_S, set_as_default=False)
+            client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except ImportError as error:
         raise AdvisorError(f"The Dask scheduler at {address} has another version ({message_of(error)}).") from None
     except OSError:

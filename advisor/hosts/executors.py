@@ -19,7 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class WorkerLost(Exception):  # noqa: N818  not an error of the caller
+class WorkerLost(Exception):
     """A worker ended while it ran a function.
 
     Args:
@@ -33,7 +33,7 @@ class WorkerLost(Exception):  # noqa: N818  not an error of the caller
         self.is_certain = is_certain
 
 
-class EngineLost(AdvisorError):  # noqa: N818
+class EngineLost(AdvisorError):
     """The engine ended; nothing that it was asked for will be answered. The message is a sentence that names it."""
 
 

@@ -86,8 +86,8 @@ class MergedHosts:
     rows: tuple[Row, ...] = ()
     details: tuple[Detail, ...] = ()
     """In the order of the hosts."""
-    differences: Differences = Differences()
-    services: Services = Services()
+    differences: Differences = field(default_factory=Differences)
+    services: Services = field(default_factory=Services)
     warnings: Sentences = Sentences()
     failures: Sentences = Sentences()
     """Why files could not be read."""
@@ -211,9 +211,10 @@ def _most_input_bound(details: Sequence[Detail]) -> tuple[Detail, ...]:
     if len(details) <= MAX_DETAILED:
         return tuple(details)
     # sorting is stable, so of equal hosts the first ones are kept
+    few = [detail for detail in details if detail.few_share >= 0]
     kept = [
         *sorted(details, key=lambda detail: detail.rank, reverse=True)[:MAX_DETAILED],
-        *sorted(details, key=lambda detail: -detail.few_share)[:MAX_OTHERS],
+        *sorted(few, key=lambda detail: -detail.few_share)[:MAX_OTHERS],
         *sorted(details, key=lambda detail: -detail.wait_ns)[:MAX_OTHERS],
     ]
     places = {detail.place for detail in kept}

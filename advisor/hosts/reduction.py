@@ -163,4 +163,3 @@ class Reduction:
 
     def _one_by_one(self, group: Group) -> list[Group]:
         return [self._group(place, place + 1) for place in range(group.first, group.end)]
-

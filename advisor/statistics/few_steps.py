@@ -50,7 +50,10 @@ def add_few_steps_verdict(analysis: Analysis, others: Mapping[str, Pipeline] | N
     hosts = analysis.hosts
     if hosts is not None:
         name = f" Host: {worst.host}, the most input-bound of {len(hosts.hosts)}."
-        verdict, hosts = replace(verdict, sentence=verdict.sentence + name), _with_rows(hosts, {**(others or {}), **changed})
+        verdict, hosts = (
+            replace(verdict, sentence=verdict.sentence + name),
+            _with_rows(hosts, {**(others or {}), **changed}),
+        )
     if verdict.is_input_bound:
         changed[worst.id] = advise(worst)
     pipelines = tuple(replace(changed.get(p.id, p), is_main=p.id == worst.id) for p in analysis.pipelines)

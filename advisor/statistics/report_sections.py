@@ -77,7 +77,7 @@ def _no_kernels(facts: DeviceFacts, collected: Collected, analysis: Analysis) ->
         return "TPUs run XLA ops instead of kernels: see the op statistics."
     if facts.device_type == GPU and not facts.num_devices:
         return (
-            f"The profile has {number_of(collected.devices)} GPU(s), but nothing ran there: capture with device_tracer_level=1 and with"
-            " permission to read GPU counters while the model runs."
+            f"The profile has {number_of(collected.devices)} GPU(s), but nothing ran there: capture with device_tracer_level=1"
+            " and with permission to read GPU counters while the model runs."
         )
     return "The profile has no GPU: capture the script on a machine with one."

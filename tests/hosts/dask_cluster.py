@@ -6,6 +6,6 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from local_cluster import Cluster, cluster  # noqa: E402
+from local_cluster import Cluster, cluster
 
 __all__ = ["Cluster", "cluster"]

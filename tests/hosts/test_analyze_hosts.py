@@ -41,7 +41,7 @@ def test_processes_draw_the_same_lanes(tmp_path, in_processes, monkeypatch):
     several = analyse_and_draw(files, None, "run")
     monkeypatch.setattr(analyze_hosts, "usable_cores", lambda: 1.0)
     assert analyse_and_draw(files, None, "run") == several
-    assert [view.hostname for view in several[1]] == ["b", "c", "a"], "the most input-bound first"
+    assert [view.host for view in several[1]] == ["b", "c", "a"], "the most input-bound first"
 
 
 def test_a_damaged_host_is_a_warning_from_a_process_too(tmp_path, in_processes):

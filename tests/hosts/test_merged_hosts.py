@@ -130,8 +130,8 @@ def test_with_few_hosts_in_full_the_rest_of_the_report_is_the_same(tmp_path_fact
 
 @settings(max_examples=examples(10))
 @given(st.data())
-def test_a_recorded_service_in_any_tree(data, recorded_service):
-    paths, expected, parts = recorded_service
+def test_a_recorded_service_in_any_tree(recorded_service, data):
+    expected, parts = recorded_service
     assert without_detailed(assemble(in_a_tree(pickle.loads(parts), data), None, "run")) == expected
 
 
@@ -148,7 +148,7 @@ def recorded_service(tmp_path_factory):
         paths.append(path)
     expected = analyse_all(paths)
     assert len(expected.hosts.services) == 2
-    return paths, expected, pickle.dumps(leaves(paths))
+    return expected, pickle.dumps(leaves(paths))
 
 
 def test_merging_changes_neither_argument(tmp_path):

@@ -59,7 +59,11 @@ def test_equal_devices_of_many_hosts_are_one_group(tmp_path):
     paths = two_hosts(tmp_path)
     collected = collect(paths, None)
     (group,) = collected.devices
-    assert (group.kind, group.number, group.num_events) == ("GPU", 2, 2 * collect(paths[:1], None).devices[0].num_events)
+    assert (group.kind, group.number, group.num_events) == (
+        "GPU",
+        2,
+        2 * collect(paths[:1], None).devices[0].num_events,
+    )
     assert add_statistics(NOTHING_KNOWN, paths).statistics.overview.environment.num_devices == 2
 
 
