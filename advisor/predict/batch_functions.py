@@ -134,7 +134,7 @@ def padding_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | Non
 
 
 def _pads_alike(elements: str, results: str, batched: Call) -> bool:
-    """Whether a `padded_batch` fills only dimensions of unknown size, and as many in the elements of a `map` as in its results."""
+    """Whether a `padded_batch` fills only dimensions of unknown size, the same in the elements of a `map` as in its results."""
     before, after, batches = _shapes(elements), _shapes(results), _shapes(batched.element_spec)
     if not before or not after or len(after) != len(batches):
         return False

@@ -1,8 +1,8 @@
 """Whether a `map` inside the function of an `interleave` or `flat_map` can move out of it, behind that call.
 
 In: an `Analysis` and the `map`.  Out: `Hoist`: the edits and what they do to the data, or the reason why there are none. Both
-outer calls pass on elements as they are, and a `map` changes neither their number nor their order, so that outside of the function
-it computes the same elements in the same order. Everything that could make a difference is refused unless it is known not to.
+outer calls pass on elements as they are, and a `map` changes neither their number nor their order, so that it computes the same
+elements in the same order outside. Everything that could make a difference is refused unless it is known not to.
 """
 
 from __future__ import annotations
