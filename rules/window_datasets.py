@@ -205,14 +205,14 @@ def code_to_start_from(windows: Call, size: int, shift: object) -> str:
 
 
 _ROW = "TensorSpec(shape=(8,), dtype=tf.float32, name=None)"
-_PUT_TOGETHER = {"op_shares": {"BatchDatasetV2": 0.2}, "per_input": 1, "ms": 0.02}
+_PUT_TOGETHER = flat_map(batch(20, ms=0.05), per_input=1, ms=0.02, op_shares={"BatchDatasetV2": 0.2})
 
 EXAMPLES = (
     fires(
         pipeline(
             source("TensorSlice", spec=_ROW),
             window(20, shift=1, ms=0.05, drop_remainder=True),
-            flat_map(batch(20, ms=0.05), **_PUT_TOGETHER),
+            _PUT_TOGETHER,
             shuffle(),
             batch(64),
             consumer_ms=1,
@@ -225,7 +225,7 @@ EXAMPLES = (
         pipeline(
             source("TFRecord", spec=_ROW),
             window(20, ms=0.05),
-            flat_map(batch(20, ms=0.05), **_PUT_TOGETHER),
+            _PUT_TOGETHER,
             prefetch(),
             consumer_ms=0.05,
             cores=2,
@@ -236,7 +236,7 @@ EXAMPLES = (
         pipeline(
             source("TFRecord", spec=_ROW),
             window(20, shift=1, ms=0.05, drop_remainder=True),
-            flat_map(batch(20, ms=0.05), **_PUT_TOGETHER),
+            _PUT_TOGETHER,
             batch(64),
             consumer_ms=1,
             cores=2,
@@ -246,7 +246,7 @@ EXAMPLES = (
         pipeline(
             source("TensorSlice", spec=_ROW),
             window(20, shift=1, ms=0.005, drop_remainder=True),
-            flat_map(batch(20, ms=0.005), **_PUT_TOGETHER),
+            _PUT_TOGETHER,
             batch(64),
             consumer_ms=50,
             cores=2,
