@@ -92,7 +92,7 @@ class Vectorize:
 
 @dataclass(frozen=True, slots=True)
 class SetFunction:
-    """Pass another function to a `map`, `flat_map` or `interleave`. The edit contains the text, and the proof compiles this text."""
+    """Pass another function to a `flat_map` or `map`. The edit contains the text, and the proof compiles this text."""
 
     call_id: str
     text: str
@@ -131,7 +131,7 @@ class SplitMap(SplitFunction):
 
 @dataclass(frozen=True, slots=True)
 class SplitFlatMap(SplitFunction):
-    """Split the function of a `flat_map` or `interleave`: a parallel `map` before it gets the first half, and it keeps the rest."""
+    """Split the function of a `flat_map` or `interleave`: a parallel `map` before it gets the first half, it keeps the rest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from advisor.model.vectorizable_ops import (
     VECTORIZABLE_OPS,
 )
 from advisor.predict.cache_size import element_bytes
-from advisor.predict.structure import linear_chain, upstream_calls
+from advisor.predict.structure import STAYING, linear_chain, upstream_calls, users_inside
 
 _UNBATCHED_SPECS = (
     "RaggedTensorSpec",
@@ -134,7 +134,7 @@ def padding_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | Non
 
 
 def _pads_alike(elements: str, results: str, batched: Call) -> bool:
-    """Whether a `padded_batch` fills only dimensions of unknown size, and as many in the elements of a `map` as in its results."""
+    """Whether a `padded_batch` fills only dimensions of unknown size, the same in the elements of a `map` as in its results."""
     before, after, batches = _shapes(elements), _shapes(results), _shapes(batched.element_spec)
     if not before or not after or len(after) != len(batches):
         return False
@@ -156,8 +156,9 @@ def _is_at_the_end(analysis: Analysis, call: Call, batched: Call) -> bool:
     if call.nested_in is None:
         return True
     outer = next((other for other in linear_chain(analysis, batched) if other.id == call.nested_in), None)
-    is_used = any(call.id in other.inputs for other in analysis.calls)
-    return outer is not None and outer.method in ("interleave", "flat_map") and outer.nested_in is None and not is_used
+    behind = users_inside(analysis, call)
+    is_last = behind is not None and all(each.method in STAYING and each.nested_in == call.nested_in for each in behind)
+    return outer is not None and outer.method in ("interleave", "flat_map") and outer.nested_in is None and is_last
 
 
 def _makes_equal_shapes(analysis: Analysis, call: Call) -> bool:

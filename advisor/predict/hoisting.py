@@ -1,8 +1,8 @@
 """Whether a `map` inside the function of an `interleave` or `flat_map` can move out of it, behind that call.
 
 In: an `Analysis` and the `map`.  Out: `Hoist`: the edits and what they do to the data, or the reason why there are none. Both
-outer calls pass on elements as they are, and a `map` changes neither their number nor their order, so that outside of the function
-it computes the same elements in the same order. Everything that could make a difference is refused unless it is known not to.
+outer calls pass on elements as they are, and a `map` changes neither their number nor their order, so that it computes the same
+elements in the same order outside. Everything that could make a difference is refused unless it is known not to.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from advisor.model.finding import Code, Edit, Fix, MoveAfter, Safety, SetArgumen
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call, FunctionFacts
 from advisor.predict.determinism import parallel_safety
+from advisor.predict.structure import STAYING, users_inside
 
 _PASSING_ON = frozenset({"interleave", "flat_map"})
 """Calls that pass on the elements of the datasets that their function makes."""
-_STAYING = frozenset({"prefetch"})
-"""Calls that may follow the `map` inside the function and stay there: they do not care what the elements hold."""
 _AUTOTUNE = Code("tf.data.AUTOTUNE")
 
 
@@ -50,11 +49,11 @@ def hoist(analysis: Analysis, call: Call) -> Hoist:
     outer = next((other for other in analysis.calls if other.id == call.nested_in), None)
     if outer is None:
         return _staying("the call whose function contains it was not recorded")
-    behind = _calls_behind(analysis, call)
+    behind = users_inside(analysis, call)
     reason = _reason_against_place(analysis, call, outer, behind)
     if reason is not None or behind is None:
         return _staying(reason or "its dataset is used more than once")
-    moving = (call, *(each for each in behind if each.method not in _STAYING))
+    moving = (call, *(each for each in behind if each.method not in STAYING))
     for each in moving:
         reason = _reason_against_function(each, outer)
         if reason is not None:
@@ -68,21 +67,6 @@ def hoist(analysis: Analysis, call: Call) -> Hoist:
 
 def _staying(reason: str) -> Hoist:
     return Hoist((), Safety.CHANGES, reason)
-
-
-def _calls_behind(analysis: Analysis, call: Call) -> list[Call] | None:
-    """The calls that follow a call inside the same function, nearest first; None if it is followed by more than one."""
-    behind: list[Call] = []
-    current = call
-    while len(behind) <= len(analysis.calls):
-        users = [other for other in analysis.calls if current.id in other.inputs]
-        if not users:
-            return behind
-        if len(users) > 1:
-            return None
-        current = users[0]
-        behind.append(current)
-    return None
 
 
 def _reason_against_place(analysis: Analysis, call: Call, outer: Call, behind: list[Call] | None) -> str | None:
@@ -101,7 +85,7 @@ def _reason_against_place(analysis: Analysis, call: Call, outer: Call, behind: l
     for each in behind or ():
         if each.nested_in != outer.id:
             return f"{_place(each)} takes its elements in another function"
-        if each.method not in (*_STAYING, "map"):
+        if each.method not in (*STAYING, "map"):
             return f"{_place(each)}, which follows it there, works on its results"
         if len(each.inputs) != 1:
             return f"{_place(each)}, which follows it there, takes another dataset too"

@@ -14,9 +14,7 @@ from advisor.replay.attempt import attempted
 from advisor.replay.call_arguments import with_function
 
 
-def with_new_function(
-    name: str, text: str, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:  # noqa: ANN401
+def with_new_function(name: str, text: str, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
     """Return the dataset of a call with another function.
 
     Args:

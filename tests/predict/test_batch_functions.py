@@ -188,7 +188,9 @@ def open_edits(
     ]
     spec = batches or results.replace("shape=(", "shape=(None, ")
     at = Site("train.py", 9, 1, 9, 30)
-    calls.append(Call("padded", "padded_batch", at, ("map",), arguments={"batch_size": 32, **arguments}, element_spec=spec))
+    calls.append(
+        Call("padded", "padded_batch", at, ("map",), arguments={"batch_size": 32, **arguments}, element_spec=spec)
+    )
     analysis = dataclasses.replace(MADE, calls=tuple(calls))
     return edits_to_batch_first(analysis, calls[1], calls[2]), padding_obstacle(analysis, calls[1], calls[2])
 
@@ -201,7 +203,10 @@ def test_a_function_that_makes_padding_of_padding_moves_behind_a_batch_that_pads
     assert open_edits(padded_shapes="<list of 1>") == moved  # they describe the elements as well as the results
     pair = f"({ROWS}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
     both = f"({FLOATS.replace('(None,)', '(None, None)')}, TensorSpec(shape=(None,), dtype=tf.int64, name=None))"
-    assert open_edits(elements=pair, results=pair.replace("uint8", "float32"), batches=both, padded_shapes="<tuple of 2>") == moved
+    assert (
+        open_edits(elements=pair, results=pair.replace("uint8", "float32"), batches=both, padded_shapes="<tuple of 2>")
+        == moved
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,31 +20,31 @@ AUTOTUNE = Code("tf.data.AUTOTUNE")
 def hoisted(
     *behind: str,
     function: FunctionFacts | None = PURE,
-    outer: str = "interleave",
+    method: str = "interleave",
     outside: tuple[str, ...] = ("batch",),
     **changes: object,
 ) -> Hoist:
-    """The answer for a `map` inside `outer`, with these calls behind it there, and these behind `outer`."""
+    """The answer for a `map` in the function of a call of `method`, with these calls behind it there, and these outside."""
     calls = [
         Call("files", "from_tensor_slices", Site("train.py", 1, 1, 1, 9)),
         Call("reader", "TFRecordDataset", Site("train.py", 2, 1, 2, 9), nested_in="outer"),
     ]
-    for number, method in enumerate(("map", *behind)):
-        own = function if method == "map" else None
+    for number, each in enumerate(("map", *behind)):
+        own = function if each == "map" else None
         site = Site("train.py", 3 + number, 1, 3 + number, 9)
-        name = method if number == 0 else f"{method}{number}"
-        calls.append(Call(name, method, site, (calls[-1].id,), function=own, nested_in="outer"))
+        name = each if number == 0 else f"{each}{number}"
+        calls.append(Call(name, each, site, (calls[-1].id,), function=own, nested_in="outer"))
     at = Site("train.py", 20, 1, 20, 9)
-    calls.append(Call("outer", outer, at, ("files",)))
-    for method in outside:
-        calls.append(Call(method, method, at, (calls[-1].id,)))
+    calls.append(Call("outer", method, at, ("files",)))
+    for each in outside:
+        calls.append(Call(each, each, at, (calls[-1].id,)))
     calls = [dataclasses.replace(call, **changes.get(call.id, {})) for call in calls]
     return hoist(dataclasses.replace(MADE, calls=tuple(calls)), next(call for call in calls if call.id == "map"))
 
 
 def test_a_map_at_the_end_goes_behind_the_outer_call_and_becomes_parallel() -> None:
-    for outer in ("interleave", "flat_map"):
-        found = hoisted(outer=outer)
+    for method in ("interleave", "flat_map"):
+        found = hoisted(method=method)
         assert found.edits == (MoveAfter("map", "outer"), SetArgument("map", "num_parallel_calls", AUTOTUNE))
         assert (found.safety, found.reason) == (Safety.EXACT, "")
 
@@ -115,7 +115,7 @@ def test_the_reason_names_the_call_that_cannot_follow() -> None:
 
 
 PLACES = {
-    "another outer call": ({"outer": "group_by_window"}, "does not pass on the elements"),
+    "another outer call": ({"method": "group_by_window"}, "does not pass on the elements"),
     "two levels": ({"**": {"outer": {"nested_in": "files"}}}, "is itself inside a function"),
     "a library": ({"**": {"map": {"library": "keras"}}}, "a library makes one of the calls"),
     "another dataset": ({"**": {"reader": {"method": "zip"}, "map": {"inputs": ()}}}, "makes more than one dataset"),

@@ -109,8 +109,8 @@ def test_a_call_that_leaves_a_function_is_identified_by_its_graph_where_that_is_
     edits = (MoveAfter("i2", "c1"),)
 
     def text(traced):
-        return graph(inner[0], script.calls[2],
-                     call("p2", "map", "c1", given={"map_func": "<function <lambda> 3>"}, traced=traced, input_spec="s"))  # fmt: skip
+        moved = call("p2", "map", "c1", given={"map_func": "<function <lambda> 3>"}, traced=traced, input_spec="s")
+        return graph(inner[0], script.calls[2], moved)
 
     known = edited_graph(replace(script, wrapped={"i2": ("t", "s")}), edits)
     assert difference(known, text("t")) is None
@@ -120,7 +120,9 @@ def test_a_call_that_leaves_a_function_is_identified_by_its_graph_where_that_is_
 
 def test_the_datasets_of_a_new_function_are_part_of_its_graph():
     inner = call("i1", "batch", outer="c2")
-    script = graph(call("c1", "range"), inner, call("c2", "flat_map", "c1", given={"map_func": "<function <lambda> 1>"}))
+    script = graph(
+        call("c1", "range"), inner, call("c2", "flat_map", "c1", given={"map_func": "<function <lambda> 1>"})
+    )
     edits = (SetFunction("c2", "lambda rows: tf.data.Dataset.from_tensor_slices(rows)"),)
     expected = edited_graph(replace(script, wrapped={"c2": ("w", "s")}), edits)
 

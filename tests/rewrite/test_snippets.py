@@ -42,7 +42,8 @@ def test_there_are_at_least_sixty():
     assert len(SNIPPETS) == sum(len(kind.SNIPPETS) for kind in KINDS) >= 60
 
 
-METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_options", "range", "from_tensor_slices")
+METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_options", "range", "from_tensor_slices", "window",
+           "flat_map")  # fmt: skip
 
 
 def test_every_kind_of_edit_is_among_them():

@@ -45,6 +45,7 @@ CASES = list(itertools.product((1, 2, 4), (4,), (False, True), (False, True)))
 
 
 @pytest.mark.tensorflow
+@pytest.mark.long
 @pytest.mark.parametrize(("shift", "size", "windows_drop", "inner_drops"), CASES)
 @pytest.mark.parametrize("kind", ["rows", "range", "strings"])
 def test_the_same_windows_come_out(shift: int, size: int, windows_drop: bool, inner_drops: bool, kind: str) -> None:

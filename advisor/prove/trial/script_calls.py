@@ -56,7 +56,9 @@ def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict
     calls = {call.id: call for call in recorder.calls()}
 
     def is_wrapping(edit: Edit) -> bool:
-        return isinstance(edit, Vectorize | SetFunction | SplitFunction) or (isinstance(edit, MoveAfter) and _moves_out(edit, calls))
+        return isinstance(edit, Vectorize | SetFunction | SplitFunction) or (
+            isinstance(edit, MoveAfter) and _moves_out(edit, calls)
+        )
 
     if not any(map(is_wrapping, edits)):
         return {}

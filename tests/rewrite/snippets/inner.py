@@ -131,8 +131,8 @@ def make(names):
 ds = make(["a.tfrecord", "b.tfrecord"])
 """,
         lambda c: [
-            MoveAfter(c("map", 1), c("flat_map")),
-            MoveAfter(c("map"), c("flat_map")),
+            MoveAfter(c("map", 1), c("flat_map", -1)),
+            MoveAfter(c("map"), c("flat_map", -1)),
             SetArgument(c("map"), "num_parallel_calls", AUTOTUNE),
         ],
         [("        ds = ds.map(tf.strings.length)  # numbers\n        ds = ds.map(double, num_parallel_calls=2)\n", ""),
