@@ -5,6 +5,7 @@ In: an `Analysis` and the place of `distribute`.  Out: `Repair`s: edits of calls
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
     Args:
         places: Calls of the chain, nearest to the consumer first.
     """
-    for batch, taken in zip(places, places[1:], strict=False):
+    for batch, taken in itertools.pairwise(places):
         if batch.method != "batch" or taken.method != "take" or batch.inputs != (taken.id,):
             continue
         size, count = _count(batch.arguments.get("batch_size")), _count(taken.arguments.get("count"))
@@ -70,7 +71,9 @@ def repairs_of(analysis: Analysis, movability: Movability) -> Iterator[Repair]:
     after = (*(graph.path(place, consumed) or ()),)
     if not any(call.method == "prefetch" for call in after):
         edit = InsertAfter(place.id, "prefetch", (("", Code("tf.data.AUTOTUNE")),))
-        yield Repair("`prefetch` follows `distribute`, so that the next elements travel while the model computes.", (edit,))
+        yield Repair(
+            "`prefetch` follows `distribute`, so that the next elements travel while the model computes.", (edit,)
+        )
     upstream = graph.upstream(place)
     if not any(call.method in BATCHES for call in upstream):
         yield Repair(

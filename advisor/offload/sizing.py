@@ -92,7 +92,9 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
             "The number of workers is unknown: training did nothing but wait for its input, or its steps were not timed.",
         )
     if rate.elements_per_core_s <= 0:
-        return _with(base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured.")
+        return _with(
+            base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured."
+        )
     now = main.elements_per_s * (per_step or 1.0)
     return _of_limits(base, now, movability, rate, host_cores, machines, wanted, measured)
 
@@ -208,7 +210,9 @@ def _notes(measured: ServiceMeasurement, rate: ServiceRate) -> tuple[str, ...]:
     """What the service costs compared with the local pipeline."""
     notes = []
     if measured.end_delay_s is not None and measured.end_delay_s >= LATE_END_S.value:
-        notes.append(f"Through the service, the end of a pass came {_time(measured.end_delay_s)} after its last element.")
+        notes.append(
+            f"Through the service, the end of a pass came {_time(measured.end_delay_s)} after its last element."
+        )
     if not measured.local_cpu_s or rate.elements_per_core_s <= 0:
         return tuple(notes)
     whole = 1 / rate.elements_per_core_s + rate.client_cpu_s + rate.dispatcher_cpu_s

@@ -37,10 +37,9 @@ def print_offload(offload: Offload, console: Console) -> None:
     if offload.diff:
         print_section(console, "The change of the script", [Text(clean(line)) for line in offload.diff.splitlines()])
     print_list(console, "Written", (*offload.files, *offload.changed_files))
-    runs = (
-        f"The script was run {units.format_many(offload.runs, 'time')}, in {units.format_ns(offload.seconds * units.NS_PER_S)}."
-    )
-    print_list(console, "Notes", [*offload.notes, *([runs] if offload.runs else [])])
+    taken = units.format_ns(offload.seconds * units.NS_PER_S)
+    runs = [f"The script was run {units.format_many(offload.runs, 'time')}, in {taken}."] if offload.runs else []
+    print_list(console, "Notes", [*offload.notes, *runs])
 
 
 def _objection(objection: Objection) -> Text:

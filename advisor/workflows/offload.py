@@ -209,9 +209,7 @@ class _Offloading:
     def _patch(self, report: Report, movability: Movability, sizing: Sizing | None) -> Patch:
         """Return the change of the script; empty, with a note, if it cannot be written."""
         compression = sizing.compression if sizing is not None else "AUTO"
-        distribute = distribute_edit(
-            movability.after_id, self._request.policy, self._request.address, compression
-        )
+        distribute = distribute_edit(movability.after_id, self._request.policy, self._request.address, compression)
         calls = {call.id: call for call in report.analysis.calls}
         site = calls[movability.after_id].site
         script = self._request.script.path

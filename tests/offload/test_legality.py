@@ -145,7 +145,9 @@ def test_what_is_on_no_list_is_undecided(stages, cause):
 
 
 def test_python_inside_an_interleave_is_named_at_the_line_of_the_script():
-    found = judged(source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5, python=True)), batch(32))
+    found = judged(
+        source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5, python=True)), batch(32)
+    )
     assert found.verdict == REFUSED
     assert first(found) == (REFUSED, PYTHON)
     assert found.objections[0].site is not None
@@ -254,7 +256,9 @@ def test_files_have_to_be_found_under_the_same_paths():
     found = with_function(facts(), observed)
     assert any("/data/train" in condition and "same storage" in condition for condition in found.conditions)
     in_cloud = dataclasses.replace(observed, name="gs://bucket/a.tfrecord")
-    assert not any("same" in condition and "paths" in condition for condition in with_function(facts(), in_cloud).conditions)
+    assert not any(
+        "same" in condition and "paths" in condition for condition in with_function(facts(), in_cloud).conditions
+    )
 
 
 def test_a_file_that_the_script_writes_is_undecided_and_a_relative_path_is_repaired_by_hand():

@@ -17,7 +17,9 @@ MEASURED = ServiceMeasurement(rates=(FAST,), element_bytes=1e6, local_elements_p
 
 def sized(measured: ServiceMeasurement = MEASURED, machines: Machines | None = None, **changes):
     """A training that consumes 200 batches per second at most, and gets fewer."""
-    analysis = pipeline(source(), repeat(), map_("decode", ms=5), batch(32), prefetch(), consumer_ms=5, cores=4).analysis
+    analysis = pipeline(
+        source(), repeat(), map_("decode", ms=5), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
     return size(analysis, dataclasses.replace(judge(analysis), **changes), measured, machines or Machines())
 
 
@@ -68,7 +70,9 @@ def test_a_source_with_few_parts_limits_the_workers():
 
 
 def test_batches_made_here_count_as_many_elements_from_the_workers():
-    analysis = pipeline(source(), map_("decode", ms=5), take(321), batch(32), prefetch(), consumer_ms=5, cores=4).analysis
+    analysis = pipeline(
+        source(), map_("decode", ms=5), take(321), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
     movability = judge(analysis)
     assert movability.after_method == "map"
     found = size(analysis, movability, dataclasses.replace(MEASURED, element_bytes=1e3), Machines())

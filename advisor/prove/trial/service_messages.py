@@ -11,9 +11,7 @@ from advisor.model.offload import ServiceMeasurement
 
 
 class MeasureService(msgspec.Struct, frozen=True, tag=True):
-    """Run the pipeline up to a call through worker processes, compare its elements and measure; answered with
-    `ServiceMeasured`.
-    """
+    """Run the pipeline up to a call through worker processes and measure it; answered with `ServiceMeasured`."""
 
     after_id: str
     """The call, as the first run recorded it."""

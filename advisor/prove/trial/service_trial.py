@@ -91,7 +91,9 @@ class ServiceTrial:
             AdvisorError: A process cannot be started.
             CannotReplay: The dataset cannot be rebuilt.
         """
-        with ServiceProcesses(self._request.server, self._files, lambda: self._report("starting workers", 0, None)) as processes:
+        with ServiceProcesses(
+            self._request.server, self._files, lambda: self._report("starting workers", 0, None)
+        ) as processes:
             processes.start_dispatcher()
             processes.start_worker()
             try:
