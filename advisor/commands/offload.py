@@ -42,7 +42,7 @@ FAIL_ON = ("refused", "undecided", "no-gain")
     cls=ScriptCommand,
     context_settings=SCRIPT_SETTINGS,
     options_metavar="[OPTIONS]",
-    short_help="Move a pipeline to tf.data service; how many workers, and the files.",
+    short_help="Move a pipeline to tf.data service.",
 )
 @target_argument("SCRIPT")
 @click.option(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from advisor.host.calibration.offload import (
     CLIENT_CORE_SHARE,
     CLIENT_LINK_BYTES_PER_S,
+    DISPATCHER_CORES,
     LATE_END_S,
     LESS_WORK,
     LINK_SHARE,
@@ -115,6 +116,8 @@ def _of_limits(
         limits["network"] = LINK_SHARE.value * machines.network_bytes_per_s / measured.element_bytes
     if rate.client_cpu_s > 0:
         limits["client"] = CLIENT_CORE_SHARE.value * host_cores / rate.client_cpu_s
+    if rate.dispatcher_cpu_s > 0:
+        limits["dispatcher"] = DISPATCHER_CORES.value / rate.dispatcher_cpu_s
     name = min(limits, key=lambda key: limits[key])
     reachable = min(wanted, limits[name])
     if reachable <= now * WORTHWHILE.value:
@@ -195,6 +198,12 @@ def _limit_text(name: str, limit: float, measured: ServiceMeasurement, rate: Ser
             f"the network of the client is the limit. With elements of {format_bytes(measured.element_bytes)} (uncompressed), a "
             f"link of {gigabits:g} Gbit/s carries {format_rate(limit)}: send smaller elements (uint8 instead of float32), or "
             "raise --network."
+        )
+    if name == "dispatcher":
+        return (
+            "the dispatcher is the limit. It hands out every part of the source itself, which takes "
+            f"{_time(rate.dispatcher_cpu_s)} of its CPU time per element, so that there are at most {format_rate(limit)}: let the "
+            "parts be files with many elements."
         )
     return (
         f"the client is the limit. Receiving an element takes {_time(rate.client_cpu_s)} of its CPU time, so that its cores take "

@@ -56,6 +56,13 @@ def test_the_client_is_named_when_receiving_takes_its_cores():
     assert found.limit == "client" and "CPU time" in found.sentence
 
 
+def test_the_dispatcher_is_named_when_it_hands_out_single_elements():
+    busy = dataclasses.replace(FAST, dispatcher_cpu_s=0.01)
+    found = sized(dataclasses.replace(MEASURED, rates=(busy,)))
+    assert found.limit == "dispatcher" and "every part of the source" in found.sentence
+    assert found.reachable_per_s == pytest.approx(100)
+
+
 def test_a_training_that_does_not_wait_needs_no_workers():
     analysis = pipeline(source(), map_("decode", ms=0.01), batch(32), prefetch(), consumer_ms=100, cores=8).analysis
     found = size(analysis, judge(analysis), MEASURED, Machines())
