@@ -202,8 +202,8 @@ def _limit_text(name: str, limit: float, measured: ServiceMeasurement, rate: Ser
     if name == "dispatcher":
         return (
             "the dispatcher is the limit. It hands out every part of the source itself, which takes "
-            f"{_time(rate.dispatcher_cpu_s)} of its CPU time per element, so that there are at most {format_rate(limit)}: let the "
-            "parts be files with many elements."
+            f"{_time(rate.dispatcher_cpu_s)} of its CPU time per element, so that there are at most {format_rate(limit)}: let "
+            "the parts be files with many elements."
         )
     return (
         f"the client is the limit. Receiving an element takes {_time(rate.client_cpu_s)} of its CPU time, so that its cores take "

@@ -5,6 +5,8 @@ In: nothing.  Out: `MeasureService`, answered with `ServiceMeasured`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from advisor.model.offload import ServiceMeasurement
@@ -15,8 +17,8 @@ class MeasureService(msgspec.Struct, frozen=True, tag=True):
 
     after_id: str
     """The call, as the first run recorded it."""
-    left_out: tuple[str, ...]
-    """Calls before it that will follow `distribute`."""
+    edits: list[dict[str, Any]]
+    """Edits of calls before it, see `advisor.prove.trial.messages.edits_to_json`."""
     policy: str
     """`dynamic` or `off`."""
     server: str
