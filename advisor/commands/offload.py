@@ -42,10 +42,12 @@ FAIL_ON = ("refused", "undecided", "no-gain")
     cls=ScriptCommand,
     context_settings=SCRIPT_SETTINGS,
     options_metavar="[OPTIONS]",
-    short_help="Move a pipeline to tf.data service; how many workers, and the files.",
+    short_help="Move a pipeline to tf.data service.",
 )
 @target_argument("SCRIPT")
-@click.option("--write", is_flag=True, help="Write the files, and the change into the source; --undo restores the source.")
+@click.option(
+    "--write", is_flag=True, help="Write the files, and the change into the source; --undo restores the source."
+)
 @click.option("--undo", is_flag=True, help="Revert the last --write of the source; nothing is run.")
 @click.option(
     "--files", type=click.Path(path_type=Path), metavar="DIR", help="Write server.py, Dockerfile and manifests there."

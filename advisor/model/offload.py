@@ -154,7 +154,8 @@ class Sizing:
     """`workers`: so many; `no gain`: more workers do not help; `unknown`: something was not measured."""
     sentence: str
     limit: str = ""
-    """With `no gain`, and where fewer workers than needed can be used: `model`, `client`, `network`, `source`."""
+    """With `no gain`, and where fewer workers than needed can be used: `model`, `client`, `network`,
+    `dispatcher`, `source`."""
     wanted_per_s: float | None = None
     """Elements per second that the training would consume if it never waited."""
     reachable_per_s: float | None = None

@@ -51,7 +51,8 @@ def conditions_of(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[str]
 def repairs_of(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[Repair]:
     """Yield what to do about relative paths: a worker would look for them in its own folder."""
     graph = graph_of(analysis)
-    for call in dict.fromkeys(each for call in upstream for each in (call, *graph.nested(call))):
+    calls = {each.id: each for outer in upstream for each in (outer, *graph.nested(outer))}
+    for call in calls.values():
         path = next((call.arguments[name] for name in _PATH_ARGUMENTS if name in call.arguments), None)
         if call.method in _FILE_METHODS and isinstance(path, str) and _is_relative(path):
             where = f" (line {call.site.line})" if call.site is not None else ""

@@ -201,7 +201,7 @@ def _refusal(end: Movability, chosen: Movability | None) -> Movability:
 
 def _concluded(movability: Movability, analysis: Analysis, policy: str) -> Movability:
     """Add the repairs and the sentence."""
-    repairs = (*movability.repairs, *repairs_of(analysis, movability))
+    repairs = (*movability.repairs, *repairs_of(analysis, movability, policy))
     where = f" (line {movability.after_site.line})" if movability.after_site is not None else ""
     share = "" if movability.moved_share is None else f", with {format_share(movability.moved_share)} of its work"
     place = f"up to {movability.after_method}{where}{share}"

@@ -5,11 +5,12 @@ In: an `Analysis` and the place of `distribute`.  Out: `Repair`s: edits of calls
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetArgument
-from advisor.model.offload import PROCESSING_MODES, Movability, Repair
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
+from advisor.model.offload import DYNAMIC, PROCESSING_MODES, Movability, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.model.units import format_count
@@ -38,7 +39,7 @@ def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
     Args:
         places: Calls of the chain, nearest to the consumer first.
     """
-    for batch, taken in zip(places, places[1:], strict=False):
+    for batch, taken in itertools.pairwise(places):
         if batch.method != "batch" or taken.method != "take" or batch.inputs != (taken.id,):
             continue
         size, count = _count(batch.arguments.get("batch_size")), _count(taken.arguments.get("count"))
@@ -59,7 +60,7 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def repairs_of(analysis: Analysis, movability: Movability) -> Iterator[Repair]:
+def repairs_of(analysis: Analysis, movability: Movability, policy: str) -> Iterator[Repair]:
     """Yield what else should change for a pipeline that moves at that place."""
     main = analysis.main
     consumed = consumed_call(analysis, main) if main is not None else None
@@ -70,8 +71,12 @@ def repairs_of(analysis: Analysis, movability: Movability) -> Iterator[Repair]:
     after = (*(graph.path(place, consumed) or ()),)
     if not any(call.method == "prefetch" for call in after):
         edit = InsertAfter(place.id, "prefetch", (("", Code("tf.data.AUTOTUNE")),))
-        yield Repair("`prefetch` follows `distribute`, so that the next elements travel while the model computes.", (edit,))
+        yield Repair(
+            "`prefetch` follows `distribute`, so that the next elements travel while the model computes.", (edit,)
+        )
     upstream = graph.upstream(place)
+    if policy == DYNAMIC:
+        yield from parallel_interleaves(upstream)
     if not any(call.method in BATCHES for call in upstream):
         yield Repair(
             "Elements are sent one by one: with `batch` before `distribute`, there are fewer and larger calls to the workers.",
@@ -150,3 +155,31 @@ def edits_with_distribute(movability: Movability, distribute: InsertAfter) -> tu
     Of two links after the same call, the later one in the list ends up closer to it, so `distribute` comes last.
     """
     return (*movability.edits, distribute)
+
+
+def edits_before(movability: Movability) -> tuple[Edit, ...]:
+    """Return the edits of the repairs as far as they concern what the workers run: what moves behind the place is left out."""
+    moved = {edit.call_id for edit in movability.edits if isinstance(edit, MoveAfter)}
+    kept = (edit for edit in movability.edits if edit.call_id not in moved and not isinstance(edit, InsertAfter))
+    return (*(Remove(call_id) for call_id in moved), *kept)
+
+
+def parallel_interleaves(upstream: Sequence[Call]) -> Iterator[Repair]:
+    """Yield the repair of sequential `interleave`s of shuffled parts, of which every worker reads all.
+
+    Tried on TensorFlow 2.21 with two worker processes: `shuffle(...).interleave(f)` produces every element on each worker
+    although sharding is dynamic; with `num_parallel_calls`, or without the `shuffle`, each element comes once.
+    """
+    for place, call in enumerate(upstream):
+        is_sequential = call.method == "interleave" and call.arguments.get("num_parallel_calls") in (None, 0)
+        if is_sequential and any(map(_shuffles, upstream[place + 1 :])):
+            where = f" (line {call.site.line})" if call.site is not None else ""
+            yield Repair(
+                f"`interleave`{where} gets num_parallel_calls: a sequential one behind a `shuffle` reads all of the data on "
+                "every worker.",
+                (SetArgument(call.id, "num_parallel_calls", Code("tf.data.AUTOTUNE")),),
+            )
+
+
+def _shuffles(call: Call) -> bool:
+    return call.method == "shuffle" or (call.method == "list_files" and call.arguments.get("shuffle") is not False)

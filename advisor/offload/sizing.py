@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from advisor.host.calibration.offload import (
     CLIENT_CORE_SHARE,
     CLIENT_LINK_BYTES_PER_S,
+    DISPATCHER_CORES,
     LATE_END_S,
     LESS_WORK,
     LINK_SHARE,
@@ -92,7 +93,9 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
             "The number of workers is unknown: training did nothing but wait for its input, or its steps were not timed.",
         )
     if rate.elements_per_core_s <= 0:
-        return _with(base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured.")
+        return _with(
+            base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured."
+        )
     now = main.elements_per_s * (per_step or 1.0)
     return _of_limits(base, now, movability, rate, host_cores, machines, wanted, measured)
 
@@ -113,6 +116,8 @@ def _of_limits(
         limits["network"] = LINK_SHARE.value * machines.network_bytes_per_s / measured.element_bytes
     if rate.client_cpu_s > 0:
         limits["client"] = CLIENT_CORE_SHARE.value * host_cores / rate.client_cpu_s
+    if rate.dispatcher_cpu_s > 0:
+        limits["dispatcher"] = DISPATCHER_CORES.value / rate.dispatcher_cpu_s
     name = min(limits, key=lambda key: limits[key])
     reachable = min(wanted, limits[name])
     if reachable <= now * WORTHWHILE.value:
@@ -194,6 +199,12 @@ def _limit_text(name: str, limit: float, measured: ServiceMeasurement, rate: Ser
             f"link of {gigabits:g} Gbit/s carries {format_rate(limit)}: send smaller elements (uint8 instead of float32), or "
             "raise --network."
         )
+    if name == "dispatcher":
+        return (
+            "the dispatcher is the limit. It hands out every part of the source itself, which takes "
+            f"{_time(rate.dispatcher_cpu_s)} of its CPU time per element, so that there are at most {format_rate(limit)}: let "
+            "the parts be files with many elements."
+        )
     return (
         f"the client is the limit. Receiving an element takes {_time(rate.client_cpu_s)} of its CPU time, so that its cores take "
         f"{format_rate(limit)}."
@@ -208,7 +219,9 @@ def _notes(measured: ServiceMeasurement, rate: ServiceRate) -> tuple[str, ...]:
     """What the service costs compared with the local pipeline."""
     notes = []
     if measured.end_delay_s is not None and measured.end_delay_s >= LATE_END_S.value:
-        notes.append(f"Through the service, the end of a pass came {_time(measured.end_delay_s)} after its last element.")
+        notes.append(
+            f"Through the service, the end of a pass came {_time(measured.end_delay_s)} after its last element."
+        )
     if not measured.local_cpu_s or rate.elements_per_core_s <= 0:
         return tuple(notes)
     whole = 1 / rate.elements_per_core_s + rate.client_cpu_s + rate.dispatcher_cpu_s

@@ -77,7 +77,11 @@ def _objection(call: Call, is_endless: bool, policy: str) -> tuple[str, str, str
     if "enerator" in method:
         return REFUSED, PYTHON, "runs a Python generator of this process, which worker processes do not have"
     if _COUNTED_CLASSES & set(call.unrecorded) and policy != OFF:
-        return REFUSED, COUNTS, "asserts a number of elements, which every worker would compare with that of its own part"
+        return (
+            REFUSED,
+            COUNTS,
+            "asserts a number of elements, which every worker would compare with that of its own part",
+        )
     unknown = [name for name in call.unrecorded if name not in _TRANSPARENT_CLASSES | _COUNTED_CLASSES]
     if unknown:
         return UNDECIDED, SOURCE, f"takes its elements from a {unknown[0]}, which is not known to work on a worker"
@@ -88,7 +92,11 @@ def _objection(call: Call, is_endless: bool, policy: str) -> tuple[str, str, str
     if method in _COUNTING:
         return None if policy == OFF else (REFUSED, COUNTS, _COUNTING[method])  # OFF: every worker has all of the data
     if method in BATCHES and policy != OFF and not is_endless and call.arguments.get("drop_remainder") is True:
-        return REFUSED, COUNTS, "drops the last incomplete batch of a pass (drop_remainder=True), which every worker would do"
+        return (
+            REFUSED,
+            COUNTS,
+            "drops the last incomplete batch of a pass (drop_remainder=True), which every worker would do",
+        )
     if method in _ANYWHERE or method in _SPLITTABLE:
         return None
     if policy == OFF and method in ("load", "sample_from_datasets", *_PAIRING):

@@ -94,7 +94,7 @@ class Sizing(Object, frozen=True):
 
     verdict: Annotated[str, one_of("workers", "no gain", "unknown")]
     sentence: str
-    limit: Annotated[str, one_of("", "model", "client", "network", "source")]
+    limit: Annotated[str, one_of("", "model", "client", "network", "dispatcher", "source")]
     """What limits it beyond the workers; empty if nothing does."""
     workers: Positive | None
     workers_low: Positive | None

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from advisor.model import units
 from advisor.model.offload import MOVABLE, REFUSED, Objection, Offload, Repair, ServiceMeasurement
-from advisor.report.lines import print_lines, print_list, print_section
+from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, place
 
 _STYLES = {MOVABLE: "bold green", REFUSED: "bold red"}
@@ -35,12 +35,11 @@ def print_offload(offload: Offload, console: Console) -> None:
         if offload.measurement.comparison:
             print_lines(console, Text(clean(offload.measurement.comparison)), indent=2)
     if offload.diff:
-        print_section(console, "The change of the script", [Text(clean(line)) for line in offload.diff.splitlines()])
+        print_section(console, "The change of the script", [diff_text(offload.diff)])
     print_list(console, "Written", (*offload.files, *offload.changed_files))
-    runs = (
-        f"The script was run {units.format_many(offload.runs, 'time')}, in {units.format_ns(offload.seconds * units.NS_PER_S)}."
-    )
-    print_list(console, "Notes", [*offload.notes, *([runs] if offload.runs else [])])
+    taken = units.format_ns(offload.seconds * units.NS_PER_S)
+    runs = [f"The script was run {units.format_many(offload.runs, 'time')}, in {taken}."] if offload.runs else []
+    print_list(console, "Notes", [*offload.notes, *runs])
 
 
 def _objection(objection: Objection) -> Text:

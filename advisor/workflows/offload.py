@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 
 from advisor.capture.request import RESULT, CaptureRequest, Progress
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.finding import MoveAfter
 from advisor.model.offload import DYNAMIC, REFUSED, Movability, Offload, ServiceMeasurement, Sizing
 from advisor.model.outcome import Report
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.offload.decision import decided, sentence_of
 from advisor.offload.files import deployment_of, render, server_text
 from advisor.offload.legality import judge
-from advisor.offload.repairs import SERVICE_ADDRESS, distribute_edit, edits_with_distribute
+from advisor.offload.repairs import SERVICE_ADDRESS, distribute_edit, edits_before, edits_with_distribute
 from advisor.offload.sizing import Machines, size
 from advisor.predict.capacity import core_use
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.proof_session import ProofSession
+from advisor.prove.trial.messages import edits_to_json
 from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured
 from advisor.rewrite.apply.writable import early_obstacle
 from advisor.rewrite.patch import CannotRewrite, Patch, patch_for
@@ -165,11 +165,6 @@ class _Offloading:
         """Hold the script at its first element, and run its pipeline through workers there."""
         analysis, script = report.analysis, self._request.script
         consumed = consumed_call(analysis, analysis.main) if analysis.main is not None else None
-        left_out = tuple(
-            edit.call_id
-            for edit in movability.edits
-            if isinstance(edit, MoveAfter) and edit.after_id == movability.after_id
-        )
         with temporary_folder("offload") as folder:
             request = CaptureRequest(
                 folder / "run", script.path, script.module, script.args,
@@ -177,7 +172,9 @@ class _Offloading:
             )  # fmt: skip
             seconds = max(0.0, self._budget.end - time.monotonic())
             with ProofSession(request, consumed, seconds, self._on_progress, analysis.calls) as session:
-                asked = MeasureService(movability.after_id, left_out, self._request.policy, server_text())
+                asked = MeasureService(
+                    movability.after_id, edits_to_json(edits_before(movability)), self._request.policy, server_text()
+                )
                 measured: ServiceMeasurement = session.ask(asked, ServiceMeasured).measurement
             self._runs += session.runs
             self._notes += session.notes
@@ -209,9 +206,7 @@ class _Offloading:
     def _patch(self, report: Report, movability: Movability, sizing: Sizing | None) -> Patch:
         """Return the change of the script; empty, with a note, if it cannot be written."""
         compression = sizing.compression if sizing is not None else "AUTO"
-        distribute = distribute_edit(
-            movability.after_id, self._request.policy, self._request.address, compression
-        )
+        distribute = distribute_edit(movability.after_id, self._request.policy, self._request.address, compression)
         calls = {call.id: call for call in report.analysis.calls}
         site = calls[movability.after_id].site
         script = self._request.script.path

@@ -40,7 +40,9 @@ def test_without_a_comparison_a_doubt_remains():
 
 
 def test_other_elements_are_a_refusal():
-    found = decided(Movability(MOVABLE, "", "c2", "batch"), ServiceMeasurement(is_same=False, comparison="20 instead of 10."))
+    found = decided(
+        Movability(MOVABLE, "", "c2", "batch"), ServiceMeasurement(is_same=False, comparison="20 instead of 10.")
+    )
     assert found.verdict == REFUSED and "20 instead of 10" in found.sentence
 
 
@@ -61,5 +63,7 @@ def test_the_source_is_changed_only_if_that_helps_and_is_certain():
 
 
 def test_the_first_sentence_holds_the_number_of_workers():
-    assert sentence_of(Movability(MOVABLE, "It can move."), Sizing("workers", "It takes 2.")) == "It can move. It takes 2."
+    assert (
+        sentence_of(Movability(MOVABLE, "It can move."), Sizing("workers", "It takes 2.")) == "It can move. It takes 2."
+    )
     assert sentence_of(Movability(REFUSED, "It cannot."), None) == "It cannot."

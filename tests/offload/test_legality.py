@@ -28,6 +28,7 @@ from advisor.model.pipeline import Analysis
 from advisor.model.recording import FunctionFacts, Recording, ScriptExit
 from advisor.model.state import CapturedResource, ObservedState, StateChange
 from advisor.offload.legality import judge
+from advisor.offload.repairs import edits_before
 from advisor.testing import batch, cache, filter_, interleave, map_, pipeline, prefetch, repeat, shuffle, source
 from advisor.testing.simulated_script import Stage
 from advisor.testing.stages import shard, take, unbatch
@@ -145,10 +146,30 @@ def test_what_is_on_no_list_is_undecided(stages, cause):
 
 
 def test_python_inside_an_interleave_is_named_at_the_line_of_the_script():
-    found = judged(source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5, python=True)), batch(32))
+    found = judged(
+        source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5, python=True)), batch(32)
+    )
     assert found.verdict == REFUSED
     assert first(found) == (REFUSED, PYTHON)
     assert found.objections[0].site is not None
+
+
+@pytest.mark.parametrize(
+    ("stages", "is_repaired"),
+    [
+        ((source("ListFiles"), interleave(source(), map_("decode", ms=5))), True),
+        ((source("ListFiles", shuffle=False), shuffle(4), interleave(source(), map_("decode", ms=5))), True),
+        ((source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5))), False),
+        ((source("ListFiles"), interleave(source(), map_("decode", ms=5), calls=2)), False),
+    ],
+    ids=["list_files", "shuffle", "in order", "parallel"],
+)
+def test_a_sequential_interleave_of_shuffled_files_becomes_parallel(stages, is_repaired):
+    """Every worker would read all files otherwise."""
+    found = judged(*stages, batch(32), prefetch())
+    edits = [edit for edit in found.edits if isinstance(edit, SetArgument)]
+    assert [edit.name for edit in edits] == ["num_parallel_calls"] * is_repaired
+    assert edits_before(found) == tuple(edits)
 
 
 def test_a_take_before_the_work_that_divides_into_batches_moves_behind_them():
@@ -254,7 +275,9 @@ def test_files_have_to_be_found_under_the_same_paths():
     found = with_function(facts(), observed)
     assert any("/data/train" in condition and "same storage" in condition for condition in found.conditions)
     in_cloud = dataclasses.replace(observed, name="gs://bucket/a.tfrecord")
-    assert not any("same" in condition and "paths" in condition for condition in with_function(facts(), in_cloud).conditions)
+    assert not any(
+        "same" in condition and "paths" in condition for condition in with_function(facts(), in_cloud).conditions
+    )
 
 
 def test_a_file_that_the_script_writes_is_undecided_and_a_relative_path_is_repaired_by_hand():

@@ -17,7 +17,9 @@ MEASURED = ServiceMeasurement(rates=(FAST,), element_bytes=1e6, local_elements_p
 
 def sized(measured: ServiceMeasurement = MEASURED, machines: Machines | None = None, **changes):
     """A training that consumes 200 batches per second at most, and gets fewer."""
-    analysis = pipeline(source(), repeat(), map_("decode", ms=5), batch(32), prefetch(), consumer_ms=5, cores=4).analysis
+    analysis = pipeline(
+        source(), repeat(), map_("decode", ms=5), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
     return size(analysis, dataclasses.replace(judge(analysis), **changes), measured, machines or Machines())
 
 
@@ -54,6 +56,13 @@ def test_the_client_is_named_when_receiving_takes_its_cores():
     assert found.limit == "client" and "CPU time" in found.sentence
 
 
+def test_the_dispatcher_is_named_when_it_hands_out_single_elements():
+    busy = dataclasses.replace(FAST, dispatcher_cpu_s=0.01)
+    found = sized(dataclasses.replace(MEASURED, rates=(busy,)))
+    assert found.limit == "dispatcher" and "every part of the source" in found.sentence
+    assert found.reachable_per_s == pytest.approx(100)
+
+
 def test_a_training_that_does_not_wait_needs_no_workers():
     analysis = pipeline(source(), map_("decode", ms=0.01), batch(32), prefetch(), consumer_ms=100, cores=8).analysis
     found = size(analysis, judge(analysis), MEASURED, Machines())
@@ -68,7 +77,9 @@ def test_a_source_with_few_parts_limits_the_workers():
 
 
 def test_batches_made_here_count_as_many_elements_from_the_workers():
-    analysis = pipeline(source(), map_("decode", ms=5), take(321), batch(32), prefetch(), consumer_ms=5, cores=4).analysis
+    analysis = pipeline(
+        source(), map_("decode", ms=5), take(321), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
     movability = judge(analysis)
     assert movability.after_method == "map"
     found = size(analysis, movability, dataclasses.replace(MEASURED, element_bytes=1e3), Machines())

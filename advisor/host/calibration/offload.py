@@ -14,6 +14,8 @@ LINK_SHARE = Constant(0.8, "share", "gRPC and TCP take their part of a link.")
 """Share of a link that elements can use."""
 CLIENT_CORE_SHARE = Constant(0.8, "share", "The training loop itself needs a core, too.")
 """Share of the client's cores that may receive elements."""
+DISPATCHER_CORES = Constant(1.0, "cores", "There is one dispatcher, and it serves splits under one lock.")
+"""Cores that the dispatcher can use."""
 MODEL_WAIT_SHARE = Constant(0.05, "share", "XProf calls less than 5 % of waiting no bottleneck.")
 """With less waiting, the model is the limit and workers do not help."""
 LATE_END_S = Constant(0.2, "s", "About 1 s was usual on TensorFlow 2.21.", TWO_CORES)

@@ -31,7 +31,10 @@ def compared(local: Stream, again: Stream, served: Stream, times: int, workers: 
     if len(again.rows) != len(local.rows):
         return None, "Two local passes have different numbers of elements, so those of the workers were not compared."
     if len(served.rows) != wanted:
-        return False, f"A pass {through} has {format_count(len(served.rows))} elements instead of {format_count(wanted)}."
+        return (
+            False,
+            f"A pass {through} has {format_count(len(served.rows))} elements instead of {format_count(wanted)}.",
+        )
     if not local.rows:
         return None, "The dataset has no elements, so nothing was compared."
     opaque = set(local.opaque)
@@ -52,10 +55,16 @@ def compared(local: Stream, again: Stream, served: Stream, times: int, workers: 
     found = Counter(_parts(served, fixed))
     if found != expected:
         missing = sum((expected - found).values())
-        return False, f"A pass {through} lacks {format_many(missing, 'element')} of the local one, and has as many others."
+        return (
+            False,
+            f"A pass {through} lacks {format_many(missing, 'element')} of the local one, and has as many others.",
+        )
     components = len(local.rows[0])
     which = "" if len(fixed) == components else f" in {len(fixed)} of {components} components, the others are random"
-    return True, f"A pass {through} has the same {format_count(wanted)} elements as a local one{which}, in another order."
+    return (
+        True,
+        f"A pass {through} has the same {format_count(wanted)} elements as a local one{which}, in another order.",
+    )
 
 
 def _parts(stream: Stream, components: list[int]) -> list[Row]:

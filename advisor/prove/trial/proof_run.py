@@ -200,9 +200,9 @@ class ProofRun(Session):
         """Measure the pipeline through workers, with the call ids of this run."""
         from advisor.prove.trial.service_trial import ServiceTrial
 
-        place, *left_out = (self._matching.now_id(call_id) for call_id in (request.after_id, *request.left_out))
-        request = msgspec.structs.replace(request, after_id=place, left_out=tuple(left_out))
-        return ServiceTrial(self._recorder, request, self._files, self._progress).measure()
+        request = msgspec.structs.replace(request, after_id=self._matching.now_id(request.after_id))
+        edits = self._edits(request.edits)
+        return ServiceTrial(self._recorder, request, edits, self._files, self._progress).measure()
 
     def _edits(self, data: list[dict[str, Any]]) -> tuple[Edit, ...]:
         return tuple(self._matching.translate(edit) for edit in edits_from_json(data))

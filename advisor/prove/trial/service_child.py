@@ -12,7 +12,8 @@ import threading
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):  # not through sys.stdin, whose lock would be held when the interpreter ends
+        pass
     os._exit(0)
 
 

@@ -5,20 +5,20 @@ In: nothing.  Out: `MeasureService`, answered with `ServiceMeasured`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from advisor.model.offload import ServiceMeasurement
 
 
 class MeasureService(msgspec.Struct, frozen=True, tag=True):
-    """Run the pipeline up to a call through worker processes, compare its elements and measure; answered with
-    `ServiceMeasured`.
-    """
+    """Run the pipeline up to a call through worker processes and measure it; answered with `ServiceMeasured`."""
 
     after_id: str
     """The call, as the first run recorded it."""
-    left_out: tuple[str, ...]
-    """Calls before it that will follow `distribute`."""
+    edits: list[dict[str, Any]]
+    """Edits of calls before it, see `advisor.prove.trial.messages.edits_to_json`."""
     policy: str
     """`dynamic` or `off`."""
     server: str

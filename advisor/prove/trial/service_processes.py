@@ -150,9 +150,9 @@ class ServiceProcesses:
             if ready is not None:
                 return ready[1].decode()
             if readable and not data:
-                break
-        why = _last_line(log)
-        raise AdvisorError(f"The {role} of tf.data service did not start within {SERVER_START_S.value:.0f} s{why}.")
+                raise AdvisorError(f"The {role} of tf.data service did not start{_last_line(log)}.")
+        seconds = SERVER_START_S.value
+        raise AdvisorError(f"The {role} of tf.data service did not start within {seconds:.0f} s{_last_line(log)}.")
 
 
 def _last_line(log: Path) -> str:

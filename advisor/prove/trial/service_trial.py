@@ -31,7 +31,7 @@ from advisor.host.calibration.offload import (
 )
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Remove
+from advisor.model.finding import Edit, Remove
 from advisor.model.offload import (
     FILES,
     OFF,
@@ -53,6 +53,7 @@ from advisor.prove.trial.service_processes import ServiceProcesses
 from advisor.prove.trial.sibling_datasets import upstream_ids
 from advisor.prove.trial.streams import Stream, tensorflow_message
 from advisor.replay.replay import Replay
+from advisor.rewrite.shared_calls import spread
 
 Report = Callable[[str, int, int | None], None]
 _COMPRESSIONS: tuple[tuple[str, str | None], ...] = (("AUTO", "AUTO"), ("none", None))
@@ -70,16 +71,20 @@ class _WorkerRefuses(Exception):
 class ServiceTrial:
     """One measurement."""
 
-    def __init__(self, recorder: Recorder, request: MeasureService, files: Path, report: Report) -> None:
+    def __init__(
+        self, recorder: Recorder, request: MeasureService, edits: tuple[Edit, ...], files: Path, report: Report
+    ) -> None:
         """Prepare; nothing is started.
 
         Args:
             recorder: A closed recorder with a replay log.
-            request: What to measure, with the call ids of this run.
+            request: What to measure, with the call id of this run.
+            edits: Its edits, with the call ids of this run.
             files: An existing temporary folder.
             report: Receives the progress.
         """
         self._recorder, self._request, self._report = recorder, request, report
+        self._edits = spread(edits, {call.id: call for call in recorder.calls()})
         self._files = files / "service"
         self._files.mkdir(exist_ok=True)
         self._number = 0
@@ -91,7 +96,9 @@ class ServiceTrial:
             AdvisorError: A process cannot be started.
             CannotReplay: The dataset cannot be rebuilt.
         """
-        with ServiceProcesses(self._request.server, self._files, lambda: self._report("starting workers", 0, None)) as processes:
+        with ServiceProcesses(
+            self._request.server, self._files, lambda: self._report("starting workers", 0, None)
+        ) as processes:
             processes.start_dispatcher()
             processes.start_worker()
             try:
@@ -111,8 +118,7 @@ class ServiceTrial:
         self._number += 1
         files = self._files / f"side{self._number}"
         files.mkdir(exist_ok=True)
-        edits = (*(Remove(call_id) for call_id in self._request.left_out), *more)
-        return Replay(self._recorder, edits, files=files).dataset(self._request.after_id)
+        return Replay(self._recorder, (*self._edits, *more), files=files).dataset(self._request.after_id)
 
     def _one_pass(self) -> Any:  # noqa: ANN401
         """Return the dataset without endless repetition; it may still be endless."""

@@ -48,7 +48,9 @@ def test_elements_that_are_all_random_are_counted_only():
     assert judged([(b"5", b"6")] * 3, again)[0] is False
 
 
-@pytest.mark.parametrize(("again", "is_complete"), [(ROWS[:-1], True), (ROWS, False)], ids=["random number", "too long"])
+@pytest.mark.parametrize(
+    ("again", "is_complete"), [(ROWS[:-1], True), (ROWS, False)], ids=["random number", "too long"]
+)
 def test_nothing_is_concluded_from_parts(again, is_complete):
     assert judged(ROWS, again, is_complete=is_complete)[0] is None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.model.finding import Code, Edit, SetArgument
 from advisor.model.offload import DYNAMIC, OFF, PYTHON, ServiceMeasurement
 from advisor.offload.files import server_text
 from advisor.prove.trial.service_messages import MeasureService
@@ -29,12 +30,14 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(service_trial, name, Constant(value, "s"))
 
 
-def measured(recorded: Recorded, dataset: Any, folder: Path, policy: str = DYNAMIC) -> ServiceMeasurement:
+def measured(
+    recorded: Recorded, dataset: Any, folder: Path, policy: str = DYNAMIC, edits: tuple[Edit, ...] = ()
+) -> ServiceMeasurement:
     after = call_id_of(dataset)
     assert after is not None
     recorded.recorder.is_open = False
-    request = MeasureService(after, (), policy, server_text())
-    return ServiceTrial(recorded.recorder, request, folder, lambda phase, done, of: None).measure()
+    request = MeasureService(after, [], policy, server_text())
+    return ServiceTrial(recorded.recorder, request, edits, folder, lambda phase, done, of: None).measure()
 
 
 def test_a_pipeline_that_moves(recorded: Recorded, tmp_path: Path) -> None:
@@ -78,3 +81,22 @@ def test_without_sharding_every_worker_sends_everything(recorded: Recorded, tmp_
     found = measured(recorded, tf.data.Dataset.range(60).batch(4), tmp_path, OFF)
     assert found.is_same is True, found.comparison
     assert (found.local_elements, found.service_elements) == (60, 120)
+
+
+def test_a_sequential_interleave_behind_a_shuffle_reads_everything_on_every_worker(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """TensorFlow 2.21; the repair is to call it in parallel."""
+    import tensorflow as tf
+
+    def inner(i: Any) -> Any:
+        return tf.data.Dataset.range(20).map(lambda j: i * 100 + j)
+
+    dataset = tf.data.Dataset.range(4).shuffle(4).interleave(inner, cycle_length=2).batch(4)
+    (tmp_path / "before").mkdir()
+    found = measured(recorded, dataset, tmp_path / "before")
+    assert found.is_same is False and found.service_elements == 160
+    parallel = SetArgument(recorded.call("interleave").id, "num_parallel_calls", Code("tf.data.AUTOTUNE"))
+    (tmp_path / "after").mkdir()
+    found = measured(recorded, dataset, tmp_path / "after", edits=(parallel,))
+    assert found.is_same is True, found.comparison
