@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from advisor.graph.align import index_calls
 from advisor.graph.assemble import Context, assemble, join_devices
 from advisor.graph.line_advice import advise
+from advisor.graph.lockstep import longest_waited_for
 from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
 from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
@@ -106,6 +107,7 @@ def combine(
         all_warnings += part.warnings
     pipelines = _choose_main(pipelines)
     if recording:
+        pipelines = _most_waited_for(pipelines, recording)
         all_warnings += recording.warnings
         if not any(part.has_marks for part in parts):  # marked steps differ from the steps that were timed in Python
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
@@ -176,6 +178,15 @@ def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
     of_hosts = [candidate for group in by_host.values() if (candidate := main_of_host(group)) is not None]
     main = max(of_hosts, key=main_rank, default=None)
     return [replace(p, is_main=p is main) for p in pipelines]
+
+
+def _most_waited_for(pipelines: list[Pipeline], recording: Recording) -> list[Pipeline]:
+    """Mark another pipeline as the main one if the main consumer's step reads it too, and waits longer for it."""
+    main = next((p for p in pipelines if p.is_main), None)
+    if main is None or main.consumer is None or not main.consumer.is_main:
+        return pipelines
+    chosen = longest_waited_for(main, [p for p in pipelines if p.host == main.host and p is not main], recording)
+    return [replace(p, is_main=p is chosen) for p in pipelines]
 
 
 def main_of_host(pipelines: Sequence[Pipeline]) -> Pipeline | None:
