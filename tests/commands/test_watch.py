@@ -75,8 +75,11 @@ def test_a_slowdown_in_the_third_epoch_is_dated(folder):
     assert "(epoch 3, " in slow and "most of it is waiting for input" in slow and "as short as before" in slow
     assert any(line.startswith("advisor: ") and "waiting for input" in line for line in lines)
     assert any("3,800 steps in 4 epochs" in line for line in lines)
-    samples = [json.loads(line) for line in Path("live.jsonl").read_text().splitlines()]
+    messages = [json.loads(line) for line in Path("live.jsonl").read_text().splitlines()]
+    samples = [message for message in messages if message["type"] == "LiveSample"]
     assert sum(each["new_steps"] for sample in samples for each in sample["consumers"]) == 3800
+    began, ended = (message for message in messages if message["type"] == "SlowPeriod")
+    assert began["last_step"] is None and ended["last_step"] > began["first_step"] == ended["first_step"]
 
 
 @pytest.mark.tensorflow

@@ -158,6 +158,7 @@ def test_the_keras_callback(tmp_path):
         for _ in range(2):
             model.fit(pairs(), steps_per_epoch=100, epochs=2, verbose=0, callbacks=[callback])
             assert callback.live.main.latest.steps == 200, callback.live.main.latest
+            assert callback.live.main.wait_share is None, "Keras does not show it"
             assert callback.report is None and callback.folder is None and callback.problem == ""
         """,
     )

@@ -146,6 +146,21 @@ def test_a_step_that_never_ends_does_not_keep_the_profiler_running(run):
     assert len(run.written) == 1
 
 
+@pytest.mark.parametrize(("steps", "is_profiled"), [(21, True), (5, False)])
+def test_a_script_that_stops_making_steps_is_not_profiled_for_long(steps, is_profiled, run):
+    run.later.ask(run.folder)
+    run.steps(steps)
+    assert run.profiler.is_running is is_profiled
+    for _ in range(150):
+        run.now += S // 5
+        run.later.poll(run.now, None)
+        assert not run.profiler.is_running or run.now - START < LATER_LIMIT_S.value * S + S
+    assert not run.profiler.is_running
+    assert run.profiler.saved == is_profiled and run.later.is_wanted is not is_profiled, (
+        "without a profile it comes later"
+    )
+
+
 def test_steps_of_seconds_are_measured_too(run):
     run.later.ask(run.folder)
     run.steps(4, seconds=3.0)
