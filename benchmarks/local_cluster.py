@@ -35,7 +35,7 @@ class Cluster:
 
     folder: Path
     path: tuple[Path, ...]
-    """Folders with modules that workers may import, besides those of the repository."""
+    """Folders with modules that scheduler and workers may import, besides those of the repository."""
     scheduler: subprocess.Popen[bytes]
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -86,7 +86,7 @@ def cluster(folder: Path, num_workers: int, *options: str, path: Sequence[Path] 
     """
     folder.mkdir(parents=True, exist_ok=True)
     command = ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    started = Cluster(folder, tuple(path), _start(folder, (), command))
+    started = Cluster(folder, tuple(path), _start(folder, path, command))
     try:
         deadline = time.monotonic() + START_S
         while not (folder / "scheduler.json").exists():
