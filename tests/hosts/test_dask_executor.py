@@ -179,6 +179,7 @@ def test_another_version_is_refused(tmp_path, whose):
     with cluster(tmp_path / "cluster", 0, path=[other.parent] if whose.startswith("scheduler") else []) as started:
         started.path = (other.parent,)
         started.add_worker()
+        started.wait()
         message = rf"^The Dask {whose}.* has tfdata-advisor 0\.0\.1, and this machine has"
         with pytest.raises(AdvisorError, match=message):
             DaskExecutor(started.engine)

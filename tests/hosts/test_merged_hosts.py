@@ -103,6 +103,30 @@ def test_any_tree_gives_what_all_hosts_in_memory_give(tmp_path_factory, drawn, d
     assert without_detailed(assemble(in_a_tree(leaves(paths), data), None, "run")) == expected
 
 
+def test_left_right_and_balanced_trees(tmp_path):
+    """The order of hosts shows in names, in the first of equal values, and in ties."""
+    drawn = [(kind, name) for name, kind in zip("lkjihgfedcba", [*sorted(KINDS)][:9] + ["waits 100"] * 3, strict=True)]
+    drawn += [("other parallelism", "m"), ("idle", "n"), ("other parallelism", "o"), ("idle", "p")]
+    paths = write(tmp_path, drawn)
+    expected = analyse_all(paths)
+    parts = leaves(paths)
+    for tree in (merge_all, from_the_right, balanced):
+        found = assemble(tree(pickle.loads(pickle.dumps(parts))), None, "run")
+        assert without_detailed(found) == expected, tree
+
+
+def from_the_right(parts: list[MergedHosts]) -> MergedHosts:
+    result = parts.pop()
+    while parts:
+        result = merge(parts.pop(), result)
+    return result
+
+
+def balanced(parts: list[MergedHosts]) -> MergedHosts:
+    half = len(parts) // 2
+    return merge(balanced(parts[:half]), balanced(parts[half:])) if half else parts[0]
+
+
 @settings(max_examples=examples(60))
 @given(hosts, st.data())
 def test_with_few_hosts_in_full_the_rest_of_the_report_is_the_same(tmp_path_factory, drawn, data):
