@@ -35,7 +35,7 @@ class Cluster:
 
     folder: Path
     path: tuple[Path, ...]
-    """Folders with modules that workers may import, besides those of the repository."""
+    """Folders with modules that scheduler and workers may import, besides those of the repository."""
     scheduler: subprocess.Popen[bytes]
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -49,6 +49,14 @@ class Cluster:
         """Start a worker with one thread."""
         command = ["dask_worker", "--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder), *options]
         self.workers.append(_start(self.folder, self.path, command))
+
+    def wait(self) -> None:
+        """Wait until the scheduler knows all workers."""
+        from distributed import Client
+
+        with Client(self.engine.replace("dask://", "tcp://"), set_as_default=False) as client:
+            if self.workers:
+                client.wait_for_workers(len(self.workers), timeout=START_S)
 
     def processes(self) -> list[psutil.Process]:
         """Return the processes that run the functions; the nanny of each starts another one if it ends."""
@@ -86,7 +94,7 @@ def cluster(folder: Path, num_workers: int, *options: str, path: Sequence[Path] 
     """
     folder.mkdir(parents=True, exist_ok=True)
     command = ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    started = Cluster(folder, tuple(path), _start(folder, (), command))
+    started = Cluster(folder, tuple(path), _start(folder, path, command))
     try:
         deadline = time.monotonic() + START_S
         while not (folder / "scheduler.json").exists():
@@ -95,21 +103,13 @@ def cluster(folder: Path, num_workers: int, *options: str, path: Sequence[Path] 
             time.sleep(0.1)
         for _ in range(num_workers):
             started.add_worker(*options)
-        if num_workers:
-            _wait_for(started.engine, num_workers)
+        started.wait()
         yield started
     finally:
         for process in (*started.workers, started.scheduler):
             with contextlib.suppress(ProcessLookupError):  # each leads a group, with its children
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _wait_for(engine: str, num_workers: int) -> None:
-    from distributed import Client
-
-    with Client(engine.replace("dask://", "tcp://"), set_as_default=False) as client:
-        client.wait_for_workers(num_workers, timeout=START_S)
 
 
 def _start(folder: Path, path: Sequence[Path], command: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -6,6 +6,7 @@ In: a logdir of many hosts.  Out: one row of a table per fault, with the seconds
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -135,5 +136,5 @@ def _checked(analysis: Analysis, planted: Planted, warned: Sequence[str] = (), m
     is_complete = len(hosts) == len(planted.sizes) - missing and stragglers == list(planted.stragglers)
     if not is_complete or len(named) != len(warned) or len(analysis.warnings) != len(warned):
         sys.exit(f"this was not to be: {len(hosts)} hosts, stragglers {stragglers}, {analysis.warnings}")
-    said = f"; warning: {named[0].replace(str(Path(named[0].split()[0]).parent), '...')}" if named else ""
+    said = f"; warning: {re.sub(r'/[^ ]*/', '.../', named[0])}" if named else ""
     return f"{len(hosts)} hosts, planted stragglers found{said}"

@@ -250,11 +250,11 @@ def _check_versions(client: Client, address: str) -> None:
     """Refuse a cluster with other versions, in which pickled objects may have another meaning."""
     versions: Mapping[str, Any] = client.get_versions(packages=[_DISTRIBUTION])
     own = versions["client"]["packages"]
-    others = [(f"scheduler at {address}", versions["scheduler"], False)]
-    others += [(f"worker {name}", worker, True) for name, worker in sorted(versions["workers"].items())]
-    for where, other, is_worker in others:
+    others = [(f"scheduler at {address}", versions["scheduler"])]  # which loads the functions as well
+    others += [(f"worker {name}", worker) for name, worker in sorted(versions["workers"].items())]
+    for where, other in others:
         packages = other["packages"]
-        for name in ("python", "dask", "distributed", *((_DISTRIBUTION,) if is_worker else ())):
+        for name in ("python", "dask", "distributed", _DISTRIBUTION):
             here, there = _significant(name, own[name]), _significant(name, packages.get(name))
             if here != there:
                 has = f"has {name} {there}" if there else f"lacks {name}"

@@ -171,15 +171,17 @@ def span() -> tuple[float, float]:
     return start, time.time()
 
 
-def test_a_worker_with_another_version_is_refused(tmp_path):
+@pytest.mark.parametrize("whose", ["scheduler at", "worker tcp://"])
+def test_another_version_is_refused(tmp_path, whose):
     other = tmp_path / "path" / "tfdata_advisor-0.0.1.dist-info"
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: tfdata-advisor\nVersion: 0.0.1\n")
-    with cluster(tmp_path / "cluster", 0, path=[other.parent]) as started:
+    with cluster(tmp_path / "cluster", 0, path=[other.parent] if whose.startswith("scheduler") else []) as started:
+        started.path = (other.parent,)
         started.add_worker()
-        with pytest.raises(
-            AdvisorError, match=r"^The Dask worker tcp://.* has tfdata-advisor 0\.0\.1, and this machine has"
-        ):
+        started.wait()
+        message = rf"^The Dask {whose}.* has tfdata-advisor 0\.0\.1, and this machine has"
+        with pytest.raises(AdvisorError, match=message):
             DaskExecutor(started.engine)
 
 

@@ -26,11 +26,11 @@ from tests.statistics.made_profiles import gpu_training
 SERVICE = Path(__file__).parent / "data/service"
 
 
-def few_steps(wait_us: float, length_us: float) -> ProfileBuilder:
-    """Two steps, marked by the program."""
-    profile = profile_of("x", wait_us, length_us, steps=2)
+def few_steps(wait_us: float, length_us: float, steps: int = 2) -> ProfileBuilder:
+    """Steps that the program marked."""
+    profile = profile_of("x", wait_us, length_us, steps=steps)
     line = profile.host.line("train")
-    for step in range(2):
+    for step in range(steps):
         line.event("train", step * length_us, (step + 1) * length_us, step_num=step, _r=1)
         line.event("x:MatMul", step * length_us + wait_us, (step + 1) * length_us, "MatMul")
     return profile
@@ -49,6 +49,7 @@ KINDS = {
     "no cores": lambda: profile_of("x", 100, cpu_budget=1),
     "few steps": lambda: few_steps(300, 1000),
     "few and slow steps": lambda: few_steps(900, 1000),
+    "one slow step": lambda: few_steps(900, 1000, steps=1),
     "gpu": gpu_training,
     "idle": idle,
     "damaged": lambda: None,
@@ -101,6 +102,30 @@ def test_any_tree_gives_what_all_hosts_in_memory_give(tmp_path_factory, drawn, d
         assert str(raised.value) == str(error)
         return
     assert without_detailed(assemble(in_a_tree(leaves(paths), data), None, "run")) == expected
+
+
+def test_left_right_and_balanced_trees(tmp_path):
+    """The order of hosts shows in names, in the first of equal values, and in ties."""
+    drawn = [(kind, name) for name, kind in zip("lkjihgfedcba", [*sorted(KINDS)][:10] + ["waits 100"] * 2, strict=True)]
+    drawn += [("other parallelism", "m"), ("idle", "n"), ("other parallelism", "o"), ("idle", "p")]
+    paths = write(tmp_path, drawn)
+    expected = analyse_all(paths)
+    parts = leaves(paths)
+    for tree in (merge_all, from_the_right, balanced):
+        found = assemble(tree(pickle.loads(pickle.dumps(parts))), None, "run")
+        assert without_detailed(found) == expected, tree
+
+
+def from_the_right(parts: list[MergedHosts]) -> MergedHosts:
+    result = parts.pop()
+    while parts:
+        result = merge(parts.pop(), result)
+    return result
+
+
+def balanced(parts: list[MergedHosts]) -> MergedHosts:
+    half = len(parts) // 2
+    return merge(balanced(parts[:half]), balanced(parts[half:])) if half else parts[0]
 
 
 @settings(max_examples=examples(60))
@@ -194,6 +219,17 @@ def test_the_pipelines_of_a_straggler_with_long_steps_are_kept(tmp_path, monkeyp
     analysis = assemble(merge_all(leaves([*paths, tmp_path / "late.xplane.pb"])), None, "run")
     assert analysis.hosts.hosts[-1].hostname == "late", "it waits the smallest share"
     assert {pipeline.host for pipeline in analysis.pipelines} == {"a", "late"}
+
+
+def test_the_verdict_on_few_steps_finds_its_host(tmp_path, monkeypatch):
+    """Between two requests for an element one host has no step, and its marked step waits longest."""
+    monkeypatch.setattr(merged_hosts, "MAX_DETAILED", 1)
+    monkeypatch.setattr(merged_hosts, "MAX_OTHERS", 1)
+    paths = write(tmp_path, [("few steps", "a"), ("one slow step", "b"), ("few steps", "c")])
+    analysis = assemble(merge_all(leaves(paths)), None, "run")
+    assert analysis.main.host == "b"
+    assert analysis.verdict == analyse_all(paths).verdict
+    assert without_detailed(analysis).hosts == analyse_all(paths).hosts
 
 
 def test_a_report_of_many_hosts_says_whose_pipelines_it_has(tmp_path, monkeypatch):
