@@ -129,7 +129,9 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
             laid.arguments.setdefault(edit.call_id, {})[edit.name] = edit.value
             laid.numbers.setdefault(edit.call_id, []).append(number)
         case Vectorize():
-            if edit.call_id in (*laid.split, *laid.functions):
+            if edit.call_id in laid.split:
+                raise CannotReplay(edit.call_id, "an earlier edit has split its function")
+            if edit.call_id in laid.functions:
                 raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
             laid.vectorized.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, []).append(number)

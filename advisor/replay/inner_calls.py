@@ -132,7 +132,9 @@ class InnerCalls:
         links = self._laid.behind.get(call_id, ())
         if call_id in self._laid.vectorized and call_id not in self._laid.absent:  # otherwise it was moved out
             raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be vectorised")
-        if call_id in self._laid.split or call_id in self._laid.functions:
+        if call_id in self._laid.split:
+            raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be split")
+        if call_id in self._laid.functions:
             raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot get another function")
         if call_id in self._laid.absent:
             if is_constructor or not args or not is_dataset(args[0]):

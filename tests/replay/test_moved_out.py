@@ -27,7 +27,7 @@ def edits_of(recorded: Recorded, outer: str, count: int = 1) -> list[Edit]:
     return [*moves, SetArgument(calls[0].id, "num_parallel_calls", AUTOTUNE)]
 
 
-@pytest.mark.parametrize("cycle", [1, 2, 5])
+@pytest.mark.parametrize("cycle", [2, 3, 5])
 @pytest.mark.parametrize("calls", [None, 2])
 def test_the_order_of_an_interleave_stays(recorded: Recorded, cycle: int, calls: int | None) -> None:
     import tensorflow as tf
