@@ -196,13 +196,13 @@ def test_stand_ins_are_the_same_in_every_run(tmp_path):
 def test_a_row_says_what_is_not_as_it_should_be():
     from wild_scripts import Answer, Row, faults
 
-    answer = Answer(80.0, 40, False, 0.01, 5e6, "", ())
+    answer = Answer(80.0, 40, False, 0.01, "none", 5e6, "", ())
     assert faults(Row(recipe_of(), answer), None) == ["wanted input-bound", "late: 80 s and 40 steps"]
     assert faults(Row(recipe_of(wanted="not-input-bound"), answer, speedup=1.5), 0.005) == [
         "late: 80 s and 40 steps",
         "the intervention says input-bound",
     ]
-    few = Answer(80.0, 9, False, None, None, "", ())
+    few = Answer(80.0, 9, False, None, "unknown", None, "", ())
     assert faults(Row(recipe_of(), few), None) == ["no verdict"]
     assert faults(Row(recipe_of(), None, "exit code 3: no"), None) == ["not analysed: exit code 3: no"]
 
@@ -210,7 +210,7 @@ def test_a_row_says_what_is_not_as_it_should_be():
 def test_between_the_thresholds_an_intervention_decides_nothing():
     from wild_scripts import Answer, Row
 
-    answer = Answer(20.0, 40, True, 0.2, 5e6, "", ())
+    answer = Answer(20.0, 40, True, 0.2, "high", 5e6, "", ())
     assert [Row(recipe_of(), answer, speedup=speedup).agrees for speedup in (None, 1.05, 1.15, 1.3)] == [
         "-", "no", "unclear", "yes",
     ]  # fmt: skip

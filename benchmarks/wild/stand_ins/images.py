@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import string
 import zlib
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 Pixels = NDArray[np.uint8]
+FORMATS = {"jpg": "JPEG", "png": "PNG"}
 
 
 def random_of(*names: object) -> np.random.Generator:
@@ -25,6 +27,13 @@ def picture(random: np.random.Generator, width: int, height: int) -> Image.Image
     smooth = np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC), dtype=np.int16)
     grain = random.integers(-12, 13, (height, width, 1), dtype=np.int16)
     return Image.fromarray(np.clip(smooth + grain, 0, 255).astype(np.uint8))
+
+
+def file_bytes(image: Image.Image, form: str) -> bytes:
+    """The picture as a file of this format."""
+    buffer = io.BytesIO()
+    image.save(buffer, form)
+    return buffer.getvalue()
 
 
 def picture_folders(
@@ -45,10 +54,8 @@ def picture_folders(
         for index in range(count):
             target = place / f"{stem.format(index=index)}.{suffix}"
             if index < distinct:
-                picture(random_of(name, index), width, height).save(target)
-                made.append(target.read_bytes())
-            else:
-                target.write_bytes(made[index % distinct])
+                made.append(file_bytes(picture(random_of(name, index), width, height), FORMATS[suffix]))
+            target.write_bytes(made[index % distinct])
 
 
 def captchas(folder: Path, count: int, width: int = 200, height: int = 50, length: int = 5) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wild.stand_ins.images import picture, random_of
+from wild.stand_ins.images import Pixels, file_bytes, picture, random_of
 
 
 def prepared_dataset(folder: Path, name: str, splits: Mapping[str, int], width: int = 500, height: int = 375) -> None:
@@ -48,9 +48,7 @@ def value_of(tfds: Any, feature: Any, random: np.random.Generator, size: tuple[i
     kinds = tfds.features
     if isinstance(feature, kinds.Image):
         if key not in made:
-            height, width = (given or default for given, default in zip(feature.shape[:2], size, strict=True))
-            pixels = np.asarray(picture(random, width, height))
-            made[key] = pixels[:, :, :1] if feature.shape[2] == 1 else pixels
+            made[key] = picture_of(feature.shape, random, size)
         return made[key]
     if isinstance(feature, kinds.ClassLabel):
         return int(random.integers(0, feature.num_classes))
@@ -60,3 +58,10 @@ def value_of(tfds: Any, feature: Any, random: np.random.Generator, size: tuple[i
     if isinstance(feature, kinds.Text):
         return f"text {int(random.integers(0, 1000))}"
     return np.zeros([side or 1 for side in feature.shape], feature.np_dtype)
+
+
+def picture_of(shape: Sequence[int | None], random: np.random.Generator, size: tuple[int, int]) -> bytes | Pixels:
+    """A JPEG file, which such data sets store as it is, or an array where the data set fixes the size or the channels."""
+    height, width = (given or default for given, default in zip(shape[:2], size, strict=True))
+    image = picture(random, width, height)
+    return file_bytes(image, "JPEG") if shape[0] is None and shape[2] == 3 else np.asarray(image)[:, :, : shape[2]]

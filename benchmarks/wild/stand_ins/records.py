@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wild.stand_ins.images import picture, random_of
+from wild.stand_ins.images import file_bytes, picture, random_of
 
 
 def write_records(path: Path, examples: Sequence[dict[str, Any]]) -> None:
@@ -25,17 +24,10 @@ def write_records(path: Path, examples: Sequence[dict[str, Any]]) -> None:
             writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
 
-def encoded(form: str, width: int, height: int, *names: object) -> bytes:
-    """A picture as the bytes of a JPEG or PNG file."""
-    buffer = io.BytesIO()
-    picture(random_of(*names), width, height).save(buffer, form)
-    return buffer.getvalue()
-
-
 def boxed_pictures(folder: Path, count: int, classes: Sequence[str], files: int = 1, width: int = 500, height: int = 375) -> None:
     """Records of Pascal VOC: a JPEG, its boxes with the names of their classes; `classes.txt` lists these."""
     (folder / "classes.txt").write_text("\n".join(classes) + "\n", encoding="utf-8")
-    jpegs = [encoded("JPEG", width, height, "boxed", index) for index in range(min(count, 24))]
+    jpegs = [file_bytes(picture(random_of("boxed", index), width, height), "JPEG") for index in range(min(count, 24))]
     for number in range(files):
         examples = []
         for index in range(number, count, files):
@@ -60,12 +52,13 @@ def picture_pairs(folder: Path, count: int, side: int = 480, scale: int = 4, nam
     """Records of super-resolution: a PNG and the same smaller by `scale`."""
     examples = []
     for index in range(count):
-        at = index % 16
+        image = picture(random_of("pair", index % 16), side, side)
+        small = image.resize((side // scale, side // scale))
         examples.append(
             {
                 "image/img_name": [f"{index:06}".encode()],
-                "image/hr_encoded": [encoded("PNG", side, side, "pair", at)],
-                "image/lr_encoded": [encoded("PNG", side // scale, side // scale, "pair", at)],
+                "image/hr_encoded": [file_bytes(image, "PNG")],
+                "image/lr_encoded": [file_bytes(small, "PNG")],
             }
         )
     write_records(folder / name, examples)
