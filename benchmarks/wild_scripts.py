@@ -2,9 +2,10 @@
 
     python benchmarks/wild_scripts.py [--sources DIR] [--work DIR] [--only NAME] [--as-if-step 5ms] [--check] [--write-docs]
 
-In: the recipes in `benchmarks/wild/recipes`; the scripts come from GitHub or from DIR.  Out: per script the verdict, the seconds and
-steps until then, the first finding, and with `--check` what an intervention says; exit code 1 if a script has no verdict, if a
-verdict is not the wanted one, or if it took both more than 60 s and more than 12 steps.
+In: the recipes in `benchmarks/wild/recipes`; the scripts come from GitHub or from DIR.  Out: per script the verdict, the seconds
+and steps until then, the first finding, and with `--check` what an intervention says; exit code 1 if a script has no verdict, if
+a verdict is not the wanted one, or if it took both more than 60 s and more than 12 steps. With `--work`, rows are kept in
+`rows.jsonl` there, and what it holds is not measured again.
 
 `--check` runs each script again. On the training: with its first batch repeated, so that the pipeline costs nothing. With
 `--as-if-step`: the pipeline alone, drained as fast as possible. What the recipes need beyond the extra `examples` is in `wild`.
@@ -19,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -42,6 +43,7 @@ BOUND = 1.2
 """Speedup without the pipeline from which on a script is input-bound, as in `bottleneck_accuracy.py`."""
 FREE = 1.1
 """Up to this speedup it is not; in between, the intervention decides nothing."""
+ROWS = "rows.jsonl"
 DRAINED = "0.001ms"
 """Imagined step with which the pipeline is read as fast as it goes."""
 
@@ -116,11 +118,16 @@ def main() -> int:
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     rows = []
-    with nullcontext(options.work) if options.work else tempfile.TemporaryDirectory(prefix="wild-") as work:
+    with work_folder(options.work) as work:
+        kept = read_rows(work / ROWS)
         for recipe in read_recipes():
             if options.only is not None and recipe.name not in options.only:
                 continue
-            row = measure(recipe, Path(work).resolve(), options.sources, options.as_if_step, options.check)
+            key = f"{recipe.name} {options.as_if_step} {options.check}"
+            row = kept.get(key) or measure(recipe, work, options.sources, options.as_if_step, options.check)
+            if key not in kept and row.answer is not None:
+                with (work / ROWS).open("ab") as file:
+                    file.write(msgspec.json.encode((key, row)) + b"\n")
             rows.append(row)
             print(said(row), flush=True)
     lines = [machine_sentence(), *summary(rows, options.as_if_step), "", *table(rows)]
@@ -128,6 +135,24 @@ def main() -> int:
     if options.write_docs:
         write_section("wild" if options.as_if_step is None else "wild-as-if", lines)
     return 1 if any(faults(row, options.as_if_step) for row in rows) else 0
+
+
+@contextmanager
+def work_folder(kept: Path | None) -> Iterator[Path]:
+    """The folder for scripts and data: one that is kept, or a temporary one."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="wild-") as folder:
+        yield Path(folder).resolve()
+
+
+def read_rows(path: Path) -> dict[str, Row]:
+    """The rows that an earlier run measured."""
+    if not path.exists():
+        return {}
+    return dict(msgspec.json.decode(line, type=tuple[str, Row]) for line in path.read_bytes().splitlines())
 
 
 def measure(recipe: Recipe, work: Path, sources: Path | None, as_if_step: float | None, has_check: bool) -> Row:
@@ -271,14 +296,18 @@ def summary(rows: Sequence[Row], as_if_step: float | None) -> list[str]:
     answers = [row.answer for row in rows if row.answer is not None]
     checked = [row for row in rows if row.agrees in ("yes", "no")]
     scripts = len({(row.recipe.repository, row.recipe.script) for row in rows})
-    lines = [f"{len(rows)} recipes of {scripts} scripts from {len({row.recipe.repository for row in rows})} repositories."]
+    lines = [
+        f"{len(rows)} recipes of {scripts} scripts from {len({row.recipe.repository for row in rows})} repositories."
+    ]
     if as_if_step is not None:
         lines.append(f"Imagined steps of {format_ns(as_if_step * NS_PER_S)}.")
     else:
         right = sum(answer.verdict == row.recipe.wanted for row in rows if (answer := row.answer) is not None)
         lines.append(f"The wanted verdict: {right} of {len(rows)}.")
     lines.append(f"Without a verdict: {len(rows) - sum(answer.wait is not None for answer in answers)}.")
-    lines.append(f"Within {SOON_S:.0f} s or {SOON_STEPS} steps: {sum(answer.is_soon for answer in answers)} of {len(rows)}.")
+    lines.append(
+        f"Within {SOON_S:.0f} s or {SOON_STEPS} steps: {sum(answer.is_soon for answer in answers)} of {len(rows)}."
+    )
     if checked:
         lines.append(f"Confirmed by intervention: {sum(row.agrees == 'yes' for row in checked)} of {len(checked)}.")
     return lines
@@ -287,7 +316,7 @@ def summary(rows: Sequence[Row], as_if_step: float | None) -> list[str]:
 def table(rows: Sequence[Row]) -> list[str]:
     """The Markdown table."""
     lines = [
-        "| script | verdict | input wait | step | until the verdict | findings, first with its line | without the pipeline | agrees |",
+        "| script | verdict | input wait | step | until the verdict | findings | without the pipeline | agrees |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:

@@ -58,7 +58,9 @@ def read_file(recipe: Recipe, file: File, sources: Path | None) -> bytes:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise AdvisorError(f"{path} cannot be read ({error.strerror}): {recipe.name} needs it in --sources.") from error
+            raise AdvisorError(
+                f"{path} cannot be read ({error.strerror}): {recipe.name} needs it in --sources."
+            ) from error
     url = f"{RAW}/{recipe.repository}/{recipe.commit}/{file.path}"
     try:
         with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
@@ -84,6 +86,8 @@ def edited(text: str, edits: Sequence[Edit], path: str) -> str:
             continue
         line = lines[edit.line - 1]
         if line.count(edit.old) != 1:
-            raise AdvisorError(f"Line {edit.line} of {path} has {edit.old!r} {line.count(edit.old)} times; an edit needs it once.")
+            raise AdvisorError(
+                f"Line {edit.line} of {path} has {edit.old!r} {line.count(edit.old)} times; an edit needs it once."
+            )
         lines[edit.line - 1] = line.replace(edit.old, edit.new)
     return "\n".join(lines)

@@ -63,7 +63,9 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for first, second in zip(self.edits, self.edits[1:], strict=False):
             is_same_line = first.line == second.line and first.old is not None and second.old is not None
             if second.line <= first.last and not is_same_line:
-                raise ValueError(f"the edits of {self.path} in lines {first.line} and {second.line} overlap or are not in order")
+                raise ValueError(
+                    f"the edits of {self.path} in lines {first.line} and {second.line} overlap or are not in order"
+                )
 
 
 class StandIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

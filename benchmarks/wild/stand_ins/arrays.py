@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def write_idx(path: Path, magic: int, values: Pixels) -> None:
 
 def small_pictures(folder: Path, train: int = 50000, test: int = 10000, side: int = 32, classes: int = 10) -> None:
     """`pictures.npz` with colour pictures and labels of shape (n, 1), the arrays of CIFAR-10 in Keras."""
-    values = {}
+    values: dict[str, Any] = {}
     for name, count in (("train", train), ("test", test)):
         random = random_of("pictures", name)
         values[f"x_{name}"] = random.integers(0, 256, (count, side, side, 3), dtype=np.uint8)

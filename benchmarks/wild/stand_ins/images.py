@@ -67,14 +67,21 @@ def captchas(folder: Path, count: int, width: int = 200, height: int = 50, lengt
         image = Image.new("RGB", (width, height), (230, 230, 230))
         draw = ImageDraw.Draw(image)
         for position, letter in enumerate(text):
-            at = (10 + position * (width - 20) // length + int(random.integers(0, 6)), int(random.integers(2, height // 3)))
+            at = (
+                10 + position * (width - 20) // length + int(random.integers(0, 6)),
+                int(random.integers(2, height // 3)),
+            )
             draw.text(at, letter, fill=(20, 20, 20), font=ImageFont.load_default(size=height // 2))
         for _ in range(4):
-            draw.line([tuple(random.integers(0, (width, height)).tolist()) for _ in range(2)], fill=(90, 90, 90), width=2)
+            draw.line(
+                [tuple(random.integers(0, (width, height)).tolist()) for _ in range(2)], fill=(90, 90, 90), width=2
+            )
         image.save(folder / f"{text}.png")
 
 
-def masks(folder: Path, count: int, width: int, height: int, first: int = 1, last: int = 3, stem: str = "{index:05}") -> None:
+def masks(
+    folder: Path, count: int, width: int, height: int, first: int = 1, last: int = 3, stem: str = "{index:05}"
+) -> None:
     """Grey PNG files whose pixels are the numbers of classes from `first` to `last`, in blocks."""
     for index in range(count):
         blocks = random_of("mask", index).integers(first, last + 1, (height // 40 + 1, width // 40 + 1), dtype=np.uint8)

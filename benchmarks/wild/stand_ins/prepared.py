@@ -25,7 +25,9 @@ def prepared_dataset(folder: Path, name: str, splits: Mapping[str, int], width: 
 
     builder = tfds.builder(name, data_dir=folder)
     Path(builder.data_dir).mkdir(parents=True, exist_ok=True)
-    writer = tfds.core.SequentialWriter(builder.info, max_examples_per_shard=-(-max(splits.values()) // 2), overwrite=True)
+    writer = tfds.core.SequentialWriter(
+        builder.info, max_examples_per_shard=-(-max(splits.values()) // 2), overwrite=True
+    )
     writer.initialize_splits(list(splits))
     for split, count in splits.items():
         writer.add_examples({split: list(examples(tfds, builder.info.features, split, count, (height, width)))})
@@ -39,11 +41,14 @@ def examples(tfds: Any, features: Any, split: str, count: int, size: tuple[int, 
         random = random_of(split, index)
         at = index % 24
         yield {
-            key: value_of(tfds, feature, random, size, pictures.setdefault(at, {}), key) for key, feature in features.items()
+            key: value_of(tfds, feature, random, size, pictures.setdefault(at, {}), key)
+            for key, feature in features.items()
         }
 
 
-def value_of(tfds: Any, feature: Any, random: np.random.Generator, size: tuple[int, int], made: dict[str, Any], key: str) -> Any:
+def value_of(
+    tfds: Any, feature: Any, random: np.random.Generator, size: tuple[int, int], made: dict[str, Any], key: str
+) -> Any:
     """A random value of one feature; pictures are taken from `made` if they are there."""
     kinds = tfds.features
     if isinstance(feature, kinds.Image):

@@ -24,7 +24,9 @@ def write_records(path: Path, examples: Sequence[dict[str, Any]]) -> None:
             writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
 
-def boxed_pictures(folder: Path, count: int, classes: Sequence[str], files: int = 1, width: int = 500, height: int = 375) -> None:
+def boxed_pictures(
+    folder: Path, count: int, classes: Sequence[str], files: int = 1, width: int = 500, height: int = 375
+) -> None:
     """Records of Pascal VOC: a JPEG, its boxes with the names of their classes; `classes.txt` lists these."""
     (folder / "classes.txt").write_text("\n".join(classes) + "\n", encoding="utf-8")
     jpegs = [file_bytes(picture(random_of("boxed", index), width, height), "JPEG") for index in range(min(count, 24))]

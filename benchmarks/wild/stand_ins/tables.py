@@ -48,7 +48,9 @@ def film_ratings(folder: Path, users: int, films: int, each: int) -> None:
     """`users.dat`, `movies.dat` and `ratings.dat` of MovieLens, separated by `::`."""
     random = random_of("films")
     ages = (1, 18, 25, 35, 45, 50, 56)
-    people = [f"{user}::{'FM'[user % 2]}::{ages[user % 7]}::{user % 21}::{10000 + user}" for user in range(1, users + 1)]
+    people = [
+        f"{user}::{'FM'[user % 2]}::{ages[user % 7]}::{user % 21}::{10000 + user}" for user in range(1, users + 1)
+    ]
     titles = [f"{film}::Film {film} (1999)::{GENRES[film % 6]}|{GENRES[film % 5]}" for film in range(1, films + 1)]
     ratings = []
     for user in range(1, users + 1):

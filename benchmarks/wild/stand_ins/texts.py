@@ -90,7 +90,10 @@ def hash_of(word: str) -> int:
 def method_paths(folder: Path, count: int, contexts: int = 200, prefix: str = "stand_in") -> None:
     """Examples of code2vec: a method's name and up to `contexts` triples of token, path and token; the rest is empty."""
     random, vocabulary = random_of("paths"), words()
-    paths, names = [str(number) for number in range(-6000, 6000)], [f"{a}|{b}" for a in vocabulary[:40] for b in vocabulary[:25]]
+    paths, names = (
+        [str(number) for number in range(-6000, 6000)],
+        [f"{a}|{b}" for a in vocabulary[:40] for b in vocabulary[:25]],
+    )
     counts: list[dict[str, int]] = [{}, {}, {}]
     lines = []
     for _ in range(count):
@@ -105,5 +108,6 @@ def method_paths(folder: Path, count: int, contexts: int = 200, prefix: str = "s
                 kind[item] = kind.get(item, 0) + 1
     (folder / f"{prefix}.train.c2v").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with (folder / f"{prefix}.dict.c2v").open("wb") as file:
-        for kind in (*counts, count):
+        for kind in counts:
             pickle.dump(kind, file)
+        pickle.dump(count, file)
