@@ -44,6 +44,7 @@ BOUND = 1.2
 FREE = 1.1
 """Up to this speedup it is not; in between, the intervention decides nothing."""
 ROWS = "rows.jsonl"
+FONTS = ".matplotlib"
 DRAINED = "0.001ms"
 """Imagined step with which the pipeline is read as fast as it goes."""
 
@@ -180,6 +181,11 @@ def prepare(recipe: Recipe, work: Path, sources: Path | None) -> Path:
     missing = [name for name in recipe.packages if not is_installed(name)]
     if missing:
         raise AdvisorError(f"{recipe.name} needs {', '.join(missing)}: install the extra `wild`.")
+    if (
+        "matplotlib" in recipe.packages and not (work / FONTS).exists()
+    ):  # a trial run would make its font cache and lose it
+        command = [sys.executable, "-c", "import matplotlib.pyplot"]
+        subprocess.run(command, env={**os.environ, "MPLCONFIGDIR": str(work / FONTS)}, check=True)
     folder = work / recipe.name
     stamp, wanted = folder / ".stand_ins.json", msgspec.json.encode(recipe.stand_ins)
     place_files(recipe, folder, sources)
@@ -225,13 +231,12 @@ def analyze(recipe: Recipe, folder: Path, *options: str) -> tuple[dict[str, Any]
 
 def environment(recipe: Recipe, folder: Path) -> dict[str, str]:
     """The environment of the script: data of Keras and of tensorflow-datasets lies in its folder, plots are not shown."""
-    fonts = folder.parent / ".matplotlib"
     return {
         **os.environ,
         "KERAS_HOME": str(folder / "keras"),
         "TFDS_DATA_DIR": str(folder / "tfds"),
         "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": str(fonts),
+        "MPLCONFIGDIR": str(folder.parent / FONTS),
         "TF_CPP_MIN_LOG_LEVEL": "2",
         **recipe.environment,
     }
