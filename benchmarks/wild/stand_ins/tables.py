@@ -71,7 +71,10 @@ def traffic(folder: Path, routes: int = 228, rows: int = 12672) -> None:
 def point_clouds(folder: Path, count: int, points: int = 2500) -> None:
     """The layout of ShapeNet's part annotations: points of aeroplanes, and which of them belong to each part."""
     labels, place = ("wing", "body", "tail", "engine"), folder / "02691156"
-    metadata = {"Airplane": {"directory": "02691156", "lables": labels, "colors": ["blue", "green", "red", "pink"]}}
+    colours = ["blue", "green", "red", "pink"]
+    metadata = {
+        "Airplane": {"directory": "02691156", "lables": labels, "colors": colours}  # codespell:ignore lables
+    }
     (folder / "metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
     for name in ("points", *(f"points_label/{label}" for label in labels)):
         (place / name).mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from wild.stand_ins.images import random_of
 
-SYLLABLES = ("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "wo", "zu")
+SYLLABLES = ("ba", "ce", "di", "fu", "gu", "la", "me", "ni", "po", "ru", "sa", "ta", "vi", "wo", "zu")
 VOCABULARY = 8000
 
 
