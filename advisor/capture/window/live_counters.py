@@ -148,7 +148,11 @@ class LiveCounters:
         wait_ns = sum(track.waits[part]) / new
         if length_ns <= 0:  # the oldest steps were removed in between
             return 0, None, None
-        return new, length_ns, wait_ns or None  # no `next` takes no time: Keras fetches inside its step function, unseen
+        return (
+            new,
+            length_ns,
+            wait_ns or None,
+        )  # no `next` takes no time: Keras fetches inside its step function, unseen
 
     def _elements(self, track: Track, model: tuple[int, Any] | None) -> int:
         """Return how many elements a loop inside a tf.function took, from tf.data's model of its iterator."""
