@@ -166,6 +166,7 @@ def analyze_run(
     run: str | None = None,
     hosts: Sequence[str] = (),
     source: str | Path | None = None,
+    engine: str | None = None,
 ) -> Report:
     """Report what a saved run shows. Runs no script and needs no TensorFlow.
 
@@ -179,12 +180,14 @@ def analyze_run(
         run: The name of one run of a logdir that holds several. Default: the newest.
         hosts: The names of the hosts to read. Default: all.
         source: The script that was profiled. Its calls are matched to a profile that was recorded without this package.
+        engine: The scheduler of a Dask cluster, as `dask://HOST:PORT`, whose workers analyse the hosts of a run with several.
+            Default: this machine. Needs the extra `tfdata-advisor[cluster]`.
 
     Returns:
         The report.
 
     Raises:
-        AdvisorError: The path does not exist, is a script, or holds no readable profile.
+        AdvisorError: The path does not exist, is a script, or holds no readable profile, or the cluster cannot be used.
 
     Example:
         >>> import advisor
@@ -204,6 +207,7 @@ def analyze_run(
         out=None if out is None else Path(out),
         rule_directories=tuple(Path(folder) for folder in rules),
         choice=Choice(run, tuple(hosts), None if source is None else Path(source)),
+        engine=engine,
     )
     if not request.is_saved_run and _exists(request):
         raise AdvisorError(f"{path} is a script, not a saved run: call advisor.analyze_script.")
@@ -309,6 +313,7 @@ def analyze(
     run: str | None = None,
     hosts: Sequence[str] = (),
     source: str | Path | None = None,
+    engine: str | None = None,
 ) -> Report: ...
 @overload
 def analyze(target: _Dataset, *, rules: Sequence[str | Path] = ()) -> Report: ...
@@ -339,6 +344,7 @@ def analyze(
     run: str | None = None,
     hosts: Sequence[str] = (),
     source: str | Path | None = None,
+    engine: str | None = None,
 ) -> Report:
     """Call the `analyze_*` function that fits the target.
 
@@ -358,6 +364,7 @@ def analyze(
         run: See `analyze_run`.
         hosts: See `analyze_run`.
         source: See `analyze_run`.
+        engine: See `analyze_run`.
 
     Returns:
         The report.
@@ -380,6 +387,7 @@ def analyze(
     options = {
         "args": args, "out": out, "rules": rules, "steps": steps, "warmup": warmup, "seconds": seconds, "to_end": to_end,
         "ceiling": ceiling, "headroom": headroom, "in_place": in_place, "run": run, "hosts": hosts, "source": source,
+        "engine": engine,
     }  # fmt: skip
     function, kind = _function_for(target)
     given = {name: value for name, value in options.items() if _is_given(value)}

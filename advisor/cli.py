@@ -37,6 +37,7 @@ COMMANDS = (
     "explain",
     "export",
     "fix",
+    "offload",
     "prove",
     "rules",
     "runs",

@@ -28,6 +28,7 @@ from advisor.model.finding import (
     Remove,
     Safety,
     SetArgument,
+    SetFunction,
     SetOption,
     SplitFlatMap,
     SplitMap,
@@ -51,6 +52,7 @@ from advisor.predict import (
     CachePlace,
     CoresNeeded,
     CoreUse,
+    Hoist,
     Obstacle,
     OpWork,
     Payoff,
@@ -78,6 +80,7 @@ from advisor.predict import (
     flat_map_split,
     forbidding_options,
     function_edit,
+    hoist,
     input_share,
     is_cached_behind,
     is_fed,
@@ -95,6 +98,7 @@ from advisor.predict import (
     only_compile,
     op_work,
     overlap_factors,
+    padding_obstacle,
     parallel_safety,
     payoff,
     policy_edit,
@@ -183,6 +187,7 @@ class Rule:
         fix: Fix | None = None,
         evidence: Sequence[Evidence] = (),
         code: str = "",
+        otherwise: Finding | None = None,
     ) -> Finding:
         """Create a `Finding` of this rule.
 
@@ -197,6 +202,7 @@ class Rule:
             fix: The edits; None for advice only.
             evidence: The measurements that support the finding.
             code: Code to start from, for advice only; of a hint, what to write, in one line.
+            otherwise: What to report instead if `fix` cannot be written into the text.
         """
         return Finding(
             rule=self.id,
@@ -210,6 +216,7 @@ class Rule:
             fix=fix,
             evidence=tuple(evidence),
             code=code,
+            otherwise=otherwise,
         )
 
 
@@ -296,6 +303,7 @@ __all__ = [
     "Finding",
     "Fix",
     "FunctionFacts",
+    "Hoist",
     "Host",
     "InsertAfter",
     "Iter",
@@ -318,6 +326,7 @@ __all__ = [
     "Rule",
     "Safety",
     "SetArgument",
+    "SetFunction",
     "SetOption",
     "Site",
     "Split",
@@ -349,6 +358,7 @@ __all__ = [
     "flat_map_split",
     "forbidding_options",
     "function_edit",
+    "hoist",
     "input_share",
     "is_cached_behind",
     "is_editable",
@@ -369,6 +379,7 @@ __all__ = [
     "only_compile",
     "op_work",
     "overlap_factors",
+    "padding_obstacle",
     "parallel_fix",
     "parallel_safety",
     "payoff",

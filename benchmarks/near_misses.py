@@ -261,6 +261,13 @@ train(dataset, epochs=50)
 dataset = range_(100_000).map(costly, num_parallel_calls=AUTOTUNE).batch(4).prefetch(AUTOTUNE)
 train(dataset)
 """),
+    NearMiss("scalar-map", "The map makes something else of the zeros with which its results are padded.", """
+def row_of(index):
+    return tf.range(index % 50 + 1)
+
+dataset = range_(500_000).map(row_of, num_parallel_calls=AUTOTUNE).map(lambda row: row - 1, num_parallel_calls=AUTOTUNE)
+train(dataset.padded_batch(256).prefetch(AUTOTUNE))
+"""),
     NearMiss("serial-files", "The files are read side by side.", """
 dataset = tf.data.TFRecordDataset(records("GZIP"), "GZIP", num_parallel_reads=AUTOTUNE).repeat(60)
 dataset = dataset.batch(16).prefetch(AUTOTUNE)
@@ -310,6 +317,15 @@ def block(index):
     return tf.random.stateless_normal((5_000, 8), seed=tf.stack([index, tf.constant(7, tf.int64)]))
 
 dataset = range_(100_000).map(block, num_parallel_calls=AUTOTUNE).rebatch(8_192).prefetch(AUTOTUNE)
+train(dataset)
+"""),
+    NearMiss("window-datasets", "The windows are cut out of a tensor.", """
+rows = tf.random.stateless_uniform((20_000, 3), (1, 2))
+
+def window(first):
+    return rows[first : first + 48]
+
+dataset = range_(20_000 - 47).repeat(20).map(window, num_parallel_calls=AUTOTUNE).batch(128).prefetch(AUTOTUNE)
 train(dataset)
 """),
     NearMiss("eager-step", "One op of a step is outside of the function: its loss is added up.", """

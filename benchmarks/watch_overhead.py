@@ -1,11 +1,13 @@
-"""Measures what `advisor watch --no-profile` costs: step times beside those of the same script without the advisor.
+"""Measures what counting the steps costs: step times beside those of the same script without the advisor.
+
+The steps are counted by `advisor watch --no-profile`, and by `advisor.watch(sinks=[...])` inside the script.
 
     python benchmarks/watch_overhead.py [--pairs 9] [--only NAME] [--write-docs]
 
-In: the five scripts of `capture_overhead.py`.  Out: per script the median over the pairs of (mean step while watched / mean step
-without), with the smallest and the largest value.
+In: the five scripts of `capture_overhead.py`.  Out: per script and way the median over the rounds of (mean step while watched /
+mean step without), with the smallest and the largest value.
 
-Runs with and without the advisor alternate. Each script records the time of every step itself; the steps of the first seconds
+The three kinds of runs alternate. Each script records the time of every step itself; the steps of the first seconds
 are left out in both, so that AUTOTUNE has had the same time to settle.
 """
 
@@ -31,20 +33,28 @@ from advisor.model.units import NS_PER_S, format_ns
 
 PLAIN = (sys.executable,)
 WATCHED = (sys.executable, "-m", "advisor", "watch", "--no-profile", "--quiet")
+WAYS = ("plain", "command", "program")
+"""Without the advisor; `advisor watch`; `advisor.watch` inside the script."""
+FROM_INSIDE = """
+import atexit, os, advisor
+advisor.install()
+watch = advisor.watch(sinks=["jsonl:" + os.environ["SAMPLES"]], quiet=True)
+watch.start()
+atexit.register(watch.finish)
+"""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One script: mean steps in ns, one per pair."""
+    """One script: mean steps in ns, one per round."""
 
     name: str
-    plain_ns: tuple[float, ...]
-    watched_ns: tuple[float, ...]
+    steps_ns: dict[str, tuple[float, ...]]
+    """Way -> mean steps."""
 
-    @property
-    def ratios(self) -> list[float]:
-        """Step time while watched, relative to that without the advisor."""
-        return [watched / plain for plain, watched in zip(self.plain_ns, self.watched_ns, strict=True)]
+    def ratios(self, way: str) -> list[float]:
+        """Step time while watched that way, relative to that without the advisor."""
+        return [watched / plain for plain, watched in zip(self.steps_ns["plain"], self.steps_ns[way], strict=True)]
 
 
 def main() -> None:
@@ -61,15 +71,13 @@ def main() -> None:
         for name, text in SCRIPTS.items():
             if options.only and options.only not in name:
                 continue
-            script = data / "script.py"
-            script.write_text(textwrap.dedent(text))
-            plain: list[float] = []
-            watched: list[float] = []
+            (data / "script.py").write_text(textwrap.dedent(text))
+            (data / "program.py").write_text(FROM_INSIDE + textwrap.dedent(text))
+            steps: dict[str, list[float]] = {way: [] for way in WAYS}
             for number in range(options.pairs):
-                order = (True, False) if number % 2 else (False, True)
-                for is_watched in order:
-                    (watched if is_watched else plain).append(mean_step_ns(script, data, is_watched))
-            rows.append(Row(name, tuple(plain), tuple(watched)))
+                for way in WAYS if number % 2 else reversed(WAYS):
+                    steps[way].append(mean_step_ns(data, way))
+            rows.append(Row(name, {way: tuple(found) for way, found in steps.items()}))
             print(table(rows)[-1], flush=True)
     lines = [machine_sentence(), "", *table(rows)]
     print("\n".join(["", *lines]))
@@ -77,16 +85,19 @@ def main() -> None:
         write_section("watch-overhead", lines)
 
 
-def mean_step_ns(script: Path, data: Path, is_watched: bool) -> float:
+def mean_step_ns(data: Path, way: str) -> float:
     """Run the script and return the mean time between its steps, without those of the first seconds."""
-    stamps = data / "stamps.json"
+    stamps, samples = data / "stamps.json", data / "samples.jsonl"
+    samples.unlink(missing_ok=True)
     environment = {
         **os.environ,
         "STAMPS": str(stamps),
+        "SAMPLES": str(samples),
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "XDG_STATE_HOME": str(data / "state"),
     }
-    command = [*(WATCHED if is_watched else PLAIN), str(script), str(data)]
+    script = data / ("program.py" if way == "program" else "script.py")
+    command = [*(WATCHED if way == "command" else PLAIN), str(script), str(data)]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     times = json.loads(stamps.read_text())
     begin = times[2] + SETTLE_S.value * NS_PER_S
@@ -96,13 +107,16 @@ def mean_step_ns(script: Path, data: Path, is_watched: bool) -> float:
 
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table."""
-    lines = ["| script | step without the advisor | while watched, relative to it |", "|---|---|---|"]
+    lines = [
+        "| script | step without the advisor | `advisor watch`, relative to it | `advisor.watch`, relative to it |",
+        "|---|---|---|---|",
+    ]
     for row in rows:
-        ratios = row.ratios
-        middle, low, high = statistics.median(ratios), min(ratios), max(ratios)
-        lines.append(
-            f"| {row.name} | {format_ns(statistics.median(row.plain_ns))} | {middle:.3f} ({low:.3f} to {high:.3f}) |"
-        )
+        cells = [format_ns(statistics.median(row.steps_ns["plain"]))]
+        for way in WAYS[1:]:
+            ratios = row.ratios(way)
+            cells.append(f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+        lines.append(f"| {row.name} | {' | '.join(cells)} |")
     return lines
 
 

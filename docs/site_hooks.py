@@ -37,6 +37,7 @@ SCHEMAS = {
     "reference/comparison-json.md": "comparison.schema.json",
     "reference/check-json.md": "check.schema.json",
     "reference/change-json.md": "change.schema.json",
+    "reference/offload-json.md": "offload.schema.json",
     "reference/journal-json.md": "journal.schema.json",
 }
 """Page of the site -> JSON Schema in advisor/report/."""

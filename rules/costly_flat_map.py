@@ -1,4 +1,4 @@
-"""costly-flat-map: the function of a flat_map computes before it makes a dataset, for one element at a time."""
+"""costly-flat-map: the function of a flat_map or interleave computes before it makes a dataset, one element at a time."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from advisor.testing import batch, fires, flat_map, map_, pipeline, silent, sour
 
 @dataclass(frozen=True)
 class CostlyFlatMap(Rule):
-    """The function of a `flat_map` computes before it makes a dataset, one element at a time, while cores are idle.
+    """The function of a `flat_map` or `interleave` computes before it makes a dataset, while cores are idle.
 
     ## Why it is slow
     `flat_map` calls its function in the thread that asks for an element, and only when the dataset of the previous call
     has ended. Whatever the function computes for a dataset (decoding a recording, a spectrogram) therefore runs on one
-    core, and everything behind it waits.
+    core, and everything behind it waits. An `interleave` without `num_parallel_calls` does the same.
 
     ## What the fix does
     It cuts the function before the statement that makes the dataset. What precedes it moves to a map of its own, which
@@ -65,13 +65,13 @@ class CostlyFlatMap(Rule):
     """Share of the time of the `flat_map` that moves to the map. With less, the gain is at most 1.25x of its own time."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
-        """Yield a finding for each `flat_map` whose function does more than make a dataset."""
+        """Yield a finding for each of these calls whose function does more than make a dataset."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
         if pipeline is None or use is None:
             return
         for iterator in pipeline.iterators:
-            call = next((call for call in iterator.calls if call.method == "flat_map" and not call.nested_in), None)
+            call = next((call for call in iterator.calls if is_sequential(call) and not call.nested_in), None)
             if call is None or call.function is None or call.function.python_ops:
                 continue
             share = moved_share(iterator, call, None)
@@ -112,17 +112,22 @@ class CostlyFlatMap(Rule):
         )
 
 
+def is_sequential(call: Call) -> bool:
+    """Whether the call passes on datasets that its function makes one after the other."""
+    return call.method in ("flat_map", "interleave") and call.arguments.get("num_parallel_calls") is None
+
+
 def is_gain(prediction: Prediction | None) -> bool:
     """Whether something was measured, and it promises a gain."""
     return prediction is not None and prediction.value > 1
 
 
 def moved_share(iterator: Iterator, call: Call, split: Split | None) -> float:
-    """Share of the busy time of a `flat_map` that would move to a map: that of the ops which make no dataset.
+    """Share of the busy time of such a call that would move to a map: that of the ops which make no dataset.
 
     Args:
-        iterator: The iterator of the `flat_map`.
-        call: The `flat_map`.
+        iterator: The iterator of the call.
+        call: The `flat_map` or `interleave`.
         split: Where its function is cut; None, or without ops, if that is unknown.
     """
     total = sum(op.total_ns for op in iterator.ops)

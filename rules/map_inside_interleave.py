@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.model.units import format_share
 from advisor.rule import (
@@ -17,6 +17,7 @@ from advisor.rule import (
     Pipeline,
     Rule,
     core_use,
+    hoist,
     label,
     parallel_fix,
     place,
@@ -25,7 +26,7 @@ from advisor.rule import (
     serial_maps,
 )
 from advisor.testing import AUTOTUNE as TUNED
-from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, silent, source
+from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, prefetch, shuffle, silent, source
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,17 @@ class MapInsideInterleave(Rule):
     map processes one element at a time for each open input, and a `flat_map` has one open input.
 
     ## What the fix does
-    It sets `num_parallel_calls=tf.data.AUTOTUNE` on the inner map, which preserves the order. Alternatively, move the
-    map after the `interleave` manually: tf.data then parallelises it automatically and tunes a single map instead of
-    one per input. If the lower bound of the predicted speedup is 1.0, the fix is tried only on request.
+    It moves the map out of the function, directly behind the `interleave` or `flat_map`, with
+    `num_parallel_calls=tf.data.AUTOTUNE`. Both pass on elements as they are, so the map computes the same elements in
+    the same order outside; a single map is tuned instead of one per input, and it does not drain at the end of each
+    input. Maps that follow it there move too; a `prefetch` behind it stays. A function that is defined inside the outer
+    one moves before it. A `batch` behind the `interleave` lets `vectorizable-map` go further.
+
+    The map stays inside if another call there works on its results (`batch`, `shuffle`, `cache`, `enumerate`,
+    `filter`), if its function uses a value of the outer function, such as the name of the file, if it reads state or
+    runs Python code, or if the text does not show that it means the same outside. Then the fix sets
+    `num_parallel_calls=tf.data.AUTOTUNE` on the inner map, and the finding says why. If the lower bound of the
+    predicted speedup is 1.0, the fix is tried only on request.
 
     ## When not to
     When the cores are already busy, or when the function runs Python code that holds the interpreter lock
@@ -72,10 +81,14 @@ class MapInsideInterleave(Rule):
         prediction = predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable))
         outer = next((other for other in analysis.calls if other.id == call.nested_in), None)
         inside = f" inside {outer.method} at {place(outer)}" if outer else ""
-        return self.finding(
-            f"Parallelise {label(call)}",
+        because = (
             f"{label(call)} at {place(call)}{inside} runs as {iterator.name}, one element at a time, and causes "
-            f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
+            f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}."
+        )
+        moved = hoist(analysis, call) if len(calls) == 1 else None
+        staying = self.finding(
+            f"Parallelise {label(call)}",
+            because + (f" It stays inside, because {moved.reason}." if moved is not None and moved.reason else ""),
             call=call,
             iterator=iterator,
             prediction=prediction,
@@ -86,6 +99,14 @@ class MapInsideInterleave(Rule):
                 Evidence("free_cores", use.free, "cores"),
                 Evidence("parallelism", 1, "calls"),
             ),
+        )
+        if moved is None or not moved.edits or outer is None or staying.fix is None:
+            return staying
+        return replace(
+            staying,
+            title=f"Move {label(call)} out of {outer.method}, behind it, in parallel",
+            fix=moved.fix(is_auto=prediction is not None and prediction.low > 1),
+            otherwise=replace(staying, because=f"{because} It stays inside."),
         )
 
 
@@ -98,11 +119,44 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+        fixed="ds = ds.interleave(lambda file: tf.data.TFRecordDataset(files), cycle_length=4).map(decode, "
+        "num_parallel_calls=tf.data.AUTOTUNE)\n",
     ),
     fires(
         pipeline(
             source("ListFiles", elements=8), flat_map(source(), map_("decode", ms=1)), batch(32), consumer_ms=5, cores=4
+        ),
+        fixed="ds = ds.flat_map(lambda file: tf.data.TFRecordDataset(files)).map(decode, "
+        "num_parallel_calls=tf.data.AUTOTUNE)\n",
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=8),
+            flat_map(source(), map_("decode", ms=1), map_("augment", ms=0.01, random=True), prefetch(1)),
+            batch(32),
+            consumer_ms=5,
+            cores=4,
+        ),
+        fixed="ds = ds.flat_map(lambda file: tf.data.TFRecordDataset(files).prefetch(1)).map(decode, "
+        "num_parallel_calls=tf.data.AUTOTUNE).map(augment)\n",
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=8),
+            flat_map(source(), map_("decode", ms=1), shuffle()),
+            batch(32),
+            consumer_ms=5,
+            cores=4,
+        ),
+        fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE).shuffle(1000)",
+    ),
+    fires(
+        pipeline(
+            source("ListFiles", elements=8),
+            flat_map(source(), map_("decode", ms=1, uses_enclosing=True)),
+            batch(32),
+            consumer_ms=5,
+            cores=4,
         ),
         fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
     ),

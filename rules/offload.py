@@ -22,7 +22,8 @@ class Offload(Rule):
     tf.data service runs the pipeline on other machines: a dispatcher, workers, and as the last transformation
     `.apply(tf.data.experimental.service.distribute("distributed_epoch", "grpc://dispatcher:5000"))`. The number of
     machines like this one is the throughput that the device could consume divided by the throughput of this host.
-    Because the order of elements changes and the machines must be available, this is advice only.
+    Because the order of elements changes and the machines must be available, this is advice only. `advisor offload` says
+    whether the pipeline can move and measures how many workers it takes.
 
     ## When not to
     When no other machine is available. Reduce the work instead (store decoded or smaller elements, use cheaper ops).

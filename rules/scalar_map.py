@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from advisor.model.units import format_ns, format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     Edit,
@@ -16,6 +17,7 @@ from advisor.rule import (
     Iterator,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     Safety,
     batch_behind,
@@ -23,6 +25,7 @@ from advisor.rule import (
     edits_to_batch_first,
     is_editable,
     label,
+    padding_obstacle,
     place,
     predict_speedup,
 )
@@ -46,8 +49,10 @@ class ScalarMap(Rule):
     `advisor fix` compares real elements bit for bit before it keeps the change.
 
     ## When not to
-    When the function depends on the shape of its element, or elements have different shapes (ragged tensors, a
-    `padded_batch` that pads).
+    When the function depends on the shape of its element, or elements have different shapes (ragged tensors). Behind a
+    `padded_batch` that pads, the function also gets the padding. The map moves only if every op is element-wise and the
+    function makes 0, False and the empty string of themselves, which is tried out while the script is recorded:
+    `x / 255` does, `x - 1` does not. Otherwise the report names the reason.
 
     ## What tf.data already does
     It runs such maps in parallel and fuses them with the `batch` (`MapAndBatch`). This distributes the calls over
@@ -62,7 +67,7 @@ class ScalarMap(Rule):
     max_op_share: float = 0.5
     """Share of the call's time inside its ops. Above a half, the ops dominate the cost."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each map of element-wise ops whose calls cost more than their ops."""
         pipeline = analysis.main
         if pipeline is None:
@@ -73,9 +78,9 @@ class ScalarMap(Rule):
                 continue
             batched = batch_behind(pipeline, iterator, ("batch", "padded_batch"))
             size = batched.arguments.get("batch_size") if batched else None
-            edits = edits_to_batch_first(analysis, call, batched) if batched is not None else None
-            if batched is None or edits is None or not isinstance(size, int):
+            if batched is None or not isinstance(size, int):
                 continue
+            edits = edits_to_batch_first(analysis, call, batched)
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
@@ -84,7 +89,21 @@ class ScalarMap(Rule):
             call_ns = iterator.busy_ns / calls
             if call_ns > self.max_call_us * 1_000:
                 continue
+            if edits is None:
+                yield from self._padded(analysis, iterator, call, batched)
+                continue
             yield self._advice(analysis, pipeline, iterator, call, batched, edits, size, call_ns, op_share)
+
+    def _padded(self, analysis: Analysis, iterator: Iterator, call: Call, batched: Call) -> Iter[Rejected]:
+        """Yield why a map stays before a `padded_batch`."""
+        obstacle = padding_obstacle(analysis, call, batched) if batched.method == "padded_batch" else None
+        if obstacle is not None and iterator.blame_share >= NEAR_SHARE:
+            yield self.rejected(
+                f"Batch before {label(call)}",
+                obstacle,
+                call=call,
+                evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
+            )
 
     def _advice(
         self,
@@ -145,6 +164,8 @@ def is_elementwise(call: Call) -> bool:
 _SCALE = ("Cast", "RealDiv", "Sub")
 _WORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 _CLASS = "TensorSpec(shape=(10,), dtype=tf.float32, name=None)"
+_ANY = "TensorSpec(shape=(None,), dtype=tf.float32, name=None)"
+_PADDED = "TensorSpec(shape=(None, None), dtype=tf.float32, name=None)"
 
 EXAMPLES = (
     fires(
@@ -182,15 +203,35 @@ EXAMPLES = (
         ),
         fixed="ds = ds.padded_batch(256)\nds = ds.map(encode)",
     ),
-    silent(
+    fires(
         pipeline(
-            source("TensorSlice", spec=_WORD),
-            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True, spec=_CLASS.replace("10", "None")),
-            padded_batch(256, bytes=10_240, spec=_CLASS.replace("(10,)", "(None, None)")),
+            source("TensorSlice", spec=_ANY),
+            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True, keeps_padding=True, spec=_ANY),
+            padded_batch(256, bytes=10_240, spec=_PADDED),
             consumer_ms=1,
             cores=2,
         ),
-        because="the function would also be applied to the padding",
+        fixed="ds = ds.padded_batch(256)\nds = ds.map(scale)",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_ANY),
+            map_("shift", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True, keeps_padding=False, spec=_ANY),
+            padded_batch(256, bytes=10_240, spec=_PADDED),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="the function would change the padding",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_ANY),
+            map_("scale", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True, keeps_padding=True, spec=_ANY),
+            padded_batch(256, bytes=10_240, spec=_PADDED, padding_values=1.0),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="the script pads with a value that the function would change",
     ),
     silent(
         pipeline(

@@ -32,7 +32,7 @@ INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 INDENTED = re.compile(r"^ {4,}(?=advisor |make |python )(.*)$", re.MULTILINE)
 USERS_FILES = frozenset({"advisor/train.py"})
 """Paths of examples: files of a user's repository, not of this one."""
-SCRIPT_COMMANDS = ("analyze", "check", "fix", "prove", "watch")
+SCRIPT_COMMANDS = ("analyze", "check", "fix", "offload", "prove", "watch")
 """What follows their first argument belongs to the user's script."""
 
 documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

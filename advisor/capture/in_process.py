@@ -1,6 +1,6 @@
-"""Measures the current process, for programs that import the advisor instead of being run by it.
+"""The hooks in the current process, for programs that import the advisor instead of being run by it.
 
-In: the start and the end of the code to measure.  Out: a run folder as written by `advisor analyze`. The program is not stopped.
+In: the calls of `install` and `uninstall`, and watches (`process_watch`).  Out: consumers and recorded calls.
 
 The hooks are installed between `install` and `uninstall`, and during a watch. Between two watches they only record the calls
 that make datasets. `uninstall` restores the original functions.
@@ -24,25 +24,14 @@ from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
 from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.patches import PATCHING, Patches
-from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
-from advisor.capture.instrument.replay_log import current_seeds
-from advisor.capture.script_runner import one_line
+from advisor.capture.instrument.recorder import Recorder
+from advisor.capture.live_session import LiveSession
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
-from advisor.capture.window.python_sampler import sampler_for
-from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
-from advisor.host.machine import describe_host
-from advisor.model.codec import encode
-from advisor.model.recording import Recording, ScriptExit
-from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 """The advisor's child processes are scripts in this folder: `capture/child.py` and `prove/trial/proof_child.py`."""
-_DATASETS_UNSEEN = (
-    "The datasets were made before `advisor.install()` was called, so their source lines are unknown; "
-    "call `advisor.install()` before the datasets are made."
-)
 
 
 class _Follower:
@@ -93,6 +82,8 @@ class Hooks:
         self.warnings: dict[str, None] = {}
         self._patches = Patches()
         self._imports: AfterImport | None = None
+        self.live: LiveSession | None = None
+        """The counters of the current watch."""
         self._users = 0
         """Number of calls of `acquire` without a matching `release`."""
         self.recorder.is_open = False
@@ -139,7 +130,7 @@ class Hooks:
             self.consumption.install(tensorflow, self._patches)
             self.profiler = Profiler(tensorflow)
             self.profiler.yield_to_script(self.follower.script_profiles, self._patches)
-            self.watchdog = Watchdog(self.follower.poll, _never_stuck)
+            self.watchdog = Watchdog(self.follower.poll, never_stuck)
             self.watchdog.start()
         except Exception as error:  # a failure of the hooks must not stop the program
             version = getattr(tensorflow, "__version__", "(unknown version)")
@@ -157,6 +148,8 @@ class Hooks:
         self.tracks.after_fork()
         if self.follower.monitor is not None:
             self.follower.monitor.switch_off()
+        if self.live is not None:
+            self.live.switch_off()
 
 
 @cache
@@ -212,130 +205,6 @@ def is_watching() -> bool:
     return hooks().follower.monitor is not None
 
 
-class ProcessWatch:
-    """One watch, from `start` to `finish`."""
-
-    def __init__(self, folder: Path, limits: Limits) -> None:
-        """Create a watch without starting it.
-
-        Args:
-            folder: An empty folder, which becomes the run folder.
-            limits: When to open and close the window.
-        """
-        self._hooks = hooks()
-        self._folder, self._limits = folder, limits
-        self._monitor: Monitor | None = None
-        self._warnings: dict[str, None] = {}
-
-    def start(self) -> None:
-        """Start to follow the steps; the window opens when their durations are stable."""
-        self._hooks.acquire()
-        try:
-            self._start(self._hooks)
-        except BaseException:
-            self._hooks.release()
-            raise
-
-    def _start(self, hooks: Hooks) -> None:
-        for track in hooks.tracks.all():
-            track.restart()
-        self._monitor = monitor = Monitor(
-            self._folder,
-            self._limits,
-            hooks.tracks,
-            is_to_end=True,
-            is_profiling=True,
-            report=lambda phase, done, total: None,
-            warn=self._warnings.setdefault,
-            on_measured=lambda: self._write(ScriptExit("finished")),
-            on_stuck=_never_stuck,
-            sampler=lambda: sampler_for(hooks.recorder.calls(), hooks.recorder.finder),
-        )
-        monitor.profiler, monitor.watchdog = hooks.profiler, hooks.watchdog
-        hooks.follower.monitor = monitor
-
-    def finish(self, error: BaseException | None = None) -> bool:
-        """End the watch and write the run folder.
-
-        Args:
-            error: The exception that ended the measured code, if any.
-
-        Returns:
-            False if nothing was measured; then nothing is written.
-        """
-        monitor, self._monitor = self._monitor, None
-        if monitor is None:
-            return False
-        script_exit = _script_exit(error)
-        try:
-            monitor.script_ended(script_exit.kind)
-            is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
-            if is_measured:
-                self._write(script_exit, monitor)
-            return is_measured
-        finally:
-            self._hooks.follower.monitor = None
-            self._hooks.release()
-
-    def _write(self, script_exit: ScriptExit, monitor: Monitor | None = None) -> None:
-        monitor = monitor or self._monitor
-        assert monitor is not None
-        monitor.settle()
-        recording = self._recording(script_exit, monitor)
-        write_whole(self._folder / "host.json", encode(recording.host))
-        write_whole(self._folder / RECORDING_NAME, encode(recording))
-
-    def _recording(self, script_exit: ScriptExit, monitor: Monitor) -> Recording:
-        hooks, capture = self._hooks, monitor.capture
-        main = capture.track if capture is not None else monitor.leader
-        used = [track for track in hooks.tracks.all() if track.count or track.is_loop or track is main]
-        calls = hooks.recorder.calls()
-        warnings = [*hooks.warnings, *self._warnings]
-        if main is not None and all(call.library for call in calls):
-            warnings.append(_DATASETS_UNSEEN)
-        if hooks.recorder.dropped:
-            warnings.append(
-                f"Only the first {MAX_CALLS} dataset calls were recorded; {hooks.recorder.dropped} more were made."
-            )
-        return Recording(
-            target=_program(),
-            host=describe_host(),
-            script_exit=script_exit,
-            argv=tuple(sys.argv),
-            cwd=str(Path.cwd()),
-            calls=calls,
-            consumers=tuple(track.consumer(track is main) for track in used),
-            steps=tuple(track.series() for track in used if track.count),
-            window=None if capture is None else capture.window,
-            usage=None if capture is None else capture.usage,
-            models=() if capture is None else capture.models,
-            plain_models=() if capture is None else capture.plain_models,
-            python_samples=None if capture is None else capture.python_samples,
-            keras=hooks.keras.facts,
-            compiles=tuple(hooks.keras.models.compiles),
-            losses=tuple(hooks.keras.models.losses),
-            product=hooks.keras.models.product,
-            unprofiled=monitor.unprofiled,
-            is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,
-            warnings=tuple(warnings),
-        )
-
-
-def _script_exit(error: BaseException | None) -> ScriptExit:
-    if error is None:
-        return ScriptExit("finished")
-    if isinstance(error, KeyboardInterrupt):
-        return ScriptExit("interrupted", 130, "KeyboardInterrupt")
-    return ScriptExit("failed", 1, one_line(error))
-
-
-def _program() -> str:
-    """Return the command line of the script, or `interactive session` if there is none."""
-    main = sys.modules.get("__main__")
-    return " ".join(sys.argv) if getattr(main, "__file__", None) and sys.argv[0] else "interactive session"
-
-
-def _never_stuck(why: str) -> NoReturn:
-    raise AssertionError(
-        why
-    )  # only called for a script that does not stop when asked to, and this one is never stopped
+def never_stuck(why: str) -> NoReturn:
+    """Do nothing with a script that does not stop when asked to: this one is never asked to."""
+    raise AssertionError(why)

@@ -35,11 +35,13 @@ from advisor.capture.script_process import (
 )
 from advisor.model.codec import decode, decode_message, encode, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.live import LiveSample
+from advisor.model.live import LiveSample, LiveWindow
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.termination import is_interrupt
 from advisor.sandbox.private_run import PrivateRun
 
+Message = Progress | LiveSample | LiveWindow
+"""What the child sends."""
 RECORDING = "recording.json"
 FAILURE = "failure.json"
 """Written by the child instead of a recording if the script failed before anything was measured."""
@@ -55,16 +57,18 @@ _POLL_S = 0.1
 def capture(
     request: CaptureRequest,
     on_progress: Callable[[Progress], None],
-    on_sample: Callable[[LiveSample], None] = lambda sample: None,
+    on_live: Callable[[LiveSample | LiveWindow], None] = lambda message: None,
     streams: tuple[int, int] | None = None,
+    requests_fd: int | None = None,
 ) -> Path:
     """Run the script until its window is measured (or until it ends) and return the run folder.
 
     Args:
         request: What to run and when to measure.
         on_progress: Called with each progress message from the child.
-        on_sample: Called with each sample, if `request.live_s` is set.
+        on_live: Called with each sample and each later window, if `request.live_s` is set.
         streams: File descriptors for the script's stdout and stderr; None: as the request says.
+        requests_fd: File descriptor of a pipe from which the child reads requests for later windows; see `SessionRequest`.
 
     Raises:
         AdvisorError: The script cannot be run (it does not exist, TensorFlow is not installed) or the run folder
@@ -87,9 +91,9 @@ def capture(
     on_progress(Progress("starting", text=target_name(request)))
     write_errors: list[str] = []
 
-    def handle(message: Progress | LiveSample) -> None:
-        if isinstance(message, LiveSample):
-            on_sample(message)
+    def handle(message: Message) -> None:
+        if isinstance(message, LiveSample | LiveWindow):
+            on_live(message)
         elif message.phase == CANNOT_WRITE:
             write_errors.append(message.text)
         else:
@@ -98,7 +102,7 @@ def capture(
     chosen = outputs(request) if streams is None else contextlib.nullcontext(streams)
     with chosen as (out, err), protected(request) as run:
         try:
-            exit_code = _run_child(request, run, out, err, handle)
+            exit_code = _run_child(request, run, out, err, handle, requests_fd)
         except KeyboardInterrupt:
             if is_new:
                 shutil.rmtree(request.out, ignore_errors=True)
@@ -141,16 +145,17 @@ def _run_child(
     run: PrivateRun,
     out: IO[bytes] | int,
     err: IO[bytes] | int,
-    on_message: Callable[[Progress | LiveSample], None],
+    on_message: Callable[[Message], None],
+    requests_fd: int | None,
 ) -> int:
     read_end, write_end = os.pipe()
-    message = session_request(request, write_end)
+    message = session_request(request, write_end, requests_fd)
     try:
         child = subprocess.Popen(
             [*run.command, sys.executable, str(_CHILD), encode_message(message)],
             stdout=out,
             stderr=err,
-            pass_fds=(write_end,),
+            pass_fds=(write_end,) if requests_fd is None else (write_end, requests_fd),
             env={**environment(request), **run.variables},
         )
     finally:
@@ -170,7 +175,7 @@ def _run_child(
 def _follow(
     child: subprocess.Popen[bytes],
     pipe: IO[bytes],
-    on_message: Callable[[Progress | LiveSample], None],
+    on_message: Callable[[Message], None],
     deadline: float | None = None,
 ) -> None:
     """Forward the child's messages until it ends.
@@ -202,10 +207,10 @@ def _follow(
                 child.wait(_POLL_S)
 
 
-def _report(line: bytes, on_message: Callable[[Progress | LiveSample], None]) -> None:
-    message: Progress | LiveSample
+def _report(line: bytes, on_message: Callable[[Message], None]) -> None:
+    message: Message
     try:
-        message = decode_message(line, Progress | LiveSample)
+        message = decode_message(line, Message)
     except ValueError:  # the script has written to our pipe
         return
     on_message(message)

@@ -79,6 +79,8 @@ class SessionRequest:
     """With absolute paths, except for the script's."""
     progress_fd: int
     """File descriptor of the inherited pipe to which the child writes its messages."""
+    requests_fd: int | None = None
+    """File descriptor of the inherited pipe from which it reads requests for windows, a folder per line; None: there are none."""
 
 
 CANNOT_WRITE = "cannot write"

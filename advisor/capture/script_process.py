@@ -54,15 +54,18 @@ def target_name(request: CaptureRequest) -> str:
     return f"-m {request.module}" if request.module is not None else str(request.script)
 
 
-def session_request(request: CaptureRequest, progress_fd: int) -> SessionRequest:
+def session_request(request: CaptureRequest, progress_fd: int, requests_fd: int | None = None) -> SessionRequest:
     """Return the message that starts the session of this request.
 
     Args:
         request: The request.
         progress_fd: File descriptor of the pipe to which the child writes progress messages.
+        requests_fd: File descriptor of the pipe with requests for windows; None: there are none.
     """
     overlay = tuple((path.resolve(), text.resolve()) for path, text in request.overlay)
-    return SessionRequest(dataclasses.replace(request, out=request.out.resolve(), overlay=overlay), progress_fd)
+    return SessionRequest(
+        dataclasses.replace(request, out=request.out.resolve(), overlay=overlay), progress_fd, requests_fd
+    )
 
 
 def environment(request: CaptureRequest | None = None) -> dict[str, str]:

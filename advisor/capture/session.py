@@ -26,11 +26,11 @@ from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
 from advisor.capture.instrument.state_hooks import watch_tensorflow
 from advisor.capture.instrument.state_hooks import watch_writes as watch_written_state
+from advisor.capture.live_session import LiveSession
 from advisor.capture.request import CANNOT_WRITE, Progress, SessionRequest
 from advisor.capture.script_runner import prepare, run
 from advisor.capture.source_overlay import Overlay
 from advisor.capture.stop_script import StopScript
-from advisor.capture.window.live_counters import LiveCounters
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import sampler_for
@@ -76,7 +76,7 @@ class Session:
             is_profiling=self._is_profiled,
             report=self._report,
             warn=self._warn,
-            on_measured=lambda: self._write(ScriptExit("stopped")),
+            on_measured=self._on_measured,
             on_stuck=self._end_process,
             sampler=lambda: sampler_for(self._recorder.calls(), self._recorder.finder),
         )
@@ -92,18 +92,26 @@ class Session:
         )
         self._consumption.on_epoch = self._recorder.state.epoch
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
-        self._live = (
-            None
-            if request.live_s is None
-            else LiveCounters(
-                self._tracks,
-                lambda: self._monitor.leader,
-                self._monitor.has_profiled_since,
-                self._send,
-                self._warn,
-                request.live_s,
-            )
+        self._live = self._live_session(message.requests_fd)
+
+    def _live_session(self, requests_fd: int | None) -> LiveSession | None:
+        interval_s = self._request.live_s
+        if interval_s is None:
+            return None
+        live = LiveSession(
+            self._recorder,
+            self._tracks,
+            self._keras,
+            self._monitor,
+            self._send,
+            self._warn,
+            interval_s,
+            self._request.argv,
+            has_windows=requests_fd is not None,
         )
+        if requests_fd is not None:
+            live.listen(requests_fd)
+        return live
 
     def run(self) -> int:
         """Run the script with the hooks installed and return its exit code."""
@@ -155,6 +163,11 @@ class Session:
                 f"TensorFlow {getattr(tensorflow, '__version__', '(unknown version)')} could not be instrumented "
                 f"completely ({type(error).__name__}: {error})."
             )
+
+    def _on_measured(self) -> None:
+        self._write(ScriptExit("stopped"))
+        if self._live is not None:
+            self._live.own_window_written(self._out, self._monitor.capture)
 
     def _end_process(self, why: str) -> NoReturn:
         """Write the run folder and ends the process, because the script does not end by itself."""

@@ -26,6 +26,7 @@ from advisor.commands.script_target import (
     ScriptCommand,
     as_if_of,
     as_if_options,
+    engine_option,
     html_option,
     json_option,
     out_option,
@@ -54,6 +55,7 @@ from advisor.commands.script_target import (
 @click.option("--headroom", is_flag=True, help="Run again without training: the speed of the pipeline alone.")
 @as_if_options
 @saved_run_options
+@engine_option
 @report_options
 def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None,
             quiet: bool, fail_on: tuple[str, ...], **options: Any) -> int:  # fmt: skip  # noqa: ANN401

@@ -20,7 +20,7 @@ MOST_STEP_S = 30.0
 """Longest imagined step in seconds: a held script that is silent during a few of them counts as hanging (`SILENCE_S`)."""
 SCRIPT_SETTINGS = {"allow_interspersed_args": False}
 """`context_settings` of commands whose target may be a script: options of the command precede the script."""
-_ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source")
+_ONLY_FOR_SAVED_RUNS = ("run", "hosts", "source", "engine")
 _ONLY_FOR_SCRIPTS = ("steps", "warmup", "seconds", "to_end", "ceiling", "headroom", "show_output", "in_place", "as_if_step",
                      "as_if_speedup")  # fmt: skip
 
@@ -95,6 +95,11 @@ def window_options(command: Function) -> Function:
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Run folder (default: a new one)."
+)
+
+
+engine_option = click.option(
+    "--engine", metavar="dask://HOST:PORT", help="Analyse the hosts of a run on the workers of this Dask scheduler."
 )
 
 
@@ -217,6 +222,7 @@ def request_of(target: str, args: tuple[str, ...], options: Mapping[str, Any]) -
         with_ceiling=options.get("ceiling", False),
         with_headroom=options.get("headroom", False),
         choice=Choice(options.get("run"), tuple(options.get("hosts", ())), options.get("source")),
+        engine=options.get("engine"),
     )
     if not request.is_saved_run:
         misplaced = next((name for name in _ONLY_FOR_SAVED_RUNS if options.get(name)), None)

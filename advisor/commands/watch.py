@@ -1,13 +1,13 @@
-"""`advisor watch`: run a script to its end and show how its steps and its input pipelines do meanwhile.
+"""`advisor watch`: run a script to its end and show how its steps and its input pipelines do meanwhile, or follow a running job.
 
-In: a script.  Out: the script's own output and exit code; on stderr a live table or lines, and at the end a summary with the best
-suggestion; optionally files and metrics for other tools.
+In: a script, or the address of a profiler server.  Out: the script's own output and exit code; on stderr a live table or lines,
+and at the end a summary with the best suggestion; optionally files and metrics for other tools.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,31 +20,45 @@ from advisor.commands.script_target import (
     read_duration,
     request_of,
     rules_option,
-    target_argument,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from advisor.live.sinks import Sink, Sinks
-    from advisor.live.watched_run import WatchedRun
-    from advisor.model.live import LiveSample, SlowPeriod
-    from advisor.model.outcome import Report
-    from advisor.workflows.watch_script import OnSample
+    from advisor.live.watched_run import Change
+    from advisor.live.window_plan import WindowPlan
+    from advisor.model.live import LiveSample
 
 LINE_EVERY_S = 30.0
 """Default seconds between two lines where stderr is not a terminal."""
-LOOPBACK = "127.0.0.1"
+NEVER = "never"
+_ONLY_SCRIPT = ("windows_every", "no_profile", "jsonl", "csv", "prometheus", "tensorboard", "log", "out", "rules")
+_ONLY_JOB = ("duration", "source")
 
 
 def _read_address(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, int] | None:
     """Convert `[HOST:]PORT`; without a host, only this machine is served."""
-    if value is None:
-        return None
-    host, _, port = value.rpartition(":")
-    if not port.isdecimal() or int(port) > 65_535:
-        raise click.BadParameter(f"{value!r} is not [HOST:]PORT, such as 9090 or 0.0.0.0:9090.")
-    return host.strip("[]") or LOOPBACK, int(port)
+    from advisor.live.metric_sinks import parse_address
+
+    try:
+        return None if value is None else parse_address(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _read_interval(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
+    """Convert a duration of at least a minute, or `never`."""
+    from advisor.live.window_plan import MIN_EVERY_S
+
+    if value == NEVER:
+        return NEVER
+    seconds = read_duration(ctx, parameter, value)
+    if seconds is not None and seconds < MIN_EVERY_S:
+        raise click.BadParameter(
+            f"{value!r} is too often: a window takes seconds of training; name {MIN_EVERY_S:g}s or more."
+        )
+    return seconds
 
 
 @click.command(
@@ -54,51 +68,93 @@ def _read_address(ctx: click.Context, parameter: click.Parameter, value: str | N
     options_metavar="[OPTIONS]",
     short_help="Run a script to its end and watch its input pipelines.",
 )
-@target_argument("SCRIPT")
+@click.argument("target", metavar="SCRIPT", required=False)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.option(
-    "--every", callback=read_duration, metavar="T", help="Time between two lines, off a terminal (default: 30s)."
+    "--every",
+    callback=read_duration,
+    metavar="T",
+    help="Time between two lines, off a terminal (default: 30s); with --attach, between two captures (default: 1min).",
+)
+@click.option(
+    "--windows-every",
+    callback=_read_interval,
+    metavar="T",
+    help="Time between two profiled windows (default: 10min); never: only when steps wait longer than before.",
 )
 @click.option("--no-profile", is_flag=True, help="Only count steps: no profiled window, and no suggestion at the end.")
 @click.option("--jsonl", type=click.Path(path_type=Path), metavar="PATH", help="Write each sample as a line of JSON.")
 @click.option("--csv", type=click.Path(path_type=Path), metavar="PATH", help="Write the samples as a CSV table.")
 @click.option("--prometheus", callback=_read_address, metavar="[HOST:]PORT", help="Serve metrics for Prometheus.")
 @click.option("--tensorboard", type=click.Path(path_type=Path), metavar="LOGDIR", help="Write scalars for TensorBoard.")
+@click.option(
+    "--log",
+    multiple=True,
+    type=click.Choice(("wandb", "mlflow")),
+    help="Start a run of this experiment tracker and log the samples to it.",
+)
+@click.option("--attach", metavar="HOST:PORT", help="Follow a running job through its profiler server instead.")
+@click.option(
+    "--duration", callback=read_duration, metavar="T", help="With --attach: length of a capture (default: 1s)."
+)
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    metavar="SCRIPT",
+    help="With --attach: script that builds the pipelines.",
+)
 @out_option
 @rules_option
 @click.option("--quiet", is_flag=True, help="Show nothing of the advisor's own.")
-def command(
-    target: str,
-    args: tuple[str, ...],
-    every: float | None,
-    no_profile: bool,
-    jsonl: Path | None,
-    csv: Path | None,
-    prometheus: tuple[str, int] | None,
-    tensorboard: Path | None,
-    quiet: bool,
-    **options: Any,  # noqa: ANN401
-) -> int:
+def command(target: str | None, args: tuple[str, ...], quiet: bool, **options: Any) -> int:  # noqa: ANN401
     """Run SCRIPT to its end, as `python SCRIPT` would, and watch its steps and input pipelines.
 
-    The script's output and exit code are its own. The steps are counted all the time. A short window is profiled, and at the end
-    the best suggestion is printed. `-m MODULE` runs a module. Arguments after the script are passed to it.
+    The script's output and exit code are its own. The steps are counted all the time. Short windows are profiled from time to
+    time and when steps wait longer for input, and at the end the best suggestion is printed. `-m MODULE` runs a module. Arguments
+    after the script are passed to it.
+
+    With `--attach`, no script is run: a job that has called tf.profiler.experimental.server.start(PORT) is profiled for a moment
+    from time to time, until it ends.
     """
+    if options["attach"] is None:
+        if target is None:
+            raise click.UsageError("Name a script to run, or a running job with --attach HOST:PORT.")
+        _refuse(options, _ONLY_JOB, "applies only to a running job; add --attach HOST:PORT.")
+        return _watch_script(target, args, quiet, options)
+    if target is not None:
+        raise click.UsageError(f"--attach follows a running job, so {target} is not run; leave it out.")
+    _refuse(options, _ONLY_SCRIPT, "applies only to a script, which --attach does not run.")
+    return _follow_job(quiet, options)
+
+
+def _refuse(options: Mapping[str, Any], names: Sequence[str], why: str) -> None:
+    name = next((name for name in names if options[name] not in (None, False, ())), None)
+    if name is not None:
+        raise click.UsageError(f"--{name.replace('_', '-')} {why}")
+
+
+def _watch_script(target: str, args: tuple[str, ...], quiet: bool, options: Mapping[str, Any]) -> int:
+    from advisor.live.display import print_summary, shown
     from advisor.live.watched_run import WatchedRun
     from advisor.workflows.analyze import load
     from advisor.workflows.watch_script import watch_script
 
-    request = request_of(target, args, {**_NO_WINDOW, **options})
+    request = request_of(target, args, {**_NO_WINDOW, **options, "source": None})
     if request.is_saved_run:
         raise click.UsageError(f"{target} is a saved run; watch runs a script. `advisor analyze {target}` reads it.")
+    if options["no_profile"] and options["windows_every"] is not None:
+        raise click.UsageError("--windows-every needs the profiler; remove --no-profile.")
     rules, settings = load(request)
     run = WatchedRun()
     console = _console()
-    with _opened(jsonl, csv, prometheus, tensorboard, console, quiet) as sinks:
+    every_s = LINE_EVERY_S if options["every"] is None else options["every"]
+    name = request.module or (request.path.name if request.path is not None else "")
+    with _opened(options, name, console, quiet) as sinks:
         try:
-            with _shown(console, run, quiet, LINE_EVERY_S if every is None else every) as (show, streams):
+            with shown(console, run, quiet, every_s) as (show, streams):
 
-                def on_sample(sample: LiveSample, changes: list[SlowPeriod]) -> None:
-                    sinks.write(sample)
+                def on_sample(sample: LiveSample, changes: list[Change]) -> None:
+                    sinks.write(sample, changes)
                     show(sample, changes)
 
                 outcome = watch_script(
@@ -109,14 +165,15 @@ def command(
                     lambda progress: None,
                     on_sample,
                     streams=streams,
-                    is_profiled=not no_profile,
+                    is_profiled=not options["no_profile"],
+                    plan=_plan(options["windows_every"]),
                 )
         except KeyboardInterrupt:
             if not quiet:
-                _print_summary(console, run, sinks, None, "The run was interrupted, so there is no report.")
+                print_summary(console, run, sinks.warnings, problem="The run was interrupted, so there is no report.")
             raise
     if not quiet:
-        _print_summary(console, run, sinks, outcome.report, outcome.problem)
+        print_summary(console, run, sinks.warnings, outcome.report, outcome.problem)
         if request.out is None:
             from advisor.commands.runs import say_pruned
             from advisor.workflows.stored_runs import prune
@@ -128,6 +185,31 @@ def command(
 _NO_WINDOW = {"steps": None, "warmup": None, "seconds": None, "allow": (), "show_output": False}
 
 
+def _plan(windows_every: float | str | None) -> WindowPlan:
+    from advisor.live.window_plan import EVERY_S, WindowPlan
+
+    if isinstance(windows_every, str):
+        return WindowPlan(every_s=None)
+    return WindowPlan(EVERY_S if windows_every is None else windows_every)
+
+
+def _follow_job(quiet: bool, options: Mapping[str, Any]) -> int:
+    from advisor.workflows.watch_job import CAPTURE_EVERY_S, DURATION_S, JobToFollow, follow
+
+    if options["source"] is not None and not options["source"].is_file():
+        raise click.UsageError(f"--source {options['source']}: no such script.")
+    every_s, duration_s = options["every"], options["duration"]
+    job = JobToFollow(
+        options["attach"],
+        CAPTURE_EVERY_S if every_s is None else every_s,
+        DURATION_S if duration_s is None else duration_s,
+        options["source"],
+    )
+    if job.every_s < job.duration_s:
+        raise click.UsageError("--every must not be shorter than --duration.")
+    return follow(job, _console(), quiet)
+
+
 def _console() -> Console:
     from rich.console import Console
 
@@ -135,90 +217,32 @@ def _console() -> Console:
 
 
 @contextlib.contextmanager
-def _opened(
-    jsonl: Path | None,
-    csv: Path | None,
-    prometheus: tuple[str, int] | None,
-    tensorboard: Path | None,
-    console: Console,
-    quiet: bool,
-) -> Iterator[Sinks]:
+def _opened(options: Mapping[str, Any], name: str, console: Console, quiet: bool) -> Iterator[Sinks]:
     """Open what the options name; what was opened is closed again if another one fails."""
-    from advisor.live import sinks as kinds
+    from advisor.live.sinks import Sinks
 
     opened: list[Sink] = []
-    with kinds.Sinks(opened) as sinks:
-        if jsonl is not None:
-            opened.append(kinds.JsonLines(jsonl))
-        if csv is not None:
-            opened.append(kinds.CsvRows(csv))
-        if prometheus is not None:
-            endpoint = kinds.PrometheusEndpoint(*prometheus)
-            opened.append(endpoint)
-            if not quiet:
-                console.print(f"Metrics for Prometheus: http://{prometheus[0]}:{endpoint.port}/metrics", soft_wrap=True)
-        if tensorboard is not None:
-            opened.append(kinds.TensorBoardScalars(tensorboard))
+    with Sinks(opened) as sinks:
+        if options["jsonl"] is not None or options["csv"] is not None:
+            from advisor.live.file_sinks import CsvRows, JsonLines
+
+            if options["jsonl"] is not None:
+                opened.append(JsonLines(options["jsonl"]))
+            if options["csv"] is not None:
+                opened.append(CsvRows(options["csv"]))
+        if options["prometheus"] is not None or options["tensorboard"] is not None:
+            from advisor.live.metric_sinks import PrometheusEndpoint, TensorBoardScalars
+
+            if options["prometheus"] is not None:
+                host, port = options["prometheus"]
+                endpoint = PrometheusEndpoint(host, port)
+                opened.append(endpoint)
+                if not quiet:
+                    console.print(f"Metrics for Prometheus: http://{host}:{endpoint.port}/metrics", soft_wrap=True)
+            if options["tensorboard"] is not None:
+                opened.append(TensorBoardScalars(options["tensorboard"]))
+        for tracker in dict.fromkeys(options["log"]):
+            from advisor.live.tracker_sinks import open_tracker
+
+            opened.append(open_tracker(tracker, f"--log {tracker}", run_name=f"input pipeline of {name}"))
         yield sinks
-
-
-@contextlib.contextmanager
-def _shown(
-    console: Console, run: WatchedRun, quiet: bool, every_s: float
-) -> Iterator[tuple[OnSample, tuple[int, int] | None]]:
-    """Show the run: a live table on a terminal, else a line now and then and one for each slow period.
-
-    Yields:
-        What to call with each sample, and where the script's output goes; None for stdout and stderr of this process.
-    """
-    from advisor.live.view import Throttle, describe_period, line, table
-
-    if quiet:
-        yield (lambda sample, changes: None), None
-        return
-    if console.is_terminal and not console.is_dumb_terminal:
-        from rich.live import Live
-
-        from advisor.live.script_output import printed_above
-
-        with (
-            Live(table(run), console=console, transient=True, auto_refresh=False) as live,
-            printed_above(console) as out,
-        ):
-            yield (lambda sample, changes: live.update(table(run), refresh=True)), out
-        return
-    throttle = Throttle(every_s)
-    throttle.is_due()
-
-    def show(sample: LiveSample, changes: list[SlowPeriod]) -> None:
-        for period in changes:
-            console.print(f"advisor: {describe_period(period, run)}", soft_wrap=True)
-        if throttle.is_due():
-            console.print(f"advisor: {line(run)}", soft_wrap=True)
-
-    yield show, None
-
-
-def _print_summary(console: Console, run: WatchedRun, sinks: Sinks, report: Report | None, problem: str) -> None:
-    from rich.text import Text
-
-    from advisor.live.view import summary
-    from advisor.report.places import clean, display_path
-
-    console.print()
-    if run.latest is not None:
-        for text in summary(run):
-            console.print(Text(text), soft_wrap=not console.is_terminal)
-    for warning in sinks.warnings:
-        console.print(Text(warning, "yellow"), soft_wrap=True)
-    if problem:
-        console.print(Text(clean(problem), "yellow"), soft_wrap=True)
-    if report is None:
-        return
-    console.print(Text(clean(report.analysis.verdict.sentence), "bold"), soft_wrap=not console.is_terminal)
-    best = next((finding for finding in report.findings), None)
-    if best is not None:
-        where = f" ({display_path(best.site.file)}:{best.site.line})" if best.site is not None else ""
-        console.print(Text(clean(f"{best.title}{where}: {best.because}")), soft_wrap=not console.is_terminal)
-    folder = clean(display_path(report.run_folder))
-    console.print(Text(f"The whole report: advisor analyze {folder}", "dim"), soft_wrap=True)

@@ -182,22 +182,33 @@ def _merge(ranked: Iterable[Finding]) -> list[Finding]:
 
 def _with_timing(analysis: Analysis, finding: Finding) -> Finding:
     """The finding, its fix not tried unasked where it depends on when the pipeline runs; this is judged for every rule."""
-    fix = finding.fix
-    return finding if fix is None else replace(finding, fix=with_timing(analysis, fix))
+    fix, other = finding.fix, finding.otherwise
+    return replace(
+        finding,
+        fix=None if fix is None else with_timing(analysis, fix),
+        otherwise=None if other is None else _with_timing(analysis, other),
+    )
 
 
 def _with_diff(finding: Finding, analysis: Analysis) -> Finding:
     if finding.fix is None or finding.diff is not None:
         return finding
-    from advisor.rewrite.patch import diff_for
+    from advisor.rewrite.patch import diff_for, why_not
 
     calls = {call.id: call for call in analysis.calls}
-    for root in _roots(analysis):
+    roots = _roots(analysis)
+    for root in roots:
         diff = diff_for(finding.fix, calls, root)
         if diff is not None:
             # The diff shows it better, except in a hint, which has one line.
             return replace(finding, diff=diff, code=finding.code if finding.fix.is_of_step else "")
-    return finding
+    if finding.otherwise is None:
+        return finding
+    other = _with_diff(replace(finding.otherwise, rule=finding.rule, over_run=finding.over_run), analysis)
+    if other.diff is None:
+        return finding
+    reason = why_not(finding.fix, calls, roots[0]) or ""
+    return replace(other, because=f"{other.because} {reason}".strip())
 
 
 def _roots(analysis: Analysis) -> tuple[Path, ...]:

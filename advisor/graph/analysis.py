@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from advisor.graph.align import index_calls
 from advisor.graph.assemble import Context, assemble, join_devices
 from advisor.graph.line_advice import advise
+from advisor.graph.lockstep import longest_waited_for
 from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
 from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
@@ -81,7 +82,11 @@ def analyse_host(host: HostTrace, recording: Recording | None) -> HostPart:
 
 
 def combine(
-    parts: Sequence[HostPart], recording: Recording | None, target: str, warnings: Sequence[str] = ()
+    parts: Sequence[HostPart],
+    recording: Recording | None,
+    target: str,
+    warnings: Sequence[str] = (),
+    offsets: Sequence[int] | None = None,
 ) -> Analysis:
     """Combine the hosts into one analysis: unique pipeline ids, a main pipeline and the verdict on it.
 
@@ -90,16 +95,19 @@ def combine(
         recording: What capture recorded; None for a profile without a recording.
         target: The name of the run, for the report.
         warnings: Warnings that precede those of the hosts and of the recording.
+        offsets: The number of the first pipeline of each host, if these are only some hosts of the run; None: they are all.
     """
     pipelines: list[Pipeline] = []
     overhead = None
     wait_steps = "profiled"
     all_warnings = list(warnings)
-    for part in parts:
-        pipelines += _numbered_after(list(part.pipelines), len(pipelines))
+    for place, part in enumerate(parts):
+        offset = len(pipelines) if offsets is None else offsets[place]
+        pipelines += _numbered_after(list(part.pipelines), offset)
         all_warnings += part.warnings
     pipelines = _choose_main(pipelines)
     if recording:
+        pipelines = _most_waited_for(pipelines, recording)
         all_warnings += recording.warnings
         if not any(part.has_marks for part in parts):  # marked steps differ from the steps that were timed in Python
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
@@ -135,10 +143,7 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
         return pipelines
 
     def renamed(text: str | None) -> str | None:
-        if text is None:
-            return None
-        number, dot, rest = text[1:].partition(".")
-        return f"p{int(number) + offset}{dot}{rest}"
+        return id_after(text, offset)
 
     result = []
     for pipeline in pipelines:
@@ -154,25 +159,49 @@ def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:
     return result
 
 
+def id_after(text: str | None, offset: int) -> str | None:
+    """Return the id of a pipeline or iterator whose host is preceded by this number of pipelines."""
+    if text is None:
+        return None
+    number, dot, rest = text[1:].partition(".")
+    return f"p{int(number) + offset}{dot}{rest}"
+
+
 def _choose_main(pipelines: list[Pipeline]) -> list[Pipeline]:
     """Mark the pipeline that the verdict is about: the main consumer's if recorded, otherwise the one with the longest wait.
 
     With several hosts, the most input-bound host is chosen: the one whose slowest pipeline takes the largest share of step time.
     """
+    by_host: dict[str, list[Pipeline]] = {}
+    for pipeline in pipelines:
+        by_host.setdefault(pipeline.host, []).append(pipeline)
+    of_hosts = [candidate for group in by_host.values() if (candidate := main_of_host(group)) is not None]
+    main = max(of_hosts, key=main_rank, default=None)
+    return [replace(p, is_main=p is main) for p in pipelines]
+
+
+def _most_waited_for(pipelines: list[Pipeline], recording: Recording) -> list[Pipeline]:
+    """Mark another pipeline as the main one if the main consumer's step reads it too, and waits longer for it."""
+    main = next((p for p in pipelines if p.is_main), None)
+    if main is None or main.consumer is None or not main.consumer.is_main:
+        return pipelines
+    chosen = longest_waited_for(main, [p for p in pipelines if p.host == main.host and p is not main], recording)
+    return [replace(p, is_main=p is chosen) for p in pipelines]
+
+
+def main_of_host(pipelines: Sequence[Pipeline]) -> Pipeline | None:
+    """Return the pipeline that the verdict would be about if the run had only this host; None if none was consumed."""
     candidates = [p for p in pipelines if p.wait_ns or p.steps is not None]
     # a tf.data service worker always requests the next element, so its wait is not training time
     candidates = [p for p in candidates if not p.serves_elements] or candidates
-    if not candidates:
-        return pipelines
-    by_host: dict[str, list[Pipeline]] = {}
-    for pipeline in candidates:
-        by_host.setdefault(pipeline.host, []).append(pipeline)
-    slowest = [
-        max(
-            group,
-            key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
-        )
-        for group in by_host.values()
-    ]
-    main = max(slowest, key=lambda p: (p.steps is not None and p.steps.count >= MIN_VERDICT_STEPS.value, p.wait_share))
-    return [replace(p, is_main=p is main) for p in pipelines]
+    return max(
+        candidates,
+        key=lambda p: (p.consumer is not None and p.consumer.is_main, p.wait_ns, p.steps.count if p.steps else 0),
+        default=None,
+    )
+
+
+def main_rank(pipeline: Pipeline) -> tuple[bool, bool, float]:
+    """Return the sort key of `main_of_host` among the hosts: the greatest is the main pipeline of the run."""
+    has_enough = pipeline.steps is not None and pipeline.steps.count >= MIN_VERDICT_STEPS.value
+    return not pipeline.serves_elements, has_enough, pipeline.wait_share

@@ -12,13 +12,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from advisor.live.watched_run import WatchedConsumer, WatchedRun
+from advisor.live.watched_run import Change, WatchedConsumer, WatchedRun
 from advisor.model import units
-from advisor.model.live import SlowPeriod
+from advisor.model.live import BottleneckStretch, SlowPeriod, WindowFinding
 from advisor.report.places import clean
 
 MAX_ROWS = 8
 """Consumers shown at once, those with the most steps."""
+MAX_STRETCHES = 12
+"""Changes of the bottleneck in the summary, the latest ones."""
 _UNKNOWN = "-"
 
 
@@ -42,6 +44,9 @@ def table(run: WatchedRun, note: str = "") -> RenderableType:
             _buffer(each),
         )
     parts: list[RenderableType] = [Text(_process(run), "dim"), rows if run.consumers else Text("no steps yet", "dim")]
+    current = run.bottlenecks.current
+    if current is not None:
+        parts.append(Text(_current(current, run)))
     parts += [Text(describe_period(period, run), "yellow") for period in run.slow_periods if period.last_step is None]
     return Group(*parts, *([Text(clean(note))] if note else []))
 
@@ -68,14 +73,74 @@ def line(run: WatchedRun) -> str:
     return ", ".join(parts)
 
 
+def describe(change: Change, run: WatchedRun) -> str:
+    """Return a change as a sentence."""
+    return describe_period(change, run) if isinstance(change, SlowPeriod) else describe_stretch(change, run)
+
+
+def describe_stretch(stretch: BottleneckStretch, run: WatchedRun, is_over: bool = False) -> str:
+    """Return a bottleneck as a sentence, with the steps from which on it was seen.
+
+    Args:
+        stretch: The windows with this bottleneck.
+        run: The run.
+        is_over: Another bottleneck followed.
+    """
+    first, last = units.format_count(stretch.first_step), units.format_count(stretch.last_step)
+    began, latest = _clock(stretch.began_ns), _clock(stretch.latest_ns)
+    times = began if began == latest else f"{began} to {latest}"
+    if stretch.last_step:
+        since = f"In steps {first} to {last} ({times})" if is_over else f"Since step {first} ({began})"
+    else:  # inside a tf.function
+        since = f"At {times}" if is_over else f"Since {began}"
+    since += _of(stretch.consumer_id, run)
+    finding, be = stretch.finding, "was" if is_over else "is"
+    wait = "" if finding.wait_share is None else f"{units.format_share(finding.wait_share)} of a step"
+    if not finding.is_input_bound:
+        return f"{since}, input {be} not the bottleneck: steps wait for it {wait}."
+    if not finding.bottleneck:
+        return f"{since}, steps wait for input {wait}; no single call is the reason."
+    share = units.format_share(finding.blame_share)
+    return f"{since}, the bottleneck {be} {clean(finding.bottleneck)}, with {share} of the wait, which {be} {wait}."
+
+
+def describe_finding(finding: WindowFinding) -> str:
+    """Return what one profiled window shows as a line: steps, step time, input wait, bottleneck."""
+    if finding.problem:
+        return clean(finding.problem)
+    parts = [units.format_many(finding.steps, "step")]
+    if finding.step_ns is not None:
+        parts.append(f"{units.format_ns(finding.step_ns)} per step")
+    if finding.wait_share is not None:
+        parts.append(f"{units.format_share(finding.wait_share)} of it waiting for input")
+    if finding.is_input_bound and finding.bottleneck:
+        share = units.format_share(finding.blame_share)
+        parts.append(f"bottleneck {clean(finding.bottleneck)} ({share} of the wait)")
+    return ", ".join(parts)
+
+
+def describe_windows(run: WatchedRun) -> list[str]:
+    """Return sentences on the bottlenecks of a run, and on what its profiled windows cost."""
+    found = run.bottlenecks
+    lines = []
+    for stretch in found.stretches[-MAX_STRETCHES:]:
+        later = found.stretches[found.stretches.index(stretch) + 1 :]
+        is_over = any(each.consumer_id == stretch.consumer_id for each in later)
+        lines.append(describe_stretch(stretch, run, is_over))
+    if found.windows:
+        lines.append(
+            f"{units.format_many(found.windows, 'profiled window')} took {units.format_share(run.window_share)} of the run "
+            f"({units.format_ns(found.inside_ns)}, of which {units.format_ns(found.writing_ns)} to write profiles); analysing "
+            f"them took {units.format_ns(found.analysis_cpu_ns)} of a core, at low priority."
+        )
+    return [*lines, *(clean(problem) for problem in found.problems)]
+
+
 def describe_period(period: SlowPeriod, run: WatchedRun) -> str:
     """Return a slow period as a sentence, with the steps between which it began."""
-    consumer = run.consumers.get(period.consumer_id)
-    where = f" of {_name(consumer)}" if consumer is not None and len(run.consumers) > 1 else ""
-    clock = datetime.fromtimestamp(period.began_ns / units.NS_PER_S).strftime("%H:%M:%S")
     began = (
-        f"Between steps {units.format_count(period.after_step)} and {units.format_count(period.first_step)}{where} "
-        f"(epoch {period.pass_number}, {clock})"
+        f"Between steps {units.format_count(period.after_step)} and {units.format_count(period.first_step)}"
+        f"{_of(period.consumer_id, run)} (epoch {period.pass_number}, {_clock(period.began_ns)})"
     )
     text = (
         f"{began}, a step became {units.format_ratio(period.slowdown)} as long: {units.format_ns(period.step_ns)} instead of "
@@ -91,7 +156,7 @@ def describe_period(period: SlowPeriod, run: WatchedRun) -> str:
 
 def summary(run: WatchedRun) -> list[str]:
     """Return sentences on the whole run, most important first."""
-    lines = []
+    lines: list[str] = []
     for each in _shown(run):
         text = f"{_name(each)}: {units.format_many(each.latest.steps, 'step')}"
         if each.latest.passes > 1:
@@ -103,6 +168,7 @@ def summary(run: WatchedRun) -> list[str]:
             text += f", {units.format_share(share)} of the time waiting for input"
         lines.append(f"{text}.")
     lines += [describe_period(period, run) for period in run.slow_periods]
+    lines += describe_windows(run)
     memory = f", at most {units.format_bytes(run.peak_rss_bytes)} of memory" if run.peak_rss_bytes else ""
     lines.append(
         f"The process used {run.cores:.1f} cores on average{memory}; sampling took {units.format_share(run.own_share)} of a core."
@@ -135,6 +201,30 @@ def _shown(run: WatchedRun) -> list[WatchedConsumer]:
 def _name(consumer: WatchedConsumer) -> str:
     kind = clean(consumer.latest.kind)
     return f"{clean(consumer.latest.where)} {kind}" if consumer.latest.where else kind
+
+
+def _of(consumer_id: str, run: WatchedRun) -> str:
+    """Return ` of train.py:7 for`, if there are several consumers."""
+    consumer = run.consumers.get(consumer_id)
+    return f" of {_name(consumer)}" if consumer is not None and len(run.consumers) > 1 else ""
+
+
+def _clock(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns / units.NS_PER_S).strftime("%H:%M:%S")
+
+
+def _current(stretch: BottleneckStretch, run: WatchedRun) -> str:
+    """Return the latest bottleneck as a line of the live display."""
+    return f"bottleneck: {_bottleneck(stretch.finding)} (window at {_clock(stretch.latest_ns)}{_of(stretch.consumer_id, run)})"
+
+
+def _bottleneck(finding: WindowFinding) -> str:
+    wait = "" if finding.wait_share is None else f"steps wait {units.format_share(finding.wait_share)}"
+    if not finding.is_input_bound:
+        return f"not the input, {wait}"
+    if not finding.bottleneck:
+        return f"no single call, {wait}"
+    return f"{clean(finding.bottleneck)}, {units.format_share(finding.blame_share)} of the wait, {wait}"
 
 
 def _share(share: float | None) -> str:

@@ -1,14 +1,18 @@
 """Puts the samples of a running script together.
 
 In: `LiveSample`s, one after the other.  Out: `WatchedRun`: per consumer the steps, their time and the wait over the whole run,
-the latest sample and the slow periods; for the process, cores and memory. Memory is bounded: samples are not kept.
+the latest sample and the slow periods; for the process, cores and memory; the bottlenecks that profiled windows found. Memory is
+bounded: samples are not kept.
 """
 
 from __future__ import annotations
 
+from advisor.live.bottlenecks import Bottlenecks
 from advisor.live.slow_periods import SlowPeriods
-from advisor.model.live import LiveConsumer, LiveSample, SlowPeriod
+from advisor.model.live import BottleneckStretch, LiveConsumer, LiveSample, SlowPeriod
 
+Change = SlowPeriod | BottleneckStretch
+"""What is told as soon as it is noticed."""
 MAX_CONSUMERS = 200
 """Consumers that are told apart; a script that takes elements in more places is only counted."""
 
@@ -54,6 +58,8 @@ class WatchedRun:
     """All consumers and the process."""
 
     def __init__(self) -> None:
+        self.bottlenecks = Bottlenecks()
+        """What the profiled windows found."""
         self.consumers: dict[str, WatchedConsumer] = {}
         """Consumer id -> consumer, in order of appearance."""
         self.latest: LiveSample | None = None
@@ -81,6 +87,11 @@ class WatchedRun:
     def own_share(self) -> float:
         """CPU time of the sampling as a share of one core."""
         return self.own_ns / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def window_share(self) -> float:
+        """Time inside profiled windows as a share of the run."""
+        return min(1.0, self.bottlenecks.inside_ns / self.elapsed_ns) if self.elapsed_ns else 0.0
 
     @property
     def slow_periods(self) -> list[SlowPeriod]:

@@ -32,7 +32,9 @@ class CallIdentity:
     line: int | None = None
     """Line of the call, for messages."""
     is_wrapped: bool = False
-    """Whether an edit wraps its function, so that it is identified by `traced` alone."""
+    """Whether an edit wraps its function, or moves it out of another, so that it is identified by `traced` alone."""
+    has_new_function: bool = False
+    """Whether an edit passes it another function: the datasets that the function makes are part of its traced graph."""
     is_shortened: bool = False
     """Whether an edit moves a call out of its function, which then reads fewer values from outside."""
     is_new: bool = False
@@ -50,4 +52,5 @@ class CallGraph:
     consumption: int = 0
     """Number of the consumption (from 1) at which the script was paused; the script may have read other datasets before."""
     wrapped: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Call id -> (`traced`, `input_spec`) with the kept edits, for calls whose function one of these edits wraps."""
+    """Call id -> (`traced`, `input_spec`) with the kept edits, for calls whose function one of these edits wraps or moves
+    out of another."""

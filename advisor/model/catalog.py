@@ -158,7 +158,7 @@ ELEMENTWISE_OPS = frozenset({
     "StringToNumber", "StringUpper", "Sub", "Tan", "Tanh", "TruncateDiv", "TruncateMod", "UnicodeTranscode", "Xdivy",
     "Xlogy", "ZerosLike",
 })  # fmt: skip
-"""Ops that compute the same values for a batch as for each of its elements."""
+"""Ops that compute the same values for a batch as for each of its elements, one value from one value of each operand."""
 
 ELEMENT_SPLITTING_OPS = frozenset({"DecodeRaw"})
 """Ops that turn each value into a row of values, in a new last dimension, and so do the same for a batch."""

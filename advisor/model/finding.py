@@ -91,6 +91,15 @@ class Vectorize:
 
 
 @dataclass(frozen=True, slots=True)
+class SetFunction:
+    """Pass another function to a `flat_map` or `map`. The edit contains the text, and the proof compiles this text."""
+
+    call_id: str
+    text: str
+    """A lambda expression that reads nothing but its parameters and TensorFlow, as `tf`."""
+
+
+@dataclass(frozen=True, slots=True)
 class SplitFunction:
     """Split the function of a call in two. The edit contains the text that is written, and the proof compiles this text."""
 
@@ -122,7 +131,7 @@ class SplitMap(SplitFunction):
 
 @dataclass(frozen=True, slots=True)
 class SplitFlatMap(SplitFunction):
-    """Split the function of a `flat_map`: a parallel `map` before it gets the first half, and it keeps the rest."""
+    """Split the function of a `flat_map` or `interleave`: a parallel `map` before it gets the first half, it keeps the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +146,18 @@ class BuildOnce:
     """Where the loop reads the dataset (`Consumer.site`)."""
 
 
-Edit = SetArgument | InsertAfter | Remove | MoveAfter | SetOption | Vectorize | SplitMap | SplitFlatMap | BuildOnce
+Edit = (
+    SetArgument
+    | InsertAfter
+    | Remove
+    | MoveAfter
+    | SetOption
+    | Vectorize
+    | SetFunction
+    | SplitMap
+    | SplitFlatMap
+    | BuildOnce
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +362,9 @@ class Finding:
     fix_command: str = ""
     """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix`
     never tries it, or if the run cannot be repeated."""
+
+    otherwise: Finding | None = field(default=None, compare=False)
+    """A finding about the same, reported instead if `fix` cannot be written into the text: the second best change."""
 
     @property
     def is_of_step(self) -> bool:

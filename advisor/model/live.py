@@ -1,6 +1,7 @@
-"""What `advisor watch` sees of a running script: one sample per second, and the slow periods found in them.
+"""What `advisor watch` sees of a running script: one sample per second, profiled windows, and what is found in both.
 
-In: nothing.  Out: `LiveSample` and its `LiveConsumer`s, sent by the script's process; `SlowPeriod`.
+In: nothing.  Out: `LiveSample` with its `LiveConsumer`s and `LiveWindow`, sent by the script's process; `SlowPeriod`, and the
+`WindowFinding` of an analysed window.
 """
 
 from __future__ import annotations
@@ -58,6 +59,74 @@ class LiveSample(msgspec.Struct, frozen=True, tag=True):
     """Whether the profiler ran or wrote its profile meanwhile, which makes steps longer."""
     consumers: tuple[LiveConsumer, ...] = ()
     """Those that took elements since the previous sample."""
+
+
+class LiveWindow(msgspec.Struct, frozen=True, tag=True):
+    """A profiled window that has been written. Times are Unix times in ns."""
+
+    folder: str
+    """Run folder of the window."""
+    consumer_id: str
+    where: str
+    """As in `LiveConsumer`; empty if unknown."""
+    kind: str
+    first_step: int
+    """Steps of the consumer before the window, including those timed before its profiled stretch."""
+    last_step: int
+    """Steps of the consumer at its end."""
+    start_ns: int
+    """When the profiler was asked to start."""
+    end_ns: int
+    """End of the profiled stretch."""
+    written_ns: int
+    """When the profile had been written. The consumer waited for that."""
+    is_first: bool = False
+    """Whether it is the run's own window, whose folder is kept."""
+    problem: str = ""
+    """Why it holds no profile, in one sentence; empty if it does."""
+
+    @property
+    def cost_ns(self) -> int:
+        """Time of the run inside the window: with the profiler, and while the profile was written."""
+        return self.written_ns - self.start_ns
+
+
+class WindowFinding(msgspec.Struct, frozen=True):
+    """What the analysis of a window found."""
+
+    wait_share: float | None = None
+    """Share of the step spent waiting for input, 0 to 1; None if no step was measured."""
+    step_ns: float | None = None
+    """Mean length of a step, without the profiler where it was measured so."""
+    steps: int = 0
+    """Steps behind these figures."""
+    bottleneck: str = ""
+    """The call that causes most of the wait, such as `train.py:12 .map(load)`; empty if there is none."""
+    blame_share: float = 0.0
+    """Its share of the wait, 0 to 1."""
+    is_input_bound: bool = False
+    cpu_ns: int = 0
+    """CPU time of the analysis."""
+    problem: str = ""
+    """Why there is no finding, in one sentence; empty if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BottleneckStretch:
+    """Consecutive windows of one consumer with the same bottleneck."""
+
+    consumer_id: str
+    first_step: int
+    """First step of the first window."""
+    last_step: int
+    """Last step of the latest window; 0 if its steps cannot be seen."""
+    began_ns: int
+    """Unix time of the start of the first window."""
+    latest_ns: int
+    """Unix time of the start of the latest window."""
+    windows: int
+    finding: WindowFinding
+    """Of the latest window."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,12 @@ class FunctionFacts:
     """Number of ops without a line because the function, or the recording, has too many."""
     python_functions: tuple[Site, ...] = ()
     """The Python functions that its ops call, or the generator."""
+    uses_enclosing: bool | None = None
+    """Whether it reads tensors of the function inside which its call is made, such as the file name that an `interleave` passes;
+    None if not checked."""
+    keeps_padding: bool | None = None
+    """Whether an element-wise function makes the default padding (0, False, the empty string) of the default padding in every
+    dimension of unknown size, so that padding its results is the same as applying it to padded elements; None if not checked."""
 
 
 @dataclass(frozen=True, slots=True)

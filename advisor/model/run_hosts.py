@@ -19,7 +19,8 @@ class HostSummary:
     """The profile file."""
     num_pipelines: Count = 0
     pipeline_id: str | None = None
-    """The slowest pipeline; None if no pipeline was consumed on this host."""
+    """The slowest pipeline; None if no pipeline was consumed on this host. Of very many hosts, the report has only the pipelines
+    of the most input-bound ones."""
     steps: Count = 0
     step_median_ns: int | None = None
     """None if the profile contains no whole step."""
@@ -49,5 +50,7 @@ class HostComparison:
     """Differences between the hosts, in sentences."""
     services: tuple[str, ...] = ()
     """Which tf.data service workers produce the elements of which consumer, in sentences."""
+    num_detailed: Count = 0
+    """Number of hosts whose pipelines are in the report: all of them, or of very many hosts the most input-bound ones."""
     hosts: tuple[HostSummary, ...]
     """The most input-bound first."""

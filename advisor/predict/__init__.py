@@ -6,7 +6,7 @@ limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`ca
 composition of the training step (`training_step`) and its changes (`step_changes`). See docs/predictions.md.
 """
 
-from advisor.predict.batch_functions import edits_to_batch_first, vectorized_bytes, vectorizing_fix
+from advisor.predict.batch_functions import edits_to_batch_first, padding_obstacle, vectorized_bytes, vectorizing_fix
 from advisor.predict.built_once import BuiltOnce, built_once
 from advisor.predict.cache_break_even import Payoff, payoff
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
@@ -26,6 +26,7 @@ from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obsta
 from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
+from advisor.predict.hoisting import Hoist, hoist
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
 from advisor.predict.remade_calls import Remade, remade
@@ -79,6 +80,7 @@ __all__ = [
     "CachePlace",
     "CoreUse",
     "CoresNeeded",
+    "Hoist",
     "Obstacle",
     "OpWork",
     "Payoff",
@@ -106,6 +108,7 @@ __all__ = [
     "flat_map_split",
     "forbidding_options",
     "function_edit",
+    "hoist",
     "input_share",
     "is_cached_behind",
     "is_fed",
@@ -123,6 +126,7 @@ __all__ = [
     "only_compile",
     "op_work",
     "overlap_factors",
+    "padding_obstacle",
     "parallel_safety",
     "payoff",
     "policy_edit",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from advisor.model.catalog import ELEMENTWISE_OPS
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, Value, Vectorize
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.recording import Call, FunctionFacts
@@ -20,7 +21,7 @@ from advisor.model.vectorizable_ops import (
     VECTORIZABLE_OPS,
 )
 from advisor.predict.cache_size import element_bytes
-from advisor.predict.structure import linear_chain, upstream_calls
+from advisor.predict.structure import STAYING, linear_chain, upstream_calls, users_inside
 
 _UNBATCHED_SPECS = (
     "RaggedTensorSpec",
@@ -32,6 +33,7 @@ _UNBATCHED_SPECS = (
 )
 """Elements that `batch` or `tf.vectorized_map` handles otherwise than tensors."""
 _SHAPE = re.compile(r"shape=\(([^)]*)\)")
+_SPEC = re.compile(r"TensorSpec\(shape=\([^)]*\), dtype=[^,)]*(?:, name=[^)]*)?\)")
 _HELD_OUTPUTS = 2
 """Results of a batch that exist at once: an op's input and output."""
 
@@ -49,6 +51,8 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     """
     if call.method != "map" or call.function is None or not is_vectorizable(call.function):
         return None
+    if call.nested_in is not None and call.function.uses_enclosing:
+        return None
     if call.arguments.get("deterministic") is False or not _has_equal_elements(analysis, call):
         return None
     if _skips_errors(analysis, call) or _fuses_shuffle(analysis, call, batched):
@@ -65,14 +69,17 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
     """Return the edits after which a `map` takes batches; None if batches of its elements may differ from those of its results.
 
     A `padded_batch` that pads nothing is a `batch`. It is moved as it is, unless its arguments describe the results of the `map`.
+    One that pads moves only before an element-wise function that makes padding of padding.
     A `map` at the end of the function of an `interleave` or `flat_map` is moved out of it: these pass elements on as they are.
     """
     if batched.nested_in is not None or not _is_at_the_end(analysis, call, batched):
         return None
     if batched.method == "batch":
         return None if _makes_equal_shapes(analysis, call) else (MoveAfter(call.id, batched.id),)
-    if batched.method != "padded_batch" or not _pads_nothing(call, batched):
+    if batched.method != "padded_batch":
         return None
+    if not _pads_nothing(call, batched):
+        return (MoveAfter(call.id, batched.id),) if padding_obstacle(analysis, call, batched) is None else None
     if batched.arguments.get("padded_shapes") is None and batched.arguments.get("padding_values") is None:
         return (MoveAfter(call.id, batched.id),)
     chain = linear_chain(analysis, batched)
@@ -101,13 +108,57 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
     )  # of two links the later one comes first
 
 
+def padding_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:
+    """Return why a `map` must not move behind a `padded_batch` that pads its results, as a clause; None if it may.
+
+    Args:
+        analysis: The analysis.
+        call: The `map`.
+        batched: The `padded_batch` behind it.
+    """
+    function = call.function
+    where = f"padded_batch{_at_line(batched)} pads its results"
+    if function is None or not function.is_elementwise or not ELEMENTWISE_OPS.issuperset(function.ops):
+        return f"{where}, and only element-wise functions are known to treat padding like any other value"
+    if function.random_ops or function.python_ops or function.stateful_ops or function.resources or function.captured:
+        return f"{where}, and its function reads more than its element"
+    if batched.arguments.get("padding_values") is not None:
+        return f"{where} with padding_values of its own, which the function would change"
+    if function.keeps_padding is False:
+        return f"{where} with zeros, and its function makes something else of a zero"
+    chain = linear_chain(analysis, call)
+    elements = chain[1].element_spec if len(chain) > 1 else ""
+    if function.keeps_padding is None or not _pads_alike(elements, call.element_spec, batched):
+        return f"{where}, and it is not known that its function makes padding of padding"
+    return None
+
+
+def _pads_alike(elements: str, results: str, batched: Call) -> bool:
+    """Whether a `padded_batch` fills only dimensions of unknown size, the same in the elements of a `map` as in its results."""
+    before, after, batches = _shapes(elements), _shapes(results), _shapes(batched.element_spec)
+    if not before or not after or len(after) != len(batches):
+        return False
+    for shape, rows in zip(after, batches, strict=True):
+        if len(rows) != len(shape) + 1:
+            return False
+        if any(size not in ("None", padded) for size, padded in zip(shape, rows[1:], strict=True)):
+            return False  # it fills a dimension of known size
+    has_same_structure = _SPEC.sub("", elements) == _SPEC.sub("", results) and before == after
+    return batched.arguments.get("padded_shapes") is None or has_same_structure
+
+
+def _at_line(call: Call) -> str:
+    return f" at line {call.site.line}" if call.site is not None else ""
+
+
 def _is_at_the_end(analysis: Analysis, call: Call, batched: Call) -> bool:
     """Whether a `map` is outside of functions, or comes last in the function of a call before the `batch`."""
     if call.nested_in is None:
         return True
     outer = next((other for other in linear_chain(analysis, batched) if other.id == call.nested_in), None)
-    is_used = any(call.id in other.inputs for other in analysis.calls)
-    return outer is not None and outer.method in ("interleave", "flat_map") and outer.nested_in is None and not is_used
+    behind = users_inside(analysis, call)
+    is_last = behind is not None and all(each.method in STAYING and each.nested_in == call.nested_in for each in behind)
+    return outer is not None and outer.method in ("interleave", "flat_map") and outer.nested_in is None and is_last
 
 
 def _makes_equal_shapes(analysis: Analysis, call: Call) -> bool:

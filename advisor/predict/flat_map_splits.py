@@ -1,6 +1,6 @@
-"""Whether what the function of a `flat_map` computes can move to a parallel `map` before it.
+"""Whether what the function of a `flat_map` or `interleave` computes can move to a parallel `map` before it.
 
-In: an `Analysis` and a `flat_map` whose function computes before it makes a dataset.  Out: `Split`: the fix, or the reason why
+In: an `Analysis` and a call whose function computes before it makes a dataset.  Out: `Split`: the fix, or the reason why
 there is none and the line at which an author would cut.
 """
 
@@ -18,11 +18,11 @@ from advisor.splitting import CannotSplitError, Halves, split_function
 
 
 def flat_map_split(analysis: Analysis, call: Call) -> Split:
-    """Return how the function of a `flat_map` can be split into a `map` and the part that makes the dataset.
+    """Return how the function of a `flat_map` or `interleave` can be split into a `map` and the part that makes the dataset.
 
     Args:
         analysis: The analysis.
-        call: A call of `flat_map`.
+        call: A call of `flat_map`, or of `interleave` without parallel calls.
     """
     chain = linear_chain(analysis, call)
     text = text_of_file(call)
@@ -47,9 +47,11 @@ def _first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
 def _reason_against(analysis: Analysis, call: Call, first: FunctionFacts) -> str | None:
     """Why the first half must not run in parallel, or before the elements are asked for, as a clause; None if it may."""
     if call.library is not None or call.made_by is not None:
-        return "its flat_map is called by a library"
+        return f"its {call.method} is called by a library"
     if call.nested_in is not None:
-        return "its flat_map is inside another function"
+        return f"its {call.method} is inside another function"
+    if call.arguments.get("num_parallel_calls") is not None:
+        return f"its {call.method} calls it in parallel already"
     if first.random_ops:
         return "what it computes before draws random numbers"
     if first.python_ops:

@@ -16,6 +16,10 @@ _BLIND = frozenset({"shuffle", "repeat", "prefetch", "take", "skip", "shard", "w
 """Transformations that do not inspect their elements, so that a map before them is equivalent to a map after them."""
 
 
+STAYING = frozenset({"prefetch"})
+"""Calls that may follow a map inside a function and stay there if the map leaves it: they do not care what elements hold."""
+
+
 def consumed_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
     """Return the call whose dataset the consumer reads; None if it cannot be determined.
 
@@ -76,7 +80,8 @@ def file_count(analysis: Analysis, call: Call) -> int | None:
 def batch_behind(pipeline: Pipeline, iterator: Iterator, methods: Collection[str] = ("batch",)) -> Call | None:
     """Return the `batch` that follows a map, if no call in between inspects single elements; otherwise None.
 
-    A map that comes last inside the function of an `interleave` or `flat_map` is followed by what follows that call.
+    A map that comes last inside the function of an `interleave` or `flat_map`, but for a `prefetch`, is followed by what follows
+    that call.
 
     Args:
         pipeline: The pipeline.
@@ -96,9 +101,24 @@ def batch_behind(pipeline: Pipeline, iterator: Iterator, methods: Collection[str
                 continue
             if call.method not in _BLIND:
                 return None
-            is_last = is_last and (outer is None or call.nested_in != outer)
+            is_last = is_last and (outer is None or call.nested_in != outer or call.method in STAYING)
         node = pipeline.parent(node)
         calls = list(node.calls) if node is not None else []
+    return None
+
+
+def users_inside(analysis: Analysis, call: Call) -> list[Call] | None:
+    """Return the calls that follow a call inside the same function, nearest first; None if one is followed by more than one."""
+    behind: list[Call] = []
+    current = call
+    while len(behind) <= len(analysis.calls):
+        users = [other for other in analysis.calls if current.id in other.inputs]
+        if not users:
+            return behind
+        if len(users) > 1:
+            return None
+        current = users[0]
+        behind.append(current)
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Call
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
-from advisor.predict.batch_functions import is_vectorizable, vectorizing_fix
+from advisor.predict.batch_functions import is_vectorizable, padding_obstacle, vectorizing_fix
 
 _SHOWN_OPS = 3
 
@@ -29,6 +29,8 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
         return "its function is not known"
     if function.python_ops:
         return f"it runs Python code ({_listed(function.python_ops)})"
+    if call.nested_in is not None and function.uses_enclosing:
+        return "it uses a value of the function inside which it is called, such as the name of the file"
     drawing = tuple(op for op in function.random_ops if op not in DRAWING_OPS)
     if drawing:
         return f"{_listed(drawing)} has no form that is known to draw numbers of its own for each row of a batch"
@@ -37,6 +39,9 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
     unknown = [op for op in function.ops if op not in VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS]
     if unknown:
         return f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no form for batches that is known to be the same"
+    padding = padding_obstacle(analysis, call, batched) if batched.method == "padded_batch" else None
+    if padding is not None:
+        return padding
     if function.stateful_ops is None:
         return "which of its ops have state was not recorded"
     if not is_vectorizable(function):

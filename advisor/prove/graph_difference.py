@@ -148,7 +148,7 @@ class _Comparison:
         return (
             self._arguments(expected, actual, place)
             or self._traced(expected, actual, place)
-            or self._ends(expected_id, actual_id, f"The function of {place}")
+            or (None if expected.has_new_function else self._ends(expected_id, actual_id, f"The function of {place}"))
         )
 
     def _arguments(self, expected: CallIdentity, actual: CallIdentity, place: str) -> str | None:

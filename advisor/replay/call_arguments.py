@@ -17,6 +17,8 @@ from advisor.replay.edited import CannotReplay
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 FILE_ARGUMENT = {"cache": "filename", "snapshot": "path"}
 """Methods that write files -> the parameter with the path."""
+INTEGERS = {"tf.data.AUTOTUNE": -1, "tf.int64.max": 2**63 - 1}
+"""Names of integers -> their values, as they are recorded. Source: `dataset_ops.AUTOTUNE = -1`."""
 _LITERALS = {"True": True, "False": False, "None": None}
 
 

@@ -17,6 +17,7 @@ from advisor.model.finding import (
     MoveAfter,
     Remove,
     SetArgument,
+    SetFunction,
     SetOption,
     SplitFlatMap,
     SplitMap,
@@ -71,6 +72,8 @@ class EditedCalls:
     """Ids of calls that were removed or moved to another place."""
     vectorized: set[str] = field(default_factory=set)
     """Ids of the calls whose function is called once per batch."""
+    functions: dict[str, str] = field(default_factory=dict)
+    """Id of a call -> the text of the function that takes the place of its own."""
     split: dict[str, SplitMap | SplitFlatMap] = field(default_factory=dict)
     """Id of a call -> the edit that splits its function. Of a `map`, the second half is a link; of a `flat_map`, the first half
     is a call before it, see `first_id`."""
@@ -82,7 +85,8 @@ class EditedCalls:
     @property
     def targets(self) -> set[str]:
         """Ids of all recorded calls that an edit changes."""
-        return {*self.arguments, *self.options, *self.absent, *self.vectorized, *self.split, *self.behind}
+        changed = (self.arguments, self.options, self.absent, self.vectorized, self.functions, self.split, self.behind)
+        return {call_id for calls in changed for call_id in calls}
 
 
 def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
@@ -127,10 +131,17 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
         case Vectorize():
             if edit.call_id in laid.split:
                 raise CannotReplay(edit.call_id, "an earlier edit has split its function")
+            if edit.call_id in laid.functions:
+                raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
             laid.vectorized.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, []).append(number)
+        case SetFunction():
+            if edit.call_id in (*laid.split, *laid.vectorized, *laid.functions):
+                raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
+            laid.functions[edit.call_id] = edit.text
+            laid.numbers.setdefault(edit.call_id, []).append(number)
         case SplitMap() | SplitFlatMap():
-            if edit.call_id in laid.split or edit.call_id in laid.vectorized:
+            if edit.call_id in (*laid.split, *laid.vectorized, *laid.functions):
                 raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
             laid.split[edit.call_id] = edit
             if isinstance(edit, SplitMap):

@@ -6,7 +6,7 @@ missing. So the profile of an edited pipeline can be analyzed like any other, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +16,11 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.value_summaries import describe, element_facts
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value
 from advisor.model.recording import Call, FunctionFacts, Scalar
+from advisor.replay.call_arguments import INTEGERS
 from advisor.replay.edited import Link, first_id
 from advisor.replay.replay import Replay
 
-_AUTOTUNE = -1
-"""`tf.data.AUTOTUNE`, as it is recorded."""
+_AUTOTUNE = INTEGERS["tf.data.AUTOTUNE"]
 
 
 def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
@@ -46,6 +46,8 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
         spec, size, cardinality = element_facts(built.dataset)
         if call.nested_in is not None:
             cardinality = None
+        if built.id in work.laid.functions:
+            half = "<lambda>"
         if half is not None:
             call = replace(call, function=_facts_of_half(half, built.dataset))
         inputs = (_id(built.input),) if built.input is not None else tuple(work.output_id(i) for i in call.inputs)
@@ -55,9 +57,13 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
     for call_id in work.laid.options.keys() & calls.keys():
         options = {**calls[call_id].options, **{n: _scalar(v) for n, v in work.laid.options[call_id].items()}}
         calls[call_id] = replace(calls[call_id], options={n: v for n, v in options.items() if v is not None})
-    _rewire_nested(calls, work)
+    _rewire_nested(calls, {call.id: call for call in recorder.calls()}, work)
     moved = {link.id for _, link in links.values() if isinstance(link.edit, MoveAfter)}
-    return tuple(call for call in calls.values() if call.id not in work.laid.absent or call.id in moved)
+    return tuple(
+        call
+        for call in calls.values()
+        if (call.id not in work.laid.absent or call.id in moved) and call.nested_in not in work.laid.functions
+    )
 
 
 def _name_of_half(work: Replay, call_id: str, links: Mapping[str, tuple[str, Link]]) -> str | None:
@@ -109,8 +115,14 @@ def _with_arguments(call: Call, changed: dict[str, Value]) -> Call:
     return replace(call, arguments=arguments, explicit=explicit)
 
 
-def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
-    """Change the inputs of calls inside functions. The replay does not build these, so the inputs follow from the edits."""
+def _rewire_nested(calls: dict[str, Call], recorded: Mapping[str, Call], work: Replay) -> None:
+    """Change the inputs of calls inside functions. The replay does not build these, so the inputs follow from the edits.
+
+    Args:
+        calls: The calls with the edits, by id.
+        recorded: The calls without them.
+        work: The finished replay.
+    """
     for anchor, followers in work.laid.behind.items():
         call = calls.get(anchor)
         if call is None or call.nested_in is None or not followers:
@@ -120,18 +132,25 @@ def _rewire_nested(calls: dict[str, Call], work: Replay) -> None:
             if other.id not in link_ids and other.nested_in == call.nested_in and anchor in other.inputs:
                 inputs = tuple(followers[-1].id if i == anchor else i for i in other.inputs)
                 calls[other.id] = replace(other, inputs=inputs)
-    for gone in work.laid.absent & calls.keys():
-        call = calls[gone]
-        if call.nested_in is not None and call.inputs:
-            for other in list(calls.values()):
-                if gone in other.inputs:
-                    inputs = tuple(call.inputs[0] if i == gone else i for i in other.inputs)
-                    calls[other.id] = replace(other, inputs=inputs)
+    for other in list(calls.values()):
+        if other.nested_in is not None:
+            inputs = tuple(_present(call_id, recorded, work.laid.absent) for call_id in other.inputs)
+            calls[other.id] = replace(other, inputs=inputs)
+
+
+def _present(call_id: str, recorded: Mapping[str, Call], absent: Container[str]) -> str:
+    """The nearest call upstream of a call inside a function, or the call itself, that is still there."""
+    while call_id in absent and call_id in recorded:
+        call = recorded[call_id]
+        if call.nested_in is None or not call.inputs:
+            break
+        call_id = call.inputs[0]
+    return call_id
 
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Code):
-        return _AUTOTUNE if value.text.endswith("AUTOTUNE") else describe(value.text)
+        return INTEGERS.get(value.text, describe(value.text))
     return value
 
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.call_parameters import POSITIONS
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap, Value
+from advisor.replay.call_arguments import INTEGERS
 from advisor.replay.edited import CannotReplay, EditedCalls, Link, first_id, lay_out
 
-_AUTOTUNE = "-1"
-"""Source: `dataset_ops.AUTOTUNE = -1`."""
+_AUTOTUNE = str(INTEGERS["tf.data.AUTOTUNE"])
 _LITERALS = ("True", "False", "None")
 
 
@@ -55,6 +55,8 @@ class _Editing:
         """Return all calls in the order of the original script; links follow their call."""
         calls: list[CallIdentity] = []
         for call in self._graph.calls:
+            if call.outer in self._laid.functions:
+                continue  # made by the function that is replaced
             if call.id not in self._laid.absent:
                 inputs = tuple(self._place(input_id) for input_id in call.inputs)
                 if isinstance(self._laid.split.get(call.id), SplitFlatMap):
@@ -89,7 +91,10 @@ class _Editing:
                 options[name] = option_written(value)
         is_shortened = call.id in self._shortened
         call = replace(call, arguments={**call.arguments, **changed}, options=options, is_shortened=is_shortened)
-        return self._wrapped(call) if call.id in (*self._laid.vectorized, *self._laid.split) else call
+        has_new_function = call.id in self._laid.functions
+        call = replace(call, has_new_function=has_new_function)
+        is_changed = has_new_function or call.id in (*self._laid.vectorized, *self._laid.split)
+        return self._wrapped(call) if is_changed else call
 
     def _first_half(self, call: CallIdentity, inputs: tuple[str, ...]) -> CallIdentity:
         """The parallel `map` before a `flat_map` whose function is split."""
@@ -107,6 +112,8 @@ class _Editing:
         edit = link.edit
         if isinstance(edit, MoveAfter):
             call = self._own(self._calls[link.id])
+            if call.outer != anchor.outer and call.id in self._graph.wrapped and not call.is_wrapped:
+                call = self._wrapped(call)
             others = tuple(self._place(input_id) for input_id in call.inputs[1:])
             return replace(call, inputs=(before, *others), outer=anchor.outer)
         if isinstance(edit, SplitMap):
@@ -134,8 +141,8 @@ def written(value: Value) -> str:
     if not isinstance(value, Code):
         return repr(value)
     name = value.text.rpartition(".")[2]
-    if name == "AUTOTUNE":
-        return _AUTOTUNE
+    if value.text in INTEGERS:
+        return str(INTEGERS[value.text])
     return name if value.text in _LITERALS else ".".join(value.text.split(".")[-2:])
 
 

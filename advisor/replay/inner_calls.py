@@ -134,6 +134,8 @@ class InnerCalls:
             raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be vectorised")
         if call_id in self._laid.split:
             raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be split")
+        if call_id in self._laid.functions:
+            raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot get another function")
         if call_id in self._laid.absent:
             if is_constructor or not args or not is_dataset(args[0]):
                 raise CannotReplay(self._outer.name(call_id), "it is not a transformation, so it cannot be removed")

@@ -37,6 +37,7 @@ from advisor.replay.dataset_options import changed_options
 from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Link, first_id, lay_out
 from advisor.replay.halves import check_halves
 from advisor.replay.inner_calls import InnerCalls
+from advisor.replay.new_function import with_new_function
 from advisor.replay.seeding import eager_seeds
 from advisor.replay.seedings import AS_RECORDED, OTHER, TWIN
 from advisor.replay.split_calls import call_with_second_half, map_with_first_half, parallel_map_with_first_half
@@ -217,8 +218,12 @@ class Replay:
             args, kwargs = self._with_options(logged, args, kwargs)
         split = self.laid.split.get(logged.id)
         name = self._names.get(logged.id, logged.id)
-        with eager_seeds(self._seeding, logged.seeds, name), self._inner.inside(logged.id, made):
-            if logged.id in self.laid.vectorized:
+        # The calls that a new function makes are not those that were recorded.
+        inside = "" if logged.id in self.laid.functions else logged.id
+        with eager_seeds(self._seeding, logged.seeds, name), self._inner.inside(inside, made):
+            if logged.id in self.laid.functions:
+                result = with_new_function(self.name(logged.id), self.laid.functions[logged.id], logged, args, kwargs)
+            elif logged.id in self.laid.vectorized:
                 result = self._try_vectorized(logged, args, kwargs)
             elif isinstance(split, SplitFlatMap):
                 input_dataset, result = self._split_flat_map(logged, split, args, kwargs)

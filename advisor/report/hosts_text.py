@@ -50,6 +50,9 @@ def host_sentences(comparison: HostComparison) -> list[str]:
     sentences = [*comparison.stragglers, *comparison.differences, *comparison.services]
     if len(_shown(comparison)) < len(comparison.hosts):
         sentences.append(f"{units.format_count(len(comparison.hosts))} hosts in total; report.json lists all of them")
+    if 0 < comparison.num_detailed < len(comparison.hosts):
+        count = units.format_count(comparison.num_detailed)
+        sentences.append(f"report.json has the pipelines of the {count} most input-bound hosts")
     return sentences
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from advisor.model.long_lines import shorten_line
 from advisor.report.places import clean
 
 MIN_WIDTH = 20
@@ -39,3 +40,13 @@ def print_list(console: Console, title: str, lines: Iterable[str]) -> None:
     items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
     if items:
         print_section(console, title, items)
+
+
+def diff_text(diff: str) -> Text:
+    """Return a unified diff with its colours; very long lines are cut."""
+    text = Text(overflow="fold")
+    for number, line in enumerate(diff.splitlines()):
+        is_heading = line.startswith(("+++", "---", "@@"))
+        style = "dim" if is_heading else {"+": "green", "-": "red"}.get(line[:1], "")
+        text.append(("\n" if number else "") + clean(shorten_line(line)), style)
+    return text

@@ -27,6 +27,7 @@ _WORDS = {
     "multiplying": "timing the model's largest product in 32 and in 16 bit",
     "analysing": "analysing",
     "proving": "trying",
+    "starting workers": "starting tf.data service",
 }
 _COUNTED = ("warming up", "timing", "profiling")
 

@@ -17,11 +17,10 @@ from rich.text import Text
 
 from advisor.model import units
 from advisor.model.finding import Rejected
-from advisor.model.long_lines import shorten_line
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
 from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.model.sequential_test import MAX_PAIRS
-from advisor.report.lines import print_lines, print_list, print_section
+from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
 from advisor.report.proof_words import words_for_fix, words_for_training
 
@@ -49,7 +48,7 @@ def print_proof(report: Report, console: Console) -> None:
     if report.comparison is not None:
         print_section(console, "Before and after", _sides(report, proof, console))
     if proof.diff:
-        print_section(console, "The change", [_diff(proof.diff)])
+        print_section(console, "The change", [diff_text(proof.diff)])
     print_list(console, "Rejected", (f"{entry.change}: {entry.reason} ({entry.rule})" for entry in _rejected(report)))
     print_list(console, "Not measured", proof.left_out)
     print_list(console, "Files opened for writing by the script", _files(proof.written_files))
@@ -194,15 +193,6 @@ def _memory(before: int | None, after: int | None) -> str:
     if before is None or after is None:
         return _NOTHING
     return f"{units.format_bytes(before)} -> {units.format_bytes(after)}"
-
-
-def _diff(diff: str) -> Text:
-    text = Text(overflow="fold")
-    for number, line in enumerate(diff.splitlines()):
-        is_heading = line.startswith(("+++", "---", "@@"))
-        style = "dim" if is_heading else {"+": "green", "-": "red"}.get(line[:1], "")
-        text.append(("\n" if number else "") + clean(shorten_line(line)), style)
-    return text
 
 
 def _files(files: tuple[str, ...]) -> list[str]:

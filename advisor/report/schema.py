@@ -21,6 +21,7 @@ from advisor.report.change_format import ChangeProof
 from advisor.report.check_format import Check
 from advisor.report.comparison_format import RunComparison
 from advisor.report.journal_format import JournalEntry
+from advisor.report.offload_format import Offload
 from advisor.report.report_format import Report
 
 SCHEMAS: dict[str, tuple[type, str]] = {
@@ -28,6 +29,7 @@ SCHEMAS: dict[str, tuple[type, str]] = {
     "comparison.schema.json": (RunComparison, "advisor compare --json, schema_version 1"),
     "check.schema.json": (Check, "advisor check --json, schema_version 1"),
     "change.schema.json": (ChangeProof, "advisor prove --json, schema_version 1"),
+    "offload.schema.json": (Offload, "advisor offload --json, schema_version 1"),
     "journal.schema.json": (JournalEntry, "a line of advisor prove --journal, schema_version 1"),
 }
 """File name -> class of the whole document, title."""

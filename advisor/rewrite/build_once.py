@@ -10,7 +10,6 @@ expression in the line that reads it (`for batch in make_dataset(files):`), whic
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
@@ -18,6 +17,7 @@ import libcst as cst
 from advisor.model.finding import BuildOnce
 from advisor.model.recording import Call, Site
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.moved_lines import move_lines
 from advisor.rewrite.pure_code import PureCode
 from advisor.rewrite.scopes import Scopes, Variable
 from advisor.rewrite.splices import Cut, Splice
@@ -271,27 +271,8 @@ class _Moving:
 
     def _cuts(self, loop: _Loop, block: Sequence[cst.CSTNode], is_first: bool) -> list[Splice | Cut]:
         """Move whole lines, comments directly above them included, and indent them as the loop."""
-        source = self._source
-        place, outer, inner = source.line_span(loop)[0], source.indent(loop), source.indent(block[0])
-        start, end = source.line_span(block[0])[0], source.line_span(block[-1])[1]
-        lines = _lines(source.text[place:start])
-        while len(lines) > 1 and lines[-1].strip().startswith("#") and lines[-1].startswith(inner):
-            start -= len(lines.pop())
-        kinds = (cst.SimpleString, cst.FormattedString)
-        strings = [source.span(node) for line in block for kind in kinds for node in find_all(line, kind)]
-        rest = source.text[end:]
-        blank = len(rest) - len(rest.lstrip("\r\n")) if is_first else 0
-        cuts: list[Splice | Cut] = []
-        position = start
-        for text in _lines(source.text[start:end]):
-            stop = position + len(text)
-            is_code = not any(begin < position < finish for begin, finish in strings)
-            is_indented = is_code and text.startswith(inner)
-            removed = stop + blank if stop == end else stop
-            skip = len(inner) if is_indented else 0
-            cuts.append(Cut(position, removed, position + skip, stop, place, outer if is_indented else ""))
-            position = stop
-        return cuts
+        place = self._source.line_span(loop)[0]
+        return [*move_lines(self._source, block, place, self._source.indent(loop), with_blank_lines=is_first)]
 
     def _named(self, loop: _Loop, dataset: cst.BaseExpression) -> list[Splice | Cut]:
         """Assign an expression to a new name before the loop."""
@@ -302,11 +283,6 @@ class _Moving:
         before = f"{source.indent(loop)}{name} = {'(' if is_open else ''}"
         after = f"{')' if is_open else ''}{source.newline}"
         return [Cut(start, end, start, end, place, before), Splice(place, place, after), Splice(start, start, name)]
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their line breaks, split only where Python does (not at a form feed)."""
-    return [line for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text) if line]
 
 
 def _is_expression(text: str) -> bool:

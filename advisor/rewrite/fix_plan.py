@@ -26,6 +26,7 @@ from advisor.model.finding import (
     SetArgument,
     SetBatchSize,
     SetCompileArgument,
+    SetFunction,
     SetFunctionArgument,
     SetOption,
     SetPolicy,
@@ -311,6 +312,12 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
                     if isinstance(other, SplitFunction | Vectorize)
                     else f"one moves {name}"
                 )
+        case SetFunction():
+            inner = {
+                call_id for call_id in _ids(other) if call_id in calls and calls[call_id].nested_in == edit.call_id
+            }
+            if inner or (isinstance(other, SetFunction | SplitFunction | Vectorize) and spans & touched):
+                return f"both change the function of {name}"
         case BuildOnce():
             if isinstance(other, BuildOnce) and span_of(other.call_id, calls) in spans:
                 return f"both make the dataset that ends with {name} once, for different loops"
@@ -319,7 +326,10 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
     return None
 
 
+def _ids(edit: Edit) -> tuple[str, ...]:
+    return (edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,)
+
+
 def _spans(edit: Edit, calls: Mapping[str, Call]) -> Iterator[object]:
-    yield span_of(edit.call_id, calls)
-    if isinstance(edit, MoveAfter):
-        yield span_of(edit.after_id, calls)
+    for call_id in _ids(edit):
+        yield span_of(call_id, calls)

@@ -81,6 +81,10 @@ class Scopes:
         """Return the variable that a name reads or binds."""
         return self._of[node]
 
+    def find(self, node: cst.Name) -> Variable | None:
+        """Return the variable that a name reads or binds; None for the name of an attribute, a keyword, and in annotations."""
+        return self._of.get(node)
+
     def path_of(self, node: cst.BaseExpression) -> str | None:
         """Return what an expression of names and attributes means by the imports, `tensorflow.data.Dataset`; None for others."""
         parts: list[str] = []

@@ -24,6 +24,7 @@ from advisor.model.finding import (
     MoveAfter,
     Remove,
     SetArgument,
+    SetFunction,
     SetOption,
     SplitFlatMap,
     SplitMap,
@@ -43,6 +44,7 @@ from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
+from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
@@ -135,6 +137,8 @@ class _Rewriting:
                 splices = vectorize(source, call, self._feeding(edit), self._write_name, self._companions)
                 self._companions += splices[1:]
                 yield from splices
+            case SetFunction():
+                yield set_function(source, call, edit.text, self._write_name)
             case SplitMap():
                 yield from replace_function(source, call, edit)
                 changed = {
@@ -153,7 +157,7 @@ class _Rewriting:
             case Remove():
                 yield remove(source, call)
             case MoveAfter():
-                yield self._moved(edit, call)
+                yield from self._moved(edit, call)
             case SetOption():
                 yield from self._option(edit, call)
             case BuildOnce():
@@ -174,12 +178,17 @@ class _Rewriting:
                 if is_near and not is_inside and not is_next_line:
                     raise CannotRewriteError("The lines that make the dataset are changed otherwise at the same time.")
 
-    def _moved(self, edit: MoveAfter, call: LocatedCall) -> Cut:
+    def _moved(self, edit: MoveAfter, call: LocatedCall) -> Sequence[Splice | Cut]:
         after = self._located(edit.after_id)
         outer, target = self._calls[edit.call_id].nested_in, self._calls[edit.after_id].nested_in
         if outer is None or outer == target:
-            return move(self._source, call, after, self._is_farthest(edit))
-        return move_out(self._source, call, self._located(outer), after)
+            return [move(self._source, call, after, self._is_farthest(edit))]
+        others = [
+            self._located(other.call_id).node
+            for other in self._edits
+            if isinstance(other, MoveAfter) and self._calls[other.call_id].nested_in == outer
+        ]
+        return move_out(self._source, call, self._located(outer), after, others)
 
     def _link(self, call_id: str, call: LocatedCall, link: str) -> Splice:
         if call.form.is_library:

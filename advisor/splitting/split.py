@@ -1,4 +1,4 @@
-"""Cuts a function at the first statement that draws a random number, or, for a `flat_map`, that makes a dataset.
+"""Cuts a function at the first statement that draws a random number; of a `flat_map` or `interleave`, that makes a dataset.
 
 In: the text of a file and the recorded call.  Out: `Halves`, the texts of two functions; or `CannotSplitError`. The
 first half returns the names that the second one reads; the second one takes them as parameters. All statements keep their order,
@@ -52,7 +52,7 @@ _DATASET = _Cut("makes the dataset", "it", Suffixes("_values", "_dataset"))
 
 
 def split_function(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
-    """Cut the function of a `map` or `flat_map` in two.
+    """Cut the function of a `map`, `flat_map` or `interleave` in two.
 
     Args:
         text: The text of the file that contains the call.
@@ -73,7 +73,7 @@ def split_function(text: str, call: Call, element_spec: str, is_script: bool) ->
 
 def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
     found = function_of(text, call)
-    kind = _DATASET if call.method == "flat_map" else _RANDOM
+    kind = _RANDOM if call.method == "map" else _DATASET
     lines = _marked(call.function.lines if call.function is not None else (), kind)
     if not any(line.is_random for line in lines):
         raise CannotSplitError(f"the traced graph does not show which of its lines {kind.what}")

@@ -21,6 +21,7 @@ from advisor.statistics.time_spans import Ints
 MAX_POINTS = 200
 """Maximum number of points of a timeline. Of each section, the point with the most memory in use is kept, so no peak is lost."""
 MAX_USERS = 500
+_DEVICES = ("GPU", "TPU")
 
 DATA_TYPES = {
     0: "unknown",
@@ -67,7 +68,13 @@ def describe_memory(host: str, events: MemoryEvents | None) -> tuple[AllocatorMe
 
 def memory_statistics(allocators: Iterable[AllocatorMemory]) -> MemoryStatistics | None:
     """Sort the allocators of all hosts: devices first, then by peak; None if there are none."""
-    ranked = sorted(
+    ranked = ranked_by_peak(allocators)
+    return MemoryStatistics(tuple(ranked)) if ranked else None
+
+
+def ranked_by_peak(allocators: Iterable[AllocatorMemory]) -> list[AllocatorMemory]:
+    """Return the allocators, those of devices first, then by peak."""
+    return sorted(
         allocators,
         key=lambda memory: (
             "host" in memory.allocator or "cpu" in memory.allocator.lower(),
@@ -75,7 +82,16 @@ def memory_statistics(allocators: Iterable[AllocatorMemory]) -> MemoryStatistics
             memory.host,
         ),
     )
-    return MemoryStatistics(tuple(ranked)) if ranked else None
+
+
+def device_peak_share(allocators: Iterable[AllocatorMemory]) -> float | None:
+    """Return the maximum share of memory in use among device allocators, recognised by name (`GPU_0_bfc`); None without any."""
+    shares = [
+        allocator.peak_bytes / allocator.capacity_bytes
+        for allocator in allocators
+        if allocator.capacity_bytes and allocator.allocator.upper().startswith(_DEVICES)
+    ]
+    return max(shares, default=None)
 
 
 def _describe(host: str, name: str, events: MemoryEvents, rows: Ints) -> AllocatorMemory:

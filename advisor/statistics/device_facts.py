@@ -5,15 +5,13 @@ In: `Collected`.  Out: `DeviceFacts`.
 
 from __future__ import annotations
 
-import re
-
-import numpy as np
+from collections.abc import Iterable
 
 from advisor.model.profile_statistics import DeviceFacts
 from advisor.statistics.breakdown import Cause
-from advisor.statistics.collect import Collected, DeviceSeen
+from advisor.statistics.collect import Collected
+from advisor.statistics.device_totals import DeviceGroup, number_of
 
-_DEVICE_TYPE = re.compile(r"/device:([A-Z]+)")
 GPU, TPU, CPU = "GPU", "TPU", "CPU"
 
 
@@ -21,20 +19,19 @@ def device_facts(collected: Collected) -> DeviceFacts:
     """Derive the facts of all hosts and devices together."""
     active = [device for device in collected.devices if device.is_computing]
     kind = device_type(collected.devices)
-    step_ps, causes = collected.all_step_ps, collected.all_cause_ps
-    compute_16 = int(causes[:, Cause.COMPUTE_16].sum())
-    compute = compute_16 + int(causes[:, Cause.COMPUTE_32].sum())
+    totals, sums = collected.totals, collected.step_sums
+    steps = totals.steps
+    compute_16 = totals.causes[Cause.COMPUTE_16]
+    compute = compute_16 + totals.causes[Cause.COMPUTE_32]
     eligible, used, missed = collected.kernels.tensor_core_ns()
-    whole = sum(time.step for time in collected.step_sums)
-    per_step = sum(time.num_steps * time.num_devices for time in collected.step_sums)
+    whole, per_step = sums.step, sums.device_steps
     has_time = bool(active) and whole > 0
-    durations = collected.kernels.durations_ns
     host, device = collected.ops.host, collected.ops.device
     busy = host.busy + device.busy
     eager = (host.eager_share or 0.0) * host.busy + (device.eager_share or 0.0) * device.busy
     return DeviceFacts(
         device_type=kind,
-        num_devices=len(active),
+        num_devices=number_of(active),
         compute_capability=compute_capability(active or collected.devices),
         vendor=_vendor(active or collected.devices),
         compute_16bit_share=compute_16 / compute if compute else None,
@@ -42,25 +39,21 @@ def device_facts(collected: Collected) -> DeviceFacts:
         tensor_core_used_ns=used,
         eligible_off_tensor_core_ns=missed,
         kernel_ns=collected.kernels.total_ns,
-        num_steps=len(step_ps),
-        step_ns=round(float(step_ps.mean()) / 1000) if len(step_ps) else 0,
-        kernels_per_step=sum(time.num_kernels for time in collected.step_sums) / per_step if per_step else None,
-        median_kernel_ns=int(np.median(np.concatenate(durations))) if durations else None,
-        launch_gap_share=float(causes[:, Cause.LAUNCH].sum() / step_ps.sum()) if has_time else None,
-        idle_share=sum(time.idle for time in collected.step_sums) / whole if has_time else None,
-        other_share=float(causes[:, Cause.UNKNOWN].sum() / step_ps.sum()) if len(step_ps) else None,
-        memory_peak_share=_memory_peak_share(collected),
-        to_device_ns_per_step=round(sum(time.to_device_sum for time in collected.step_sums) / per_step / 1000)
-        if per_step
-        else None,
-        to_device_share=sum(time.to_device for time in collected.step_sums) / whole if has_time else None,
-        exposed_to_device_share=sum(time.exposed_to_device for time in collected.step_sums) / whole
-        if has_time
-        else None,
+        num_steps=steps.count,
+        step_ns=round(steps.mean / 1000),
+        kernels_per_step=sums.num_kernels / per_step if per_step else None,
+        median_kernel_ns=collected.kernels.durations_ns.median(),
+        launch_gap_share=totals.share(Cause.LAUNCH) if has_time else None,
+        idle_share=sums.idle / whole if has_time else None,
+        other_share=totals.share(Cause.UNKNOWN) if steps.total else None,
+        memory_peak_share=collected.memory_peak_share,
+        to_device_ns_per_step=round(sums.to_device_sum / per_step / 1000) if per_step else None,
+        to_device_share=sums.to_device / whole if has_time else None,
+        exposed_to_device_share=sums.exposed_to_device / whole if has_time else None,
         eager_share=eager / busy if busy else None,
         host_eager_share=host.eager_share,
-        eager_ops_per_step=sum(time.num_eager_ops for time in collected.step_sums) / len(step_ps) if whole else None,
-        eager_step_share=sum(time.eager for time in collected.step_sums) / whole if whole else None,
+        eager_ops_per_step=sums.num_eager_ops / steps.count if whole else None,
+        eager_step_share=sums.eager / whole if whole else None,
         num_tracings=collected.compilation.num_tracings,
         num_compilations=collected.compilation.num_compilations,
         compile_ns=collected.compilation.compile_ns,
@@ -71,23 +64,13 @@ def device_facts(collected: Collected) -> DeviceFacts:
     )
 
 
-def _memory_peak_share(collected: Collected) -> float | None:
-    """Maximum share of memory in use among device allocators, which are recognised by name (`GPU_0_bfc`)."""
-    shares = [
-        allocator.peak_bytes / allocator.capacity_bytes
-        for allocator in collected.memory
-        if allocator.capacity_bytes and allocator.allocator.upper().startswith((GPU, TPU))
-    ]
-    return max(shares, default=None)
-
-
-def device_type(devices: list[DeviceSeen]) -> str:
+def device_type(devices: Iterable[DeviceGroup]) -> str:
     """Return `GPU` or `TPU` if the profile has such a device, otherwise `CPU`."""
-    kinds = [match[1] for device in devices if (match := _DEVICE_TYPE.search(device.name))]
+    kinds = [device.kind for device in devices]
     return TPU if TPU in kinds else GPU if GPU in kinds else CPU
 
 
-def compute_capability(devices: list[DeviceSeen]) -> float | None:
+def compute_capability(devices: Iterable[DeviceGroup]) -> float | None:
     """Return the compute capability of the first NVIDIA device that has one; AMD's value has a different meaning."""
     for device in devices:
         major, minor = device.facts.get("compute_cap_major"), device.facts.get("compute_cap_minor")
@@ -101,5 +84,5 @@ def compute_capability(devices: list[DeviceSeen]) -> float | None:
     return None
 
 
-def _vendor(devices: list[DeviceSeen]) -> str:
+def _vendor(devices: Iterable[DeviceGroup]) -> str:
     return next((str(device.facts["device_vendor"]) for device in devices if "device_vendor" in device.facts), "")

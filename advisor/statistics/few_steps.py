@@ -26,13 +26,22 @@ _Span = tuple[int, int]
 """(start, end) in nanoseconds on the profile's clock."""
 
 
-def add_few_steps_verdict(analysis: Analysis) -> Analysis:
-    """Judge few steps by the steps of the statistics; the analysis is unchanged if there are enough steps or none."""
+def add_few_steps_verdict(analysis: Analysis, others: Mapping[str, Pipeline] | None = None) -> Analysis:
+    """Judge few steps by the steps of the statistics; the analysis is unchanged if there are enough steps or none.
+
+    Args:
+        analysis: The analysis, with its statistics.
+        others: Id -> what `few_steps_of` returned for hosts whose pipelines are not in the analysis, as of very many hosts.
+    """
     main = analysis.main
     is_alone = analysis.recording is not None and analysis.recording.is_pipeline_alone
     if main is None or _has_enough_steps(main) or is_alone or analysis.verdict.wait_steps != "profiled":
         return analysis  # the verdict of the graph phase stands
-    few = {pipeline.id: found for pipeline in _of_each_host(analysis) if (found := _few_steps(analysis, pipeline))}
+    few = {
+        pipeline.id: found
+        for pipeline in _of_each_host(analysis)
+        if (found := _few_steps(_steps_of(analysis, pipeline), pipeline))
+    }
     if not few:
         return analysis
     worst, which = max(few.values(), key=lambda pair: (pair[0].wait_share, pair[0].id == main.id))
@@ -41,11 +50,30 @@ def add_few_steps_verdict(analysis: Analysis) -> Analysis:
     hosts = analysis.hosts
     if hosts is not None:
         name = f" Host: {worst.host}, the most input-bound of {len(hosts.hosts)}."
-        verdict, hosts = replace(verdict, sentence=verdict.sentence + name), _with_rows(hosts, changed)
+        verdict, hosts = (
+            replace(verdict, sentence=verdict.sentence + name),
+            _with_rows(hosts, {**(others or {}), **changed}),
+        )
     if verdict.is_input_bound:
         changed[worst.id] = advise(worst)
     pipelines = tuple(replace(changed.get(p.id, p), is_main=p.id == worst.id) for p in analysis.pipelines)
     return replace(analysis, verdict=verdict, pipelines=pipelines, hosts=hosts)
+
+
+def few_steps_of(pipeline: Pipeline, host: HostSteps | None) -> Pipeline | None:
+    """Return a host's slowest pipeline with the few steps of its host, without iterators.
+
+    Args:
+        pipeline: The slowest pipeline.
+        host: The steps of the host; None if the profile has none.
+
+    Returns:
+        What the row of the host shows if the verdict is on few steps; None if the pipeline has enough steps or there are none.
+    """
+    if _has_enough_steps(pipeline):
+        return None
+    few = _few_steps(host, pipeline)
+    return replace(few[0], iterators=(), slowest_calls=(), model=None) if few is not None else None
 
 
 def _has_enough_steps(pipeline: Pipeline) -> bool:
@@ -59,10 +87,9 @@ def _of_each_host(analysis: Analysis) -> tuple[Pipeline, ...]:
     return tuple(p for p in analysis.pipelines if p.is_main or (p.id in chosen and not _has_enough_steps(p)))
 
 
-def _few_steps(analysis: Analysis, pipeline: Pipeline) -> tuple[Pipeline, str] | None:
+def _few_steps(host: HostSteps | None, pipeline: Pipeline) -> tuple[Pipeline, str] | None:
     """Return a pipeline with the steps of its host and a name for these steps if it needs one; None if there is no step."""
-    host = _steps_of(analysis, pipeline)
-    if host is None:
+    if host is None or not host.steps:
         return None if pipeline.steps is None else (pipeline, "")
     steps, requests = _columns(host.steps), _requests(pipeline)
     if not requests or any(_is_inside(request, host.steps) for request in requests):

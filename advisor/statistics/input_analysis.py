@@ -16,9 +16,8 @@ from advisor.model.activity import HostActivity, HostKind
 from advisor.model.pipeline import Pipeline
 from advisor.model.profile_statistics import InputOpRow, InputStatistics, PipelineRow
 from advisor.profile.long_names import parse_long_name
-from advisor.statistics.breakdown import Cause
 from advisor.statistics.ops import DATASET, OpSum, SideSums
-from advisor.statistics.time_spans import Ints
+from advisor.statistics.step_totals import StepTotals
 
 ON_DEMAND, IN_ADVANCE = "reading on demand", "reading in advance"
 PREPROCESSING, ENQUEUING, OTHER = "preprocessing", "enqueuing", "other"
@@ -38,15 +37,14 @@ def enqueue_ps(activity: HostActivity) -> int:
 
 
 def analyze_input(
-    host: SideSums, enqueued_ps: int, step_ps: Ints, cause_ps: Ints, pipelines: Sequence[Pipeline]
+    host: SideSums, enqueued_ps: int, totals: StepTotals, pipelines: Sequence[Pipeline]
 ) -> InputStatistics | None:
     """Analyse the input of all hosts.
 
     Args:
         host: The sums of the host's ops.
         enqueued_ps: Time of the host's calls that copy to a device, see `enqueue_ps`.
-        step_ps: Durations of the steps of all hosts.
-        cause_ps: Their time by `Cause`, one row per step.
+        totals: The steps of all hosts.
         pipelines: The measured pipelines of all hosts.
 
     Returns:
@@ -59,14 +57,14 @@ def analyze_input(
     for row in rows:
         time_ns[row.category] += row.self_ns
     time_ns[ENQUEUING] += round(enqueued_ps / 1000)
-    waited = cause_ps[:, Cause.WAIT_INPUT] + cause_ps[:, Cause.TO_DEVICE]
-    has_steps = len(step_ps) > 0 and int(step_ps.sum()) > 0
-    share = float(waited.sum() / step_ps.sum()) if has_steps else None
+    waited = totals.waited
+    has_steps = totals.steps.total > 0
+    share = waited.total / totals.steps.total if has_steps else None
     return InputStatistics(
         input_share=share,
-        input_mean_ns=round(float(waited.mean()) / 1000) if has_steps else None,
-        input_min_ns=int(waited.min()) // 1000 if has_steps else None,
-        input_max_ns=int(waited.max()) // 1000 if has_steps else None,
+        input_mean_ns=round(waited.mean / 1000) if has_steps else None,
+        input_min_ns=waited.shortest // 1000 if has_steps else None,
+        input_max_ns=waited.longest // 1000 if has_steps else None,
         level=_level(share),
         host_time_ns=time_ns,
         ops=tuple(rows),

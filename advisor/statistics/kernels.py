@@ -17,6 +17,7 @@ import numpy as np
 
 from advisor.model.activity import DeviceActivity, DeviceKind
 from advisor.model.profile_statistics import KernelRow
+from advisor.statistics.durations import Durations
 
 _TENSOR_CORE_KERNEL = re.compile(
     r"16816|c1688|conv1x1|conv2d_c1_k1|dgrad_1x1_stride_2x2|direct_group|first_layer_wgrad_kernel|h1688|h884|hmma|i16832"
@@ -38,8 +39,8 @@ class KernelSums:
     """The kernels of all devices: key -> occurrences, total, minimum, maximum in ns."""
 
     rows: dict[Key, list[int]] = field(default_factory=dict)
-    durations_ns: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = field(default_factory=list)
-    """Durations of all kernels, per device."""
+    durations_ns: Durations = field(default_factory=Durations)
+    """Durations of all kernels."""
 
     def add(self, devices: Iterable[DeviceActivity]) -> None:
         """Add the kernels of some devices."""
@@ -52,7 +53,7 @@ class KernelSums:
         if not len(rows):
             return
         duration = duration[rows]
-        self.durations_ns.append(duration)
+        self.durations_ns.add(duration)
         keys = np.stack([device.name_of[rows], device.details[rows], device.op[rows]])
         distinct, inverse, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
         inverse = inverse.reshape(-1)
@@ -84,7 +85,7 @@ class KernelSums:
                 min(row[2], shortest),
                 max(row[3], longest),
             ]
-        self.durations_ns += other.durations_ns
+        self.durations_ns.merge(other.durations_ns)
 
     @property
     def total_ns(self) -> int:

@@ -12,8 +12,9 @@ import numpy as np
 from advisor.model.pipeline import Analysis
 from advisor.model.profile_statistics import DeviceFacts, InputStatistics, OpRow, Overview, RunEnvironment, TopOp
 from advisor.statistics.breakdown import Cause
-from advisor.statistics.collect import Collected, mean_breakdown
+from advisor.statistics.collect import Collected
 from advisor.statistics.device_facts import CPU, device_type
+from advisor.statistics.device_totals import number_of
 from advisor.statistics.kernels import is_tensor_core_eligible
 from advisor.statistics.next_steps import next_steps
 from advisor.statistics.ops import DATASET, DEVICE, HOST, IDLE
@@ -36,18 +37,19 @@ def describe_overview(
     Returns:
         The overview; None if the profile contains neither steps nor ops.
     """
-    step_ps, causes = collected.all_step_ps, collected.all_cause_ps
-    if not len(step_ps) and not ops:
+    totals = collected.totals
+    steps = totals.steps
+    if not steps.count and not ops:
         return None
     runs = collected.ops.host.occurrences + collected.ops.device.occurrences
     has_device = any(device.num_events for device in collected.devices)
-    breakdown = mean_breakdown(causes)
-    has_compute = bool(causes[:, (Cause.COMPUTE_16, Cause.COMPUTE_32)].any())
+    breakdown = totals.mean_breakdown
+    has_compute = bool(totals.causes[Cause.COMPUTE_16] or totals.causes[Cause.COMPUTE_32])
     return Overview(
-        num_steps=len(step_ps),
-        step_ns=round(float(step_ps.mean()) / 1000) if len(step_ps) else 0,
-        step_min_ns=int(step_ps.min()) // 1000 if len(step_ps) else 0,
-        step_max_ns=int(step_ps.max()) // 1000 if len(step_ps) else 0,
+        num_steps=steps.count,
+        step_ns=round(steps.mean / 1000),
+        step_min_ns=steps.shortest // 1000,
+        step_max_ns=steps.longest // 1000,
         breakdown=breakdown,
         compute_16bit_share=facts.compute_16bit_share,
         compute_32bit_share=1 - facts.compute_16bit_share
@@ -97,8 +99,8 @@ def _environment(collected: Collected, analysis: Analysis) -> RunEnvironment:
         hosts=tuple(collected.names.values()),
         device_type=kind,
         device_name=_device_name(facts, analysis, kind),
-        num_devices=len(active) if kind != CPU else len(collected.names),
-        num_devices_seen=len(collected.devices),
+        num_devices=number_of(active) if kind != CPU else len(collected.names),
+        num_devices_seen=number_of(collected.devices),
         cores=analysis.host.cores if analysis.host and np.isfinite(analysis.host.cores) else None,
         compute_capability=f"{major}.{minor}" if major else None,
         device_memory_bytes=_positive(facts.get("memory_size")),

@@ -10,6 +10,7 @@ from advisor.model.profile_statistics import DeviceFacts, Statistics
 from advisor.statistics.allocator_memory import memory_statistics
 from advisor.statistics.collect import Collected
 from advisor.statistics.device_facts import CPU, GPU, TPU, device_facts
+from advisor.statistics.device_totals import number_of
 from advisor.statistics.input_analysis import analyze_input
 from advisor.statistics.kernels import kernel_rows
 from advisor.statistics.ops import op_rows, type_rows
@@ -20,10 +21,12 @@ def make_tables(collected: Collected, analysis: Analysis) -> Statistics:
     """Build all sections."""
     facts = device_facts(collected)
     ops = op_rows(collected.ops, collected.kernels.tensor_core_share_by_op())
-    inputs = analyze_input(
-        collected.ops.host, collected.enqueued_ps, collected.all_step_ps, collected.all_cause_ps, analysis.pipelines
-    )
+    inputs = analyze_input(collected.ops.host, collected.enqueued_ps, collected.totals, analysis.pipelines)
     kernels = kernel_rows(collected.kernels)
+    left_out = {
+        "memory.allocators": collected.num_memory - len(collected.memory),
+        "hosts": collected.num_hosts - len(collected.hosts),
+    }
     statistics = Statistics(
         overview=describe_overview(collected, analysis, ops, facts, inputs),
         input=inputs,
@@ -34,6 +37,7 @@ def make_tables(collected: Collected, analysis: Analysis) -> Statistics:
         hosts=tuple(collected.hosts) or None,
         device=facts,
         missing={},
+        left_out={section: count for section, count in left_out.items() if count},
     )
     statistics.missing.update(_missing(statistics, facts, collected, analysis))
     return statistics
@@ -73,7 +77,7 @@ def _no_kernels(facts: DeviceFacts, collected: Collected, analysis: Analysis) ->
         return "TPUs run XLA ops instead of kernels: see the op statistics."
     if facts.device_type == GPU and not facts.num_devices:
         return (
-            f"The profile has {len(collected.devices)} GPU(s), but nothing ran there: capture with device_tracer_level=1 and with"
-            " permission to read GPU counters while the model runs."
+            f"The profile has {number_of(collected.devices)} GPU(s), but nothing ran there: capture with device_tracer_level=1"
+            " and with permission to read GPU counters while the model runs."
         )
     return "The profile has no GPU: capture the script on a machine with one."

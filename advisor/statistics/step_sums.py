@@ -5,7 +5,7 @@ In: a host's activity and its steps.  Out: `StepSums`, which add up over hosts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -20,26 +20,29 @@ _COMPUTING = (DeviceKind.KERNEL, DeviceKind.COLLECTIVE, DeviceKind.XLA_OP)
 
 @dataclass(frozen=True, slots=True)
 class StepSums:
-    """Sums over the steps of one host; times in ps."""
+    """Sums over the steps of one host or of several; times in ps."""
 
-    num_steps: int
-    num_devices: int
-    """Devices that computed."""
-    step: int
-    idle: int
+    device_steps: int = 0
+    """Steps, counted once for each device that computed."""
+    step: int = 0
+    idle: int = 0
     """Time in which all devices were idle."""
-    to_device: int
+    to_device: int = 0
     """Time in which a copy from the host ran on some device."""
-    exposed_to_device: int
+    exposed_to_device: int = 0
     """Time in which such a copy ran and no device computed."""
-    to_device_sum: int
+    to_device_sum: int = 0
     """Time of all such copies of all devices; simultaneous copies count separately."""
-    num_kernels: int
+    num_kernels: int = 0
     """Kernels that began in a step."""
-    num_eager_ops: int
+    num_eager_ops: int = 0
     """Ops that Python ran individually in a step."""
-    eager: int
+    eager: int = 0
     """Time in which such an op ran."""
+
+    def plus(self, other: StepSums) -> StepSums:
+        """Return the sums over the steps of both."""
+        return StepSums(*(getattr(self, own.name) + getattr(other, own.name) for own in fields(self)))
 
 
 def sum_steps(activity: HostActivity, steps: Steps) -> StepSums:
@@ -66,8 +69,7 @@ def sum_steps(activity: HostActivity, steps: Steps) -> StepSums:
     either = join(copies, computing)
     eager_start, eager_end = _eager_ops(activity)
     return StepSums(
-        num_steps=len(steps),
-        num_devices=num_devices,
+        device_steps=len(steps) * num_devices,
         step=window.length,
         idle=window.length - _inside(window, busy),
         to_device=_inside(window, copies),

@@ -10,23 +10,19 @@ analysed.
 from __future__ import annotations
 
 import errno
-import math
 import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from advisor.host import worker_process
+from advisor.host.process_limits import set_limits
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import is_below, is_regular, read_only_below, read_regular
 from advisor.model.run_folder import has_profile, run_folder_of
 from advisor.model.text import message_of
 from advisor.tensorboard.messages import Job, Page, Refusal
 
-MEMORY_SHARE = 0.5
-"""Share of the machine's memory for one analysis; the rest is for TensorBoard and for the training that may run beside it."""
-LEAST_MEMORY_BYTES = 2 << 30
-"""Memory that an analysis always gets. It counts address space, of which Python and its libraries take several hundred MB."""
 MAX_REPORT_BYTES = 64 << 20
 """Largest report.json that is read; those of real runs have less than 3 MB."""
 _HEADER_DIRECTIVES = ("default-src", "script-src", "style-src", "img-src", "base-uri", "form-action")
@@ -41,7 +37,7 @@ def serve() -> None:
 def work(job: Job) -> Page | Refusal:
     """Make the report of one run. Whatever goes wrong becomes a sentence."""
     try:
-        _set_limits(job)
+        set_limits(job.seconds, job.memory_bytes)
         read_only_below(job.logdir)
         return _page_of(job)
     except AdvisorError as error:
@@ -105,33 +101,3 @@ def _analysed(job: Job) -> dict[str, Any]:
     settings = Settings()
     report = analyze_run(Path(job.folder), load_rules([], settings), settings, Choice(files=job.files))
     return report_to_dict(report)
-
-
-def _set_limits(job: Job) -> None:
-    """Let the kernel end this process after the job's time, and refuse it more memory. Windows has neither limit."""
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, job.seconds)
-    try:
-        import resource
-    except ImportError:
-        return
-    # processor time limits the processes that this one starts for several hosts, if they outlive it
-    _lower(resource.RLIMIT_CPU, max(1, math.ceil(job.seconds)))
-    _lower(resource.RLIMIT_AS, job.memory_bytes or _default_memory())
-
-
-def _default_memory() -> int:
-    from advisor.host.machine import memory_bytes
-
-    return max(LEAST_MEMORY_BYTES, int(MEMORY_SHARE * memory_bytes()[0]))
-
-
-def _lower(kind: int, limit: int) -> None:
-    """Lower a limit of this process and of those that it starts; a limit that is lower already stays."""
-    import resource
-
-    soft, hard = resource.getrlimit(kind)
-    limits = [value for value in (limit, soft, hard) if value != resource.RLIM_INFINITY]
-    with suppress(ValueError, OSError):  # macOS has no limit of address space
-        resource.setrlimit(kind, (min(limits), min(limits)))

@@ -22,6 +22,7 @@ from advisor.testing.stages import (
     take,
     unbatch,
     unknown_size,
+    window,
 )
 
 __all__ = [
@@ -52,4 +53,5 @@ __all__ = [
     "unbatch",
     "unknown_size",
     "waiting_hosts",
+    "window",
 ]

@@ -106,6 +106,7 @@ _FIRST_PARAMETER = {
     "prefetch": "buffer_size",
     "repeat": "count",
     "take": "count",
+    "window": "size",
     "interleave": "map_func",
     "TFRecordDataset": "filenames",
     "TextLineDataset": "filenames",
@@ -174,7 +175,7 @@ class Script:
         nested: list[Call] = []
         inner = ""
         if stage.inner:
-            inner = "lambda file: "
+            inner = "lambda file: " if stage.inner[0].consumes == 0 else "lambda file: file"
             size_inside = 0
             start = len(prefix) + len(f".{stage.method}(")
             for i, inner_stage in enumerate(stage.inner):

@@ -87,6 +87,8 @@ def map_(
     unchanged: Sequence[tuple[int, int]] = (),
     idle_share: float = 0.0,
     waiting: float | None = None,
+    uses_enclosing: bool = False,
+    keeps_padding: bool | None = None,
     spec: str = "",
     **arguments: Scalar,
 ) -> Stage:
@@ -113,6 +115,8 @@ def map_(
         unchanged: As in `FunctionFacts`.
         idle_share: Share of its parallel calls that are idle because a slow element blocks the following ones.
         waiting: Average number of finished elements that wait to be emitted.
+        uses_enclosing: As in `FunctionFacts`; for a map inside a function.
+        keeps_padding: As in `FunctionFacts`.
         spec: Element spec of its results as text; empty if unknown.
         **arguments: Further arguments of the call.
     """
@@ -134,6 +138,8 @@ def map_(
         flow=tuple(flow),
         fixed_ops=dict.fromkeys(fixed, 1),
         unchanged=tuple(unchanged),
+        uses_enclosing=uses_enclosing,
+        keeps_padding=keeps_padding,
     )
     return Stage(
         "map",
@@ -252,6 +258,14 @@ def interleave(
 def batch(size: int, ms: float = 0.0, *, calls: int | None = None) -> Stage:
     """`batch(size)`; `ms` per batch."""
     return Stage("batch", "Batch", ms, arguments=_parallel(calls), positional=(str(size),), consumes=size)
+
+
+def window(size: int, shift: int | None = None, ms: float = 0.0, *, drop_remainder: bool | None = None) -> Stage:
+    """`window(size)`, for a `flat_map` whose first stage is a transformation of the window; `ms` per window."""
+    arguments: tuple[tuple[str, Scalar], ...] = () if shift is None else (("shift", shift),)
+    if drop_remainder is not None:
+        arguments += (("drop_remainder", drop_remainder),)
+    return Stage("window", "Window", ms, arguments=arguments, positional=(str(size),), consumes=shift or size)
 
 
 def shuffle(size: int = 1_000, *, reshuffle_each_iteration: bool | None = None) -> Stage:

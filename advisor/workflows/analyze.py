@@ -88,6 +88,8 @@ class Request:
     """Part of a saved run to read."""
     deadline: float | None = None
     """Time of `time.monotonic` at which the script is stopped and `OutOfTime` is raised; None for no limit."""
+    engine: str | None = None
+    """Where the hosts of a saved run are analysed: `dask://HOST:PORT`; None: on this machine."""
     is_only_read: bool = False
     """Run no code from the current folder; implied for a saved run."""
 
@@ -151,6 +153,7 @@ def analyze_run(
     settings: Settings,
     choice: Choice = Choice(),
     on_progress: OnProgress = lambda progress: None,
+    engine: str | None = None,
 ) -> Report:
     """Analyse a saved run without writing anything.
 
@@ -160,16 +163,15 @@ def analyze_run(
         settings: The settings.
         choice: Part of the run to read.
         on_progress: Called with progress messages.
+        engine: The scheduler of a Dask cluster that analyses the hosts, as `dask://HOST:PORT`; None: this machine.
 
     Raises:
-        AdvisorError: There is no profile to read.
+        AdvisorError: There is no profile to read, or the cluster cannot be used.
     """
-    from advisor.capture.request import Progress
     from advisor.engine import run_rules
     from advisor.graph.recorded_calls import limit_calls
     from advisor.hosts import analyse_and_draw
     from advisor.profile import ProfileFiles, choice_notes, find_profiles
-    from advisor.statistics import add_statistics
 
     own = read_recording(path)
     if own is not None and not has_profile(path):
@@ -177,6 +179,8 @@ def analyze_run(
 
         if own.window is not None and own.calls and not own.unprofiled:
             raise AdvisorError(why_no_profile(path))
+        if engine is not None:
+            raise AdvisorError(f"--engine is for runs of several hosts, and {path} has no profile: leave it out.")
         return _with_folder(run_rules(analyse(None, limit_calls(own), own.target), rules, settings), path)
     profiles = ProfileFiles(choice.files) if choice.files else find_profiles(path, choice.run, choice.hosts)
     folder = run_folder_of(profiles.paths[0] if is_remote(path) else profiles.paths[0].absolute())
@@ -189,10 +193,8 @@ def analyze_run(
             *warnings,
             f"{RECORDING_NAME} belongs to an older run than {profiles.run}, so its source lines are unknown.",
         )
-    analysis, timeline = analyse_and_draw(profiles, recording, target, warnings, _host_progress(on_progress))
-    if len(profiles.paths) > 1:  # the files are read a second time, and a full progress bar would look stuck
-        on_progress(Progress("analysing", text="statistics"))
-    analysis = add_statistics(analysis, profiles.paths)
+    show = _host_progress(on_progress)
+    analysis, timeline = analyse_and_draw(profiles, recording, target, warnings, show, engine)
     if choice.source is not None:
         from advisor.graph.inferred_calls import infer_calls
         from advisor.graph.source_alignment import align_source
@@ -220,6 +222,8 @@ def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
         if total > 1:
             bar = format_bar(done / total, _BAR_WIDTH).ljust(_BAR_WIDTH, "-")
             on_progress(Progress("analysing", text=f"{bar} {format_count(done)}/{format_count(total)} hosts"))
+        if 1 < total == done:  # some files are read a second time, and a full progress bar would look stuck
+            on_progress(Progress("analysing", text="timeline"))
 
     return show
 
@@ -257,7 +261,7 @@ def _analyze_saved_run(
     request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
 ) -> Report:
     _check_reports(request.out or path)
-    report = analyze_run(path, rules, settings, request.choice, on_progress)
+    report = analyze_run(path, rules, settings, request.choice, on_progress, request.engine)
     if request.out is not None:
         try:
             request.out.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +15,8 @@ from advisor.capture.in_process import hooks
 from advisor.workflows.watch import Watch
 
 if TYPE_CHECKING:
+    from advisor.live.sinks import Sink
+    from advisor.live.watched_run import WatchedRun
     from advisor.model.outcome import Report
 
 
@@ -28,9 +31,12 @@ class AdvisorCallback:
         warmup: Number of steps before the measurement starts. Default: until the step time is steady.
         steps: Number of steps to profile. Default: until the figures are stable.
         quiet: Print nothing.
+        sinks: Where samples of the steps go, once per second; see `advisor.watch`.
+        profile: Profile a window and report on it. Default: yes, unless `sinks` or `windows_every` are given without a logdir.
+        windows_every: Time between short profiled windows during the whole `fit`; see `advisor.watch`. Default: none.
 
     Raises:
-        AdvisorError: The logdir cannot be written, or an argument is out of range.
+        AdvisorError: The logdir cannot be written, or an argument is out of range, or does not apply.
 
     Example:
         >>> import advisor
@@ -59,9 +65,20 @@ class AdvisorCallback:
         warmup: int | None = None,
         steps: int | None = None,
         quiet: bool = False,
+        sinks: Sequence[str | Sink] = (),
+        profile: bool | None = None,
+        windows_every: str | float | None = None,
     ) -> None:
         """Create the callback; the arguments are those of `advisor.watch`."""
-        self._watch = Watch(logdir, warmup=warmup, steps=steps, quiet=quiet)
+        self._watch = Watch(
+            logdir,
+            warmup=warmup,
+            steps=steps,
+            quiet=quiet,
+            sinks=sinks,
+            profile=profile,
+            windows_every=windows_every,
+        )
         self._has_entered = False
 
     @property
@@ -75,6 +92,11 @@ class AdvisorCallback:
         return self._watch.folder
 
     @property
+    def live(self) -> WatchedRun | None:
+        """Steps and slow periods of the last `fit` so far; None if the steps are not counted all the time."""
+        return self._watch.live
+
+    @property
     def problem(self) -> str:
         """Why there is no report, in one sentence."""
         return self._watch.problem
@@ -84,7 +106,7 @@ class AdvisorCallback:
         if AdvisorCallback._open is not None:
             AdvisorCallback._open._close()
         self._watch.start()
-        if self._watch.folder is None:
+        if not self._watch.is_running:
             return
         AdvisorCallback._open = self
         consumption = hooks().consumption

@@ -1,25 +1,30 @@
-"""The phases of `advisor watch`: run a script to its end, count its steps all the time, and profile one window of it.
+"""The phases of `advisor watch`: run a script to its end, count its steps all the time, and profile short windows of it.
 
 In: a `Request` and where to show and pass on what is seen.  Out: `WatchOutcome`; a run folder as of `advisor analyze`.
 
-    capture to the end, with samples -> read_trace -> analyse -> run_rules -> report
+    capture to the end, with samples and windows -> read_trace -> analyse -> run_rules -> report
 
-The script is run as it is and in place: it is the user's training, and nothing of it is discarded.
+The script is run as it is and in place: it is the user's training, and nothing of it is discarded. The report at the end is on
+the first window; the later ones are analysed beside the script and removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.live.watched_run import WatchedRun
+from advisor.live.watched_run import Change, WatchedRun
+from advisor.live.window_plan import WindowPlan
 from advisor.model.errors import AdvisorError, ScriptFailed
-from advisor.model.live import LiveSample, SlowPeriod
+from advisor.model.live import LiveSample, LiveWindow
 from advisor.model.run_folder import new_run_folder
 from advisor.model.text import message_of
 from advisor.workflows.analyze import Request, analyze_run, capture_request_of, read_recording, write_reports
+from advisor.workflows.run_windows import RunWindows, run_windows
 
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
@@ -29,8 +34,8 @@ if TYPE_CHECKING:
 
 INTERVAL_S = 1.0
 """Seconds between two samples."""
-OnSample = Callable[[LiveSample, list[SlowPeriod]], None]
-"""Called with each sample, after `WatchedRun` has it, and the slow periods that begin or end with it."""
+OnSample = Callable[[LiveSample, list[Change]], None]
+"""Called with each sample, after `WatchedRun` has it, with the slow periods that begin or end with it and new bottlenecks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ def watch_script(
     interval_s: float = INTERVAL_S,
     streams: tuple[int, int] | None = None,
     is_profiled: bool = True,
+    plan: WindowPlan | None = None,
 ) -> WatchOutcome:
     """Run a script to its end and watch it.
 
@@ -70,6 +76,7 @@ def watch_script(
         interval_s: Seconds between two samples.
         streams: File descriptors for the script's stdout and stderr; None for those of this process.
         is_profiled: Profile a window and analyse it at the end.
+        plan: When to profile further windows; None: never.
 
     Raises:
         AdvisorError: The script cannot be run.
@@ -78,19 +85,32 @@ def watch_script(
     from advisor.workflows.calibrate import calibrate_run
 
     problems: list[str] = []
+    windows: RunWindows | None = None
 
-    def add(sample: LiveSample) -> None:
-        changes = run.add(sample)
+    def on_live(message: LiveSample | LiveWindow) -> None:
+        slow = run.add(message) if isinstance(message, LiveSample) else []
         if problems:
             return
         try:
-            on_sample(sample, changes)
+            if isinstance(message, LiveSample):
+                on_sample(message, [*slow] if windows is None else windows.on_sample(message, slow))
+            elif windows is not None:
+                windows.on_window(message)
         except Exception as error:  # a terminal that has gone: an exception here would end the user's training
             problems.append(f"The run was no longer shown ({type(error).__name__}: {message_of(error)}).")
 
     name = (request.module or "module") if request.path is None else request.path.stem
     try:
-        folder = _captured(request, settings, name, interval_s, is_profiled, on_progress, add, streams)
+        with contextlib.ExitStack() as stack:
+            requests_fd = None
+            if is_profiled and plan is not None:
+                requests_fd, ask = stack.enter_context(_requests())
+                windows = stack.enter_context(run_windows(run, plan, ask))
+            folder = _captured(
+                request, settings, name, interval_s, is_profiled, on_progress, on_live, streams, requests_fd
+            )
+            if windows is not None:
+                windows.finish()
     except ScriptFailed as error:
         if error.script_code is None:
             raise
@@ -115,8 +135,9 @@ def _captured(
     interval_s: float,
     is_profiled: bool,
     on_progress: Callable[[Progress], None],
-    add: Callable[[LiveSample], None],
+    on_live: Callable[[LiveSample | LiveWindow], None],
     streams: tuple[int, int] | None,
+    requests_fd: int | None,
 ) -> Path:
     from advisor.capture.launch import capture
 
@@ -128,4 +149,20 @@ def _captured(
             passes_output=True,
             is_profiled=is_profiled,
         )
-        return capture(watched, on_progress, add, streams)
+        return capture(watched, on_progress, on_live, streams, requests_fd)
+
+
+@contextlib.contextmanager
+def _requests() -> Iterator[tuple[int, Callable[[Path], None]]]:
+    """Make a pipe for requests of windows; yield its end for the child, and what writes a request."""
+    read_end, write_end = os.pipe()
+
+    def ask(folder: Path) -> None:
+        with contextlib.suppress(OSError):  # the script has just ended
+            os.write(write_end, os.fsencode(folder) + b"\n")
+
+    try:
+        yield read_end, ask
+    finally:
+        os.close(read_end)
+        os.close(write_end)

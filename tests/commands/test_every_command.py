@@ -123,6 +123,17 @@ def fix(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert project.script.read_text() == SCRIPT
 
 
+def offload(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The recording alone; `test_offload.py` starts workers."""
+    assert main(["offload", "--files", "service", "--json", "-", project.run]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["movability"]["verdict"] == "movable" and result["movability"]["after"] == "batch"
+    assert '.batch(8).apply(tf.data.experimental.service.distribute("distributed_epoch"' in result["diff"]
+    assert sorted(path.name for path in Path("service").iterdir()) == sorted(
+        Path(name).name for name in result["files"]
+    )
+
+
 def prove(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """The data are equal whatever else runs; `tests/workflows/test_prove.py` asks for the speed."""
     changed = project.folder / "changed.py"
@@ -163,7 +174,22 @@ def watch(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 CHECKS: dict[str, Callable[[Project, pytest.CaptureFixture[str]], None]] = {
     one.__name__: one
-    for one in (analyze, capture, check, compare, doctor, explain, export, fix, prove, rules, runs, skill, watch)
+    for one in (
+        analyze,
+        capture,
+        check,
+        compare,
+        doctor,
+        explain,
+        export,
+        fix,
+        offload,
+        prove,
+        rules,
+        runs,
+        skill,
+        watch,
+    )
 }
 
 

@@ -75,8 +75,11 @@ def test_a_slowdown_in_the_third_epoch_is_dated(folder):
     assert "(epoch 3, " in slow and "most of it is waiting for input" in slow and "as short as before" in slow
     assert any(line.startswith("advisor: ") and "waiting for input" in line for line in lines)
     assert any("3,800 steps in 4 epochs" in line for line in lines)
-    samples = [json.loads(line) for line in Path("live.jsonl").read_text().splitlines()]
+    messages = [json.loads(line) for line in Path("live.jsonl").read_text().splitlines()]
+    samples = [message for message in messages if message["type"] == "LiveSample"]
     assert sum(each["new_steps"] for sample in samples for each in sample["consumers"]) == 3800
+    began, ended = (message for message in messages if message["type"] == "SlowPeriod")
+    assert began["last_step"] is None and ended["last_step"] > began["first_step"] == ended["first_step"]
 
 
 @pytest.mark.tensorflow
@@ -97,6 +100,7 @@ def test_the_suggestion_at_the_end(folder, capfd):
     err = capfd.readouterr().err
     assert "train.py:8 for: 640 steps" in err
     assert "waiting for input" in err and "train.py:7" in err
+    assert "Since step " in err and "1 profiled window took " in err
     (hint,) = [line for line in err.splitlines() if line.startswith("The whole report: ")]
     assert Path(hint.split()[-1], "report.json").exists()
 
@@ -177,6 +181,10 @@ def test_an_interrupted_training_may_take_its_time_to_save(folder):
         (["--prometheus", "99999"], "is not [HOST:]PORT"),
         (["--every", "often"], "often"),
         (["--jsonl", "train.py"], "--jsonl: train.py exists already; name a new file."),
+        (["--windows-every", "sometimes"], "'sometimes' is not a duration"),
+        (["--windows-every", "5s"], "'5s' is too often"),
+        (["--windows-every", "10min", "--no-profile"], "--windows-every needs the profiler; remove --no-profile."),
+        (["--log", "comet"], "'comet' is not one of 'wandb', 'mlflow'"),
     ],
 )
 def test_wrong_options_are_one_sentence(options, message, folder, capsys):

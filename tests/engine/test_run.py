@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from advisor.engine import LoadedRule, load_rules, run_rules
-from advisor.model.finding import Code, Evidence, Fix, InsertAfter, Prediction, Safety
+from advisor.model.finding import Code, Evidence, Fix, InsertAfter, MoveAfter, Prediction, Safety, SetArgument
 from advisor.model.settings import Settings
 from advisor.rule import Note, Rule
 from advisor.testing import AUTOTUNE, batch, map_, pipeline, prefetch, source
@@ -52,6 +52,29 @@ def cached(call_id: str) -> Fix:
 
 def titles(*rules: LoadedRule, made=SLOW, settings: Settings | None = None) -> list[str]:
     return [f.title for f in run_rules(made.analysis, rules, settings or Settings()).findings]
+
+
+def test_a_fix_that_the_text_does_not_allow_gives_way_to_the_other_one_and_says_why(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SLOW.source)
+    mapped, batched = (call.id for call in SLOW.analysis.calls[1:])
+    parallel = Fix((SetArgument(mapped, "num_parallel_calls", 4),), Safety.EXACT, is_auto=True)
+    unknown = Fix((SetArgument(mapped, "no_such_parameter", 4),), Safety.EXACT, is_auto=True)
+    moved = Fix((MoveAfter(mapped, batched),), Safety.EXACT, is_auto=True)
+
+    def one(best, other):
+        second = finding("the other", fix=other)
+        return says(lambda r, a: replace(finding("the best", fix=best)(r, a), otherwise=second(r, a)))
+
+    def report(best, other):
+        return run_rules(SLOW.analysis, [one(best, other)], Settings()).findings[0]
+
+    assert report(moved, parallel).title == "the best" and "batch" in report(moved, parallel).diff
+    given_way = report(unknown, parallel)
+    assert (given_way.title, given_way.rule) == ("the other", "made-up")
+    assert given_way.because == "because map has no known parameter no_such_parameter."
+    assert "num_parallel_calls=4" in given_way.diff
+    assert report(unknown, unknown).title == "the best"  # neither can be written: the best one is told
 
 
 def test_one_or_two_steps_rank_findings_and_predict_nothing():

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from advisor.hosts import analyse_path, analyze_hosts
-from advisor.hosts.host_worker import HostWorker, Job, work
+from advisor.hosts import analyse_and_draw, analyse_path, analyze_hosts, reduction
+from advisor.hosts.executors import EngineLost, InThisProcess, WorkerLost
+from advisor.hosts.process_executor import ProcessExecutor
+from advisor.hosts.reduction import Reduction
 from advisor.model.errors import AdvisorError
+from advisor.profile import find_profiles
+from tests.hosts.faulty import Poisoned, Watched
 from tests.hosts.made_hosts import RUN, write_hosts
 
 
@@ -28,7 +32,16 @@ def test_processes_give_the_same_analysis(tmp_path, in_processes, monkeypatch):
     several = analyse_path(logdir, None, "run", on_host=lambda count, total: done.append((count, total)))
     monkeypatch.setattr(analyze_hosts, "usable_cores", lambda: 1.0)
     assert analyse_path(logdir, None, "run") == several
+    assert several.statistics.overview.environment.num_hosts == 7
     assert done == [(count, 7) for count in range(1, 8)]
+
+
+def test_processes_draw_the_same_lanes(tmp_path, in_processes, monkeypatch):
+    files = find_profiles(write_hosts(tmp_path, {"a": 100, "b": 300, "c": 200}))
+    several = analyse_and_draw(files, None, "run")
+    monkeypatch.setattr(analyze_hosts, "usable_cores", lambda: 1.0)
+    assert analyse_and_draw(files, None, "run") == several
+    assert [view.host for view in several[1]] == ["b", "c", "a"], "the most input-bound first"
 
 
 def test_a_damaged_host_is_a_warning_from_a_process_too(tmp_path, in_processes):
@@ -47,41 +60,89 @@ def test_all_hosts_damaged_is_an_error(tmp_path, in_processes):
         analyse_path(logdir, None, "run")
 
 
-def test_a_worker_that_is_killed_costs_its_host_alone(tmp_path):
-    logdir = write_hosts(tmp_path, {"a": 100})
-    job = Job(logdir / RUN / "a.xplane.pb", None)
-    process = HostWorker()
-    try:
-        assert not isinstance(process.work(job), str)
-        os.kill(process._process._process.pid, signal.SIGKILL)
-        message = process.work(job)
-        assert isinstance(message, str)
-        assert "probably out of memory" in message
-        assert not isinstance(process.work(job), str), "the next host has a process again"
-    finally:
-        process.close()
+def test_a_process_that_is_killed_is_replaced():
+    with ProcessExecutor(1) as executor:
+        first = executor.submit(os.getpid).result()
+        with pytest.raises(WorkerLost, match="probably out of memory"):
+            executor.submit(os.kill, first, signal.SIGKILL).result()
+        assert executor.submit(os.getpid).result() not in (first, os.getpid())
 
 
-def test_large_files_are_not_read_at_the_same_time(tmp_path, in_processes, monkeypatch):
+def test_what_a_function_raises_is_raised_by_its_future():
+    with ProcessExecutor(1) as executor:
+        with pytest.raises(ZeroDivisionError):
+            executor.submit(divmod, 1, 0).result()
+        assert executor.submit(divmod, 7, 2).result() == (3, 1), "the process is still there"
+
+
+def test_no_process_is_left_behind():
+    executor = ProcessExecutor(2)
+    number = executor.submit(os.getpid).result()
+    executor.shutdown()
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+
+
+@pytest.mark.parametrize("most", [1, 32], ids=["alone", "in a group"])
+def test_a_file_that_ends_its_worker_costs_no_other_host(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(reduction, "MAX_GROUP", most)
+    monkeypatch.setattr(reduction, "GROUPS_PER_WORKER", 1)
+    waits = {**{f"h{number}": 100 + number for number in range(6)}, "poison": 100}
+    files = find_profiles(write_hosts(tmp_path, waits))
+    with Poisoned(ProcessExecutor(2)) as executor:
+        merged = Reduction(files.paths, None, lambda done, total: None).run(executor)
+    assert [row.summary.hostname for row in merged.rows] == [f"h{number}" for number in range(6)]
+    (sentence,) = merged.failures.texts
+    assert sentence.endswith("poison.xplane.pb could not be read: its process was ended (probably out of memory).")
+
+
+def test_after_many_files_that_end_their_workers_no_more_are_tried(tmp_path, monkeypatch):
+    monkeypatch.setattr(reduction, "MAX_LOST", 2)
+    monkeypatch.setattr(reduction, "GROUPS_PER_WORKER", 1)
+    files = find_profiles(write_hosts(tmp_path, {f"poison{number}": 100 for number in range(6)}))
+    with Poisoned(ProcessExecutor(2)) as executor:
+        merged = Reduction(files.paths, None, lambda done, total: None).run(executor)
+    assert len(merged.failures.texts) == 6
+    assert sum("use workers with more memory" in text for text in merged.failures.texts) == 4
+
+
+def test_large_files_are_not_read_at_the_same_time(tmp_path):
     """Two files fit into the limit together only if they are as large as it is at most."""
-    logdir = write_hosts(tmp_path, {f"h{number}": 100 for number in range(4)})
-    monkeypatch.setattr(analyze_hosts, "MAX_BYTES_IN_FLIGHT", 0)
-    running, most = set(), []
+    files = find_profiles(write_hosts(tmp_path, {f"h{number}": 100 for number in range(8)}))
+    size = files.paths[0].stat().st_size
+    for limit, most in ((0, 1), (2 * size, 2), (100 * size, 4)):
+        executor = Watched(4, limit)
+        Reduction(files.paths, None, lambda done, total: None).run(executor)
+        assert executor.most == most
 
-    class Watched:
-        def work(self, job):
-            running.add(job.path)
-            most.append(len(running))
-            result = work(job)
-            running.remove(job.path)
-            return result
 
-        def close(self):
-            pass
+def test_the_largest_files_start_first_and_the_rest_in_order(tmp_path):
+    logdir = write_hosts(tmp_path, {f"h{number}": 100 for number in range(9)})
+    for name, size in (("h5", 100), ("h7", 200)):
+        file = logdir / RUN / f"{name}.xplane.pb"
+        file.write_bytes(file.read_bytes() * size)  # repeated planes
+    executor = Watched(2, 1 << 40)
+    Reduction(find_profiles(logdir).paths, None, lambda done, total: None).run(executor)
+    assert executor.groups[:2] == [("h7",), ("h5",)]
+    assert [name for group in executor.groups[2:] for name in group] == ["h0", "h1", "h2", "h3", "h4", "h6", "h8"]
 
-    monkeypatch.setattr(analyze_hosts, "HostWorker", Watched)
-    analyse_path(logdir, None, "run")
-    assert max(most) == 1
+
+def test_another_executor_goes_on_where_one_was_lost(tmp_path):
+    files = find_profiles(write_hosts(tmp_path, {f"h{number}": 100 for number in range(5)}))
+    done = []
+
+    class Lost(InThisProcess):
+        def submit(self, fn, /, *args, **kwargs):
+            if len(done) == 2:
+                raise EngineLost("It is gone.")
+            return super().submit(fn, *args, **kwargs)
+
+    reading = Reduction(files.paths, None, lambda count, total: done.append(count))
+    with pytest.raises(EngineLost):
+        reading.run(Lost())
+    merged = reading.run(InThisProcess())
+    assert done == [1, 2, 3, 4, 5], "no host was read twice"
+    assert [row.summary.hostname for row in merged.rows] == ["h0", "h1", "h2", "h3", "h4"]
 
 
 def test_the_users_script_is_not_run_again(tmp_path):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from advisor.graph import HostPart
 from advisor.hosts.compare_hosts import compare
+from advisor.hosts.merged_hosts import merge_all, of_host
 from tests.hosts.made_hosts import write_hosts
 from tests.hosts.test_compare_hosts import hosts_of
 
@@ -19,8 +20,11 @@ def differences(tmp_path, names_of):
         names = [*reversed(names_of[pipeline.host])]
         below = [replace(root, id=f"{pipeline.id}.{n}", parent_id=root.id, name=name) for n, name in enumerate(names)]
         changed.append(replace(pipeline, iterators=(root, *below)))
-    parts = [HostPart(host, f"{host}.xplane.pb") for host in names_of]
-    return compare(replace(analysis, pipelines=tuple(changed)), parts).hosts.differences
+    parts = [
+        HostPart(host, f"{host}.xplane.pb", tuple(p for p in changed if p.host == host)) for host in sorted(names_of)
+    ]
+    merged = merge_all(of_host(place, part) for place, part in enumerate(parts))
+    return compare(replace(analysis, pipelines=tuple(changed)), merged).hosts.differences
 
 
 def test_fifty_sources_are_one_word(tmp_path):

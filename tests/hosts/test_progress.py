@@ -18,7 +18,7 @@ def test_a_bar_that_grows_with_the_hosts(tmp_path):
     lines = shown(write_hosts(tmp_path, {f"h{number}": 100 for number in range(4)}))
     assert lines[0] == "analysing (######------------------ 1/4 hosts)"
     assert lines[3] == "analysing (######################## 4/4 hosts)"
-    assert lines[4:] == ["analysing (statistics)"], "no full bar stands while more is read"
+    assert lines[4:] == ["analysing (timeline)"], "no full bar stands while more is read"
 
 
 def test_one_host_needs_no_bar(tmp_path):

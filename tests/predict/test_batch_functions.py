@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, Vectorize
-from advisor.model.recording import Call, FunctionFacts
+from advisor.model.recording import Call, FunctionFacts, Site
 from advisor.model.state import CapturedResource
-from advisor.predict import edits_to_batch_first, vectorized_bytes, vectorizing_fix
+from advisor.predict import edits_to_batch_first, padding_obstacle, vectorized_bytes, vectorizing_fix
 from advisor.testing import batch, map_, pipeline, shuffle, source
 
 ROW = "TensorSpec(shape=(8,), dtype=tf.float32, name=None)"
@@ -169,6 +169,65 @@ def test_a_padded_batch_whose_arguments_describe_the_results_is_replaced():
 )
 def test_a_padded_batch_that_may_pad_something_stays_where_it_is(results: str, batches: str | None):
     assert padded_edits(results=results, batches=batches) is None
+
+
+ROWS = "TensorSpec(shape=(None,), dtype=tf.uint8, name=None)"
+FLOATS = ROWS.replace("uint8", "float32")
+SCALE = FunctionFacts(
+    "scale", None, False, ops={"Cast": 1, "RealDiv": 1}, stateful_ops=(), is_elementwise=True, keeps_padding=True
+)
+
+
+def open_edits(
+    function: FunctionFacts = SCALE, elements: str = ROWS, results: str = FLOATS, batches: str = "", **arguments: object
+):
+    """The edits for a `map` of rows of any length and a `padded_batch`, and the reason why there are none."""
+    calls = [
+        Call("range", "range", None, element_spec=elements),
+        Call("map", "map", None, ("range",), function=function, element_spec=results),
+    ]
+    spec = batches or results.replace("shape=(", "shape=(None, ")
+    at = Site("train.py", 9, 1, 9, 30)
+    calls.append(
+        Call("padded", "padded_batch", at, ("map",), arguments={"batch_size": 32, **arguments}, element_spec=spec)
+    )
+    analysis = dataclasses.replace(MADE, calls=tuple(calls))
+    return edits_to_batch_first(analysis, calls[1], calls[2]), padding_obstacle(analysis, calls[1], calls[2])
+
+
+def test_a_function_that_makes_padding_of_padding_moves_behind_a_batch_that_pads():
+    moved = (MoveAfter("map", "padded"),), None
+    assert open_edits() == moved
+    assert open_edits(batches=FLOATS.replace("(None,)", "(None, 100)")) == moved  # to a fixed length
+    assert open_edits(drop_remainder=True) == moved
+    assert open_edits(padded_shapes="<list of 1>") == moved  # they describe the elements as well as the results
+    pair = f"({ROWS}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
+    both = f"({FLOATS.replace('(None,)', '(None, None)')}, TensorSpec(shape=(None,), dtype=tf.int64, name=None))"
+    assert (
+        open_edits(elements=pair, results=pair.replace("uint8", "float32"), batches=both, padded_shapes="<tuple of 2>")
+        == moved
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"function": dataclasses.replace(SCALE, keeps_padding=False)}, "makes something else of a zero"),
+        ({"function": dataclasses.replace(SCALE, keeps_padding=None)}, "it is not known that its function"),
+        ({"function": dataclasses.replace(SCALE, is_elementwise=False)}, "only element-wise functions"),
+        ({"function": dataclasses.replace(SCALE, ops={"Cast": 1, "OneHot": 1})}, "only element-wise functions"),
+        ({"function": dataclasses.replace(SCALE, captured=("HashTableV2",))}, "reads more than its element"),
+        ({"padding_values": 1.0}, "padding_values of its own"),
+        ({"elements": f"({ROWS}, {ROWS})", "padded_shapes": "<list of 1>"}, "it is not known that its function"),
+        ({"elements": ROWS.replace("TensorSpec", "RaggedTensorSpec")}, "it is not known that its function"),
+        ({"elements": ROWS.replace("None", "8"), "results": FLOATS.replace("None", "8"),
+          "batches": FLOATS.replace("(None,)", "(None, 10)")}, "it is not known that its function"),
+    ],
+)  # fmt: skip
+def test_what_may_change_the_padding_stays_before_it(changes: dict[str, object], reason: str):
+    edits, obstacle = open_edits(**changes)
+    assert edits is None
+    assert obstacle.startswith("padded_batch at line 9 pads its results") and reason in obstacle
 
 
 def test_elements_that_only_the_function_makes_equal_cannot_be_batched_before_it():

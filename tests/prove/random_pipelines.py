@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument, Vectorize
 from advisor.model.recording import Call
+from advisor.predict import hoist
+from advisor.testing import pipeline, source
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
+MADE = pipeline(source(), consumer_ms=1).analysis
 SOURCES = ("range", "slices", "generator", "zip", "concatenate", "interleave", "sample")
 BLIND = ("shuffle", "prefetch", "repeat")
 LINKS = ("affine", "affine", "noise", "filter", "shuffle", "enumerate", "prefetch", "cache", "repeat")
@@ -31,6 +34,8 @@ class Script:
     """0: none."""
     is_endless: bool
     seed: int | None
+    inside: tuple[str, ...] = ("affine",)
+    """Links inside the function of an interleave."""
 
 
 scripts = st.builds(
@@ -56,6 +61,21 @@ vectorizable_scripts = st.builds(
     seed=st.none() | st.integers(1, 5),
 )
 """Scripts with a function that can be called once per batch."""
+
+
+nested_scripts = st.builds(
+    Script,
+    source=st.just("interleave"),
+    size=st.integers(3, 10),
+    links=st.lists(st.sampled_from(["affine", "shuffle", "prefetch", "enumerate"]), max_size=2).map(tuple),
+    batch=st.integers(0, 4),
+    is_endless=st.booleans(),
+    seed=st.none() | st.integers(1, 5),
+    inside=st.lists(st.sampled_from(["affine", "noise", "prefetch", "enumerate", "filter"]), max_size=3).map(
+        lambda links: (*links, "affine")
+    ),
+)
+"""Scripts with a map that may leave the function of an interleave, or may not."""
 
 
 def as_it_is(function: Any) -> Any:
@@ -91,7 +111,7 @@ def build(script: Script) -> Any:
     import tensorflow as tf
 
     tf.random.set_seed(script.seed)
-    dataset = _source(script.source, script.size)
+    dataset = _source(script.source, script.size, script.inside)
     is_random = script.source == "sample"
     for link in script.links:
         match link:
@@ -116,7 +136,7 @@ def build(script: Script) -> Any:
     return dataset.repeat() if script.is_endless else dataset
 
 
-def _source(kind: str, size: int) -> Any:
+def _source(kind: str, size: int, inside: tuple[str, ...]) -> Any:
     import tensorflow as tf
 
     data = tf.data.Dataset
@@ -125,7 +145,20 @@ def _source(kind: str, size: int) -> Any:
         yield from range(size)
 
     def inner(i: Any) -> Any:
-        return tf.data.Dataset.range(i, i + 2).map(as_it_is(affine))
+        dataset = tf.data.Dataset.range(i, i + 1 + len(inside))
+        for link in inside:
+            match link:
+                case "affine":
+                    dataset = dataset.map(as_it_is(affine))
+                case "noise":
+                    dataset = dataset.map(as_it_is(noise))
+                case "filter":
+                    dataset = dataset.filter(as_it_is(is_wanted))
+                case "enumerate":
+                    dataset = dataset.enumerate()
+                case "prefetch":
+                    dataset = dataset.prefetch(2)
+        return dataset
 
     match kind:
         case "slices":
@@ -206,6 +239,13 @@ def vectorizing(chain: list[Call]) -> Iterator[tuple[Edit, ...]]:
         is_affine = call.function is not None and call.function.name == "affine"
         if is_affine and following is not None and following.method == "batch":
             yield MoveAfter(call.id, following.id), Vectorize(call.id)
+
+
+def hoisting(calls: dict[str, Call]) -> list[Claim]:
+    """The edits that move maps out of the function of an interleave, with the level that the advisor claims for them."""
+    analysis = replace(MADE, calls=tuple(calls.values()))
+    found = [hoist(analysis, call) for call in calls.values() if call.method == "map" and call.nested_in is not None]
+    return [Claim(each.edits, each.safety) for each in found if each.edits]
 
 
 def fuses_otherwise(claim: Claim, chain: list[Call]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.model.call_graph import CallGraph, CallIdentity
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Vectorize
+from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetFunction, SetOption, Vectorize
 from advisor.prove.graph_difference import difference, unstable_fields
 from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
@@ -100,6 +100,40 @@ def test_a_wrapped_function_is_identified_by_its_graph_alone():
     assert difference(expected, text(arguments={"map_func": "", "num_parallel_calls": "8"})) is not None
     with pytest.raises(CannotReplay, match="the graph of its changed function is unknown"):
         edited_graph(SCRIPT, edits)
+
+
+def test_a_call_that_leaves_a_function_is_identified_by_its_graph_where_that_is_known():
+    inner = (call("i1", "TFRecordDataset", outer="c1"), call("i2", "map", "i1", outer="c1",
+             given={"map_func": "<function <lambda> 1>"}, traced="t", input_spec="s"))  # fmt: skip
+    script = graph(*inner, call("c1", "interleave", given={"map_func": "<function <lambda> 2>"}))
+    edits = (MoveAfter("i2", "c1"),)
+
+    def text(traced):
+        moved = call("p2", "map", "c1", given={"map_func": "<function <lambda> 3>"}, traced=traced, input_spec="s")
+        return graph(inner[0], script.calls[2], moved)
+
+    known = edited_graph(replace(script, wrapped={"i2": ("t", "s")}), edits)
+    assert difference(known, text("t")) is None
+    assert "changed function of map differs" in difference(known, text("u"))
+    assert "differs from the one that was proved" in difference(edited_graph(script, edits), text("t"))
+
+
+def test_the_datasets_of_a_new_function_are_part_of_its_graph():
+    inner = call("i1", "batch", outer="c2")
+    script = graph(
+        call("c1", "range"), inner, call("c2", "flat_map", "c1", given={"map_func": "<function <lambda> 1>"})
+    )
+    edits = (SetFunction("c2", "lambda rows: tf.data.Dataset.from_tensor_slices(rows)"),)
+    expected = edited_graph(replace(script, wrapped={"c2": ("w", "s")}), edits)
+
+    def text(traced):
+        new = call("n2", "flat_map", "c1", given={"map_func": "<function <lambda> 2>"}, traced=traced, input_spec="s")
+        return graph(call("c1", "range"), call("n1", "from_tensor_slices", outer="n2"), new)
+
+    assert difference(expected, text("w")) is None
+    assert "changed function of flat_map differs" in difference(expected, text("v"))
+    with pytest.raises(CannotReplay, match="the graph of its changed function is unknown"):
+        edited_graph(script, edits)
 
 
 def test_another_dataset_of_the_script_counts_too():

@@ -15,7 +15,17 @@ from advisor.model.finding import Safety, Vectorize
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
 from tests.effort import examples
-from tests.prove.random_pipelines import Script, build, chain_of, illegal, legal, scripts, vectorizable_scripts
+from tests.prove.random_pipelines import (
+    Script,
+    build,
+    chain_of,
+    hoisting,
+    illegal,
+    legal,
+    nested_scripts,
+    scripts,
+    vectorizable_scripts,
+)
 from tests.recorded import install
 
 pytestmark = pytest.mark.tensorflow
@@ -29,7 +39,9 @@ def patient(ordinary: int) -> settings:
     return settings(max_examples=examples(ordinary), suppress_health_check=PATIENT)
 
 
-def check(script: Script, data: st.DataObject, is_legal: bool, is_vectorizing: bool = False) -> None:
+def check(
+    script: Script, data: st.DataObject, is_legal: bool, is_vectorizing: bool = False, is_hoisting: bool = False
+) -> None:
     import tensorflow as tf
 
     with install() as recorded, tempfile.TemporaryDirectory() as files:
@@ -40,7 +52,9 @@ def check(script: Script, data: st.DataObject, is_legal: bool, is_vectorizing: b
             calls = {call.id: call for call in recorded.recorder.calls()}
             chain = chain_of(calls, call_id)
             recorded.recorder.is_open = False
-            if is_legal:
+            if is_hoisting:
+                choices = hoisting(calls)
+            elif is_legal:
                 choices = legal(calls, chain, script.seed)
             else:
                 choices = illegal(calls, chain, counts(recorded, chain), BOUNDS.elements)
@@ -81,6 +95,13 @@ def test_honest_edits_keep_their_claim(script: Script, data: st.DataObject) -> N
 @given(vectorizable_scripts, st.data())
 def test_vectorised_functions_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True, is_vectorizing=True)
+
+
+@pytest.mark.long
+@patient(60)
+@given(nested_scripts, st.data())
+def test_maps_that_leave_a_function_keep_their_claim(script: Script, data: st.DataObject) -> None:
+    check(script, data, is_legal=True, is_hoisting=True)
 
 
 @pytest.mark.long

@@ -31,10 +31,10 @@ from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.shared_calls import edited_ids, spread
 from tests.recorded import Recorded
 from tests.rewrite import snippets
-from tests.rewrite.snippets import Snippet, chains, files, forms, inner, vectorized
+from tests.rewrite.snippets import Snippet, chains, files, forms, inner, vectorized, windows
 from tests.rewrite.snippets.files import IMAGES
 
-KINDS = (chains, forms, files, vectorized, inner)
+KINDS = (chains, forms, files, vectorized, inner, windows)
 SNIPPETS = {name: snippet for kind in KINDS for name, snippet in kind.SNIPPETS.items()}
 
 
@@ -42,7 +42,8 @@ def test_there_are_at_least_sixty():
     assert len(SNIPPETS) == sum(len(kind.SNIPPETS) for kind in KINDS) >= 60
 
 
-METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_options", "range", "from_tensor_slices")
+METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_options", "range", "from_tensor_slices", "window",
+           "flat_map")  # fmt: skip
 
 
 def test_every_kind_of_edit_is_among_them():
@@ -177,6 +178,38 @@ NOT_PLAIN = {
         ),
         moved_out,
         "may also be used elsewhere",
+    ),
+    "an inner map whose result is used twice": (
+        MOVED_OUT.format(
+            "def f(i):\n    inner = tf.data.Dataset.range(2).map(double)\n    print(inner)\n    return inner\n"
+            "ds = ds.flat_map(f)"
+        ),
+        moved_out,
+        "is not the last call in the function",
+    ),
+    "an inner function that uses the element of the outer call": (
+        MOVED_OUT.format(
+            "def f(i):\n    def times(x):\n        return x * i\n    return tf.data.Dataset.range(2).map(times)\n"
+            "ds = ds.flat_map(f)"
+        ),
+        moved_out,
+        "times uses i of the function of flat_map (line 8)",
+    ),
+    "an inner function with a default": (
+        MOVED_OUT.format(
+            "def f(i):\n    def times(x, n=i + 0):\n        return x\n    return tf.data.Dataset.range(2).map(times)\n"
+            "ds = ds.flat_map(f)"
+        ),
+        moved_out,
+        "times at line 7 is more than a plain function",
+    ),
+    "an inner function that reads what changes": (
+        MOVED_OUT.format(
+            "n = 2\nn = 3\ndef f(i):\n    def times(x):\n        return x * n\n"
+            "    return tf.data.Dataset.range(2).map(times)\nds = ds.flat_map(f)"
+        ),
+        moved_out,
+        "n, which times uses, is assigned more than once",
     ),
     "a list of readers": (
         'import tensorflow as tf\nreaders = list(map(tf.data.TFRecordDataset, ["data/a.tfrecord"]))\nds = readers[0]\n',

@@ -79,11 +79,33 @@ ds = (
 )
 """,
     ),
+    "an interleave": Script(
+        """\
+def slices(row):
+    row = tf.sort(tf.exp(row / 24.0))
+    return tf.data.Dataset.from_tensor_slices(row)
+
+
+ds = rows.interleave(slices, cycle_length=3).batch(4)
+""",
+        """\
+def slices_values(row):
+    row = tf.sort(tf.exp(row / 24.0))
+    return row
+
+
+def slices(row):
+    return tf.data.Dataset.from_tensor_slices(row)
+
+
+ds = rows.map(slices_values, num_parallel_calls=tf.data.AUTOTUNE).interleave(slices, cycle_length=3).batch(4)
+""",
+    ),
 }
 
 
 def edit_of(calls, text):
-    call = next(call for call in calls.values() if call.method == "flat_map")
+    call = next(call for call in calls.values() if call.method in ("flat_map", "interleave"))
     halves = split_function(text, call, calls[call.inputs[0]].element_spec, is_script=True)
     texts = halves.texts
     return SplitFlatMap(

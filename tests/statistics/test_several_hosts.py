@@ -1,8 +1,11 @@
-"""Statistics of several hosts: put together, told apart, read by several processes."""
+"""Statistics of several hosts: put together, told apart."""
 
 from __future__ import annotations
 
-from advisor.statistics import add_statistics, host_processes
+from advisor.model.profile_statistics import AllocatorMemory, OutlierStep
+from advisor.statistics import add_statistics
+from advisor.statistics import collect as statistics_collect
+from advisor.statistics.collect import Collected, collect
 from tests.profile.made_profile import ProfileBuilder
 from tests.statistics.made_profiles import NOTHING_KNOWN, gpu_training
 
@@ -46,24 +49,38 @@ def test_hosts_of_one_name_go_by_their_files(tmp_path):
     assert [host.host for host in alike.hosts] == ["file0", "file1"]
 
 
-def test_processes_find_what_one_process_finds(tmp_path, monkeypatch):
-    paths = two_hosts(tmp_path)
-    here = add_statistics(NOTHING_KNOWN, paths).statistics
-    monkeypatch.setattr(host_processes, "MIN_BYTES", 0)
-    monkeypatch.setattr(host_processes, "usable_cores", lambda: 2.0)
-    assert add_statistics(NOTHING_KNOWN, paths).statistics == here
-
-
 def test_a_damaged_host_is_left_out(tmp_path):
     good, bad = two_hosts(tmp_path)
     bad.write_bytes(b"no profile")
     assert add_statistics(NOTHING_KNOWN, [bad, good]).statistics.overview.environment.hosts == ("a",)
 
 
-def test_files_open_at_the_same_time_fit_beside_the_largest_one():
-    mb = 1 << 20
-    assert host_processes._at_once([]) == 1
-    assert host_processes._at_once([0, 0, 0]) == 3, "sizes that nobody knows"
-    assert host_processes._at_once([10 * mb] * 5) == 5
-    assert host_processes._at_once([30 * mb] * 5) == 2
-    assert host_processes._at_once([500 * mb, 1 * mb, 400 * mb]) == 1
+def test_equal_devices_of_many_hosts_are_one_group(tmp_path):
+    paths = two_hosts(tmp_path)
+    collected = collect(paths, None)
+    (group,) = collected.devices
+    assert (group.kind, group.number, group.num_events) == (
+        "GPU",
+        2,
+        2 * collect(paths[:1], None).devices[0].num_events,
+    )
+    assert add_statistics(NOTHING_KNOWN, paths).statistics.overview.environment.num_devices == 2
+
+
+def test_of_many_allocators_and_outliers_the_largest_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(statistics_collect, "MAX_ALLOCATORS", 2)
+    monkeypatch.setattr(statistics_collect, "MAX_OUTLIERS", 3)
+    collected = Collected()
+    for number in range(4):
+        part = Collected()
+        part.memory = [allocator(f"GPU_{number}_bfc", peak=100 * number), allocator(f"cpu {number}", peak=10_000)]
+        part.num_memory, part.memory_peak_share = 2, number / 10
+        part.outliers = [OutlierStep("x", number, length, ()) for length in (10 * number, number)]
+        collected.merge(part)
+    assert [memory.allocator for memory in collected.memory] == ["GPU_3_bfc", "GPU_2_bfc"]
+    assert (collected.num_memory, collected.memory_peak_share) == (8, 0.3)
+    assert [step.duration_ns for step in collected.outliers] == [30, 20, 10]
+
+
+def allocator(name: str, peak: int) -> AllocatorMemory:
+    return AllocatorMemory("x", name, 1, 0, peak, 0, peak, 0, 0, None, peak, peak)

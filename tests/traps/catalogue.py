@@ -32,6 +32,8 @@ TOPICS = (
     "files rewritten between epochs",
     "functions applied to whole batches",
     "functions that are split",
+    "maps that leave a function",
+    "windows",
     "one text that makes several datasets",
     "conditionals that build different pipelines per epoch",
     "datasets made anew in every epoch",

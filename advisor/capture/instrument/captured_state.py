@@ -65,6 +65,16 @@ def captured_by(graph: Any, function: object) -> list[Captured]:  # noqa: ANN401
     return captured
 
 
+def uses_enclosing(graph: Any) -> bool:  # noqa: ANN401
+    """Return whether a function reads tensors of the function that encloses it: they exist in that function's graph alone.
+
+    Args:
+        graph: The `FuncGraph` traced from the inner function.
+    """
+    has_deferred = bool(getattr(graph, "deferred_external_captures", None))
+    return has_deferred or any(not hasattr(_outermost(outside), "numpy") for outside, _ in graph.captures)
+
+
 def named_objects(function: object) -> Iterator[tuple[str, Any]]:
     """Yield (name in the function's code, object) for the objects that the function can reach.
 

@@ -9,6 +9,7 @@ import threading
 import weakref
 from array import array
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from advisor.model.recording import CodeLine, Consumer, Loop, Site, StepSeries
@@ -181,6 +182,11 @@ class Track:
         return [end - start for start, end in zip(self.starts[index:], self.ends[index:], strict=True)]
 
     @property
+    def where(self) -> str:
+        """File name and line, such as `train.py:31`; empty if unknown."""
+        return "" if self.site is None else f"{Path(self.site.file).name}:{self.site.line}"
+
+    @property
     def total_ns(self) -> int:
         """Total duration of the kept steps."""
         return sum(self.ends) - sum(self.starts)
@@ -228,13 +234,17 @@ class Track:
             eager_step=self.eager_step,
         )
 
-    def series(self) -> StepSeries:
-        """Return the steps in the form that is written to the recording."""
+    def series(self, first: int = 0) -> StepSeries:
+        """Return the steps in the form that is written to the recording.
+
+        Args:
+            first: Number of the first step to return.
+        """
         if self.is_loop:
             return StepSeries(self.id)
-        has_waits = any(self.waits)
-        waits = tuple(self.waits) if has_waits else ()
-        return StepSeries(self.id, tuple(self.starts), waits, tuple(self.ends), self.dropped)
+        index = max(0, first - self.dropped)
+        starts, ends, waits = self.starts[index:], self.ends[index:], self.waits[index:]
+        return StepSeries(self.id, tuple(starts), tuple(waits) if any(waits) else (), tuple(ends), self.dropped + index)
 
 
 class Tracks:

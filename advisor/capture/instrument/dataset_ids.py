@@ -40,6 +40,8 @@ def origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     seen: list[Any] = []
 
     def visit(value: object, depth: int) -> None:
+        if isinstance(value, type):
+            return  # `interleave(tf.data.TFRecordDataset)`: a function, although it has these attributes
         if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
             if not any(value is other for other in seen):
                 seen.append(value)

@@ -7,13 +7,14 @@ them draw random numbers, run Python or keep state.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
-from advisor.capture.instrument.captured_state import Captured, captured_by
+from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines
+from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
 from advisor.model.recording import FunctionFacts, Site
@@ -129,6 +130,8 @@ def function_facts(
         else function_lines(wrappers[0].function.graph, random_ops, function, site),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
+        uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
+        keeps_padding=_keeps_padding(wrappers, ops) if flow is not None and flow.is_elementwise else None,
     )
 
 
@@ -143,6 +146,14 @@ def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> D
         TypeError,
         ValueError,
     ):  # `dataflow_of` uses private attributes of the graph, which may not exist
+        return None
+
+
+def _keeps_padding(wrappers: list[Any], ops: Iterable[str]) -> bool | None:
+    """Return what `FunctionFacts.keeps_padding` holds for an element-wise function."""
+    try:
+        return keeps_padding(wrappers[0].function, ops)
+    except Exception:  # private attributes, or an op that cannot run here: then it is unknown
         return None
 
 

@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.consumers import Track, Tracks
@@ -49,6 +48,8 @@ class LiveCounters:
         self._send, self._interval_s = send, interval_s
         self._seen: dict[str, int] = {}
         """Consumer id -> number of its steps that have been sampled."""
+        self._passes_before = {track.id: track.iterators for track in tracks.all()}
+        """Consumer id -> iterations before the counters were made, by an earlier watch of the same process."""
         self._seen_in_model: dict[str, tuple[int, int]] = {}
         """Consumer id -> (identity of its iterator, elements that it has produced)."""
         self._total_in_model: dict[str, int] = {}
@@ -117,14 +118,13 @@ class LiveCounters:
             total = self._seen[track.id]
         if not new:
             return None
-        site = track.site
         return LiveConsumer(
             track.id,
             track.kind,
-            "" if site is None else f"{Path(site.file).name}:{site.line}",
+            track.where,
             is_main,
             total,
-            track.iterators,
+            max(1, track.iterators - self._passes_before.get(track.id, 0)),
             new,
             step_ns,
             wait_ns,
@@ -148,7 +148,11 @@ class LiveCounters:
         wait_ns = sum(track.waits[part]) / new
         if length_ns <= 0:  # the oldest steps were removed in between
             return 0, None, None
-        return new, length_ns, None if track.is_traced and not wait_ns else wait_ns
+        return (
+            new,
+            length_ns,
+            wait_ns or None,
+        )  # no `next` takes no time: Keras fetches inside its step function, unseen
 
     def _elements(self, track: Track, model: tuple[int, Any] | None) -> int:
         """Return how many elements a loop inside a tf.function took, from tf.data's model of its iterator."""

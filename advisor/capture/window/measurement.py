@@ -6,6 +6,7 @@ and tf.data's models.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,8 +125,13 @@ class Measurement:
         return replace(capture, window=window, plain_models=self._plain_models)
 
     def abandon(self) -> None:
-        """Discard the window before the profiler is started."""
+        """Discard the window, and the profile if the profiler is running."""
         self._probe.stop()
+        if self._sampler is not None and self._is_sampling:
+            self._sampler.stop()
+        if self._profiler is not None:
+            with contextlib.suppress(Exception):
+                self._profiler.stop(save=False)
 
     def close(self, closed_by: str, on_saving: Callable[[int], None]) -> Capture:
         """Close the window and write the profile.

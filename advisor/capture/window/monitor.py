@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.stop_script import StopScript
+from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.long_calls import LongCalls
 from advisor.capture.window.loop_window import LoopWindow
 from advisor.capture.window.measurement import Capture, Measurement
@@ -82,6 +83,8 @@ class Monitor:
         """
         self.profiler: Profiler | None = None
         self.watchdog: Watchdog | None = None
+        self.later: LaterWindows | None = None
+        """Windows after the run's own one, for a script that runs to its end; None: there are none."""
         self.capture: Capture | None = None
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
@@ -110,6 +113,8 @@ class Monitor:
 
     def has_profiled_since(self, time_ns: int) -> bool:
         """Return whether the profiler has been running, or has been writing its profile, since a Unix time in ns."""
+        if self.later is not None and self.later.has_profiled_since(time_ns):
+            return True
         return self._is_profiling and (self._state in ("trial", "open") or self._closed_ns >= time_ns)
 
     # -- long calls
@@ -144,6 +149,7 @@ class Monitor:
                     self._act(track, now)
             except Exception as error:  # an error of the monitor must not stop the script
                 self._is_off = True
+                self._cancel_later()
                 self._warn(f"The measurement was stopped by an internal error ({type(error).__name__}: {error}).")
             now = time.time_ns()
         track.begin(now)
@@ -219,7 +225,8 @@ class Monitor:
     def _open(self, track: Track, state: str) -> None:
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
-        self._measurement = Measurement(folder, track, self._tracks, self.profiler, self._sampler())
+        profiler = self.profiler if self._is_profiling else None
+        self._measurement = Measurement(folder, track, self._tracks, profiler, self._sampler())
         if state != "plain":
             self._measurement.start_profiler()
         if self._limits.steps is not None:
@@ -248,6 +255,8 @@ class Monitor:
         if self.capture is None or _is_better(capture, self.capture, is_final):
             self.capture = capture
         self._note_unprofiled(measurement.unprofiled)
+        if self.later is not None:
+            self.later.events_per_step = self.capture.events_per_step
         if longer is not None and self.leader is not None:
             self._open(self.leader, "open")
             self._loop = longer
@@ -263,6 +272,12 @@ class Monitor:
         self._warn("The script uses TensorFlow's profiler itself; the window was moved to avoid the script's session.")
         with self._lock:
             self._close("trial")
+            self._cancel_later()
+
+    def _cancel_later(self) -> None:
+        if self.later is not None:
+            with contextlib.suppress(Exception):
+                self.later.cancel()
 
     def script_ended(self, how: str) -> None:
         """Close the window because the script has ended.
@@ -277,6 +292,7 @@ class Monitor:
                     track.end(time.time_ns())
             if self._state == "plain" and self.capture is not None and self._measurement is not None:
                 self.capture = self._measurement.add_plain_to(self.capture)
+            self._cancel_later()
             with contextlib.suppress(Exception):
                 self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
 
@@ -298,8 +314,12 @@ class Monitor:
     def _after_close(self, track: Track, now: int) -> None:
         leader = self.leader
         if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS.value and not self._stops:
+            self._cancel_later()
             self._state = "idle"  # a training loop follows a loop that does not train
             self.leader = track
+        elif self._is_to_end and self.later is not None:
+            self.later.boundary(track, leader, now)
+            self._next_check_ns = time.time_ns() + CHECK_NS.value
         elif self._is_to_end:
             self._is_off = True
         elif self._stops or not self._is_waiting(now):
@@ -343,7 +363,9 @@ class Monitor:
             return
         with self._lock:
             if self._state == "closed":
-                if not self._is_to_end and not self._stops and not self._is_waiting(now):
+                if self._is_to_end:
+                    self._poll_later(now)
+                elif not self._stops and not self._is_waiting(now):
                     self._stop_from_outside(self._long_calls.to_stop(self.leader))
             elif self._measurement is not None and self._loop is not None:
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
@@ -354,6 +376,18 @@ class Monitor:
                 loop = self._long_calls.loop(now)
                 if loop is not None:
                     self._open_by_time(loop)
+
+    def _poll_later(self, now: int) -> None:
+        later = self.later
+        if later is None:
+            return
+        loop = self._long_calls.loop(now) if later.is_wanted else None
+        try:
+            later.poll(now, loop.track if loop is not None and loop.track.is_loop else None)
+        except Exception as error:
+            self._cancel_later()
+            self.later = None
+            self._warn(f"There were no more windows because of an internal error ({type(error).__name__}: {error}).")
 
     def _open_by_time(self, call: LongCall) -> None:
         if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:

@@ -4,6 +4,7 @@
     analysis.py     constants of `advisor.graph`
     window.py       constants of `advisor.capture.window`
     proof.py        constants of `advisor.prove`
+    offload.py      constants of `advisor.offload` and of its measurement
     constant.py     `Constant`: a value with its unit, its origin and the machine
     stored.py       the user's cache of measured costs, one file per machine
 

@@ -79,6 +79,16 @@ MAX_EVENTS = Constant(
 )
 """The window closes before the profile holds more than approximately this many events."""
 
+# -- Windows after the run's own one (`advisor watch`)
+
+LATER_SECONDS = Constant(2.0, "s", "As `PLAIN_SECONDS`: the script is trained with, and the first window was longer.")
+"""Length of each of the two stretches of a later window, without and with the profiler."""
+LATER_EVENTS = Constant(400_000, "events", "A fifth of `MAX_EVENTS`: about 10 MB.")
+LATER_LIMIT_S = Constant(20.0, "s", "As `MAX_SECONDS`.")
+"""A later window is closed after this time even if no step ends."""
+FOLLOW_AFTER_S = Constant(60.0, "s", "Longer than most evaluations between two epochs.")
+"""A later window follows another consumer if the training loop has made no step for this long."""
+
 # -- Monitor
 
 CHECK_NS = Constant(250_000_000, "ns", "Computing the confidence interval takes up to a millisecond.", TWO_CORES)

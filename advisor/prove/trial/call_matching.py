@@ -96,6 +96,14 @@ class CallMatching:
             return replace(edit, call_id=self._id(edit.call_id), after_id=self._id(edit.after_id))
         return replace(edit, call_id=self._id(edit.call_id))
 
+    def now_id(self, call_id: str) -> str:
+        """Return the id of this run for that of a call of the first run.
+
+        Raises:
+            CannotReplay: This run made no such call.
+        """
+        return self._id(call_id)
+
     def now_ids(self, call_ids: Iterable[str]) -> frozenset[str]:
         """Return the ids of this run for those of the first run, without calls that this run did not make."""
         found = set()

@@ -22,12 +22,14 @@ from advisor.model.finding import (
     Remove,
     Safety,
     SetArgument,
+    SetFunction,
     SetOption,
     SplitFlatMap,
     SplitMap,
     Vectorize,
 )
 from advisor.model.recording import Call, ScriptExit
+from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured
 from advisor.prove.trial.text_messages import TextReply, TextRequest
 from advisor.prove.trial.trial_result import Trial
 
@@ -84,7 +86,7 @@ class Quit(msgspec.Struct, frozen=True, tag=True):
     """End the script; not answered."""
 
 
-Request = TryFix | Profile | ReadCalls | Quit | TextRequest
+Request = TryFix | Profile | ReadCalls | Quit | MeasureService | TextRequest
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -123,11 +125,14 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     script_exit: ScriptExit
 
 
-Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended | TextReply
+Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended | ServiceMeasured | TextReply
 
 _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
-    for kind in (SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SplitMap, SplitFlatMap, BuildOnce)
+    for kind in (
+        *(SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SetFunction),
+        *(SplitMap, SplitFlatMap, BuildOnce),
+    )
 }
 
 

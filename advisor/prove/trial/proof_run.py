@@ -15,6 +15,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import msgspec
+
 from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import SIDE_KINDS
 from advisor.capture.instrument.dataset_ids import call_id_of
@@ -27,6 +29,7 @@ from advisor.capture.stop_script import StopScript
 from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
+from advisor.model.offload import ServiceMeasurement
 from advisor.model.recording import Call, ScriptExit
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.call_matching import CallMatching
@@ -47,6 +50,7 @@ from advisor.prove.trial.messages import (
     edits_from_json,
 )
 from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured
 from advisor.prove.trial.text_answers import TextAnswers
 from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import as_sentence
@@ -166,7 +170,12 @@ class ProofRun(Session):
                     reply = Failed(f"It could not be tried ({one_line(error)}).")
                 self._send(reply)
 
-    def _answer(self, runner: TrialRunner, request: TryFix | Profile | ReadCalls | TextRequest, call_id: str) -> Reply:
+    def _answer(
+        self,
+        runner: TrialRunner,
+        request: TryFix | Profile | ReadCalls | MeasureService | TextRequest,
+        call_id: str,
+    ) -> Reply:
         match request:
             case TryFix():
                 current, candidate = self._edits(request.current), self._edits(request.candidate)
@@ -180,10 +189,20 @@ class ProofRun(Session):
             case ReadCalls():
                 edits, first_ids = self._edits(request.edits), self._matching.first_ids()
                 return Calls(recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits))
+            case MeasureService():
+                return ServiceMeasured(self._measured(request))
             case _:
                 if self._texts is None:
                     self._texts = TextAnswers(self._recorder, call_id, self._files, runner, self._say)
                 return self._texts.answer(request)
+
+    def _measured(self, request: MeasureService) -> ServiceMeasurement:
+        """Measure the pipeline through workers, with the call ids of this run."""
+        from advisor.prove.trial.service_trial import ServiceTrial
+
+        request = msgspec.structs.replace(request, after_id=self._matching.now_id(request.after_id))
+        edits = self._edits(request.edits)
+        return ServiceTrial(self._recorder, request, edits, self._files, self._progress).measure()
 
     def _edits(self, data: list[dict[str, Any]]) -> tuple[Edit, ...]:
         return tuple(self._matching.translate(edit) for edit in edits_from_json(data))

@@ -12,7 +12,7 @@ from advisor.capture.instrument.code_identity import spec_identity, traced_ident
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model.call_graph import CallGraph, CallIdentity
-from advisor.model.finding import Edit, SplitFlatMap, SplitFunction, SplitMap, Vectorize
+from advisor.model.finding import Edit, MoveAfter, SetFunction, SplitFlatMap, SplitFunction, SplitMap, Vectorize
 from advisor.model.recording import Call
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.replay.dataset_objects import is_dataset
@@ -53,10 +53,17 @@ def recorded_graph(
 
 def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict[str, tuple[str, str]]:
     """What `CallGraph.wrapped` holds, by this run's ids; empty where the datasets cannot be made again with the edits."""
-    if not any(isinstance(edit, Vectorize | SplitFunction) for edit in edits):
+    calls = {call.id: call for call in recorder.calls()}
+
+    def is_wrapping(edit: Edit) -> bool:
+        return isinstance(edit, Vectorize | SetFunction | SplitFunction) or (
+            isinstance(edit, MoveAfter) and _moves_out(edit, calls)
+        )
+
+    if not any(map(is_wrapping, edits)):
         return {}
-    edits = spread(edits, {call.id: call for call in recorder.calls()})
-    wanted = {edit.call_id for edit in edits if isinstance(edit, Vectorize | SplitFunction)}
+    edits = spread(edits, calls)
+    wanted = {edit.call_id for edit in edits if is_wrapping(edit)}
     wanted |= {rest_id(edit.call_id) for edit in edits if isinstance(edit, SplitMap)}
     wanted |= {first_id(edit.call_id) for edit in edits if isinstance(edit, SplitFlatMap)}
     graphs: dict[str, tuple[str, str]] = {}
@@ -69,6 +76,12 @@ def _wrapped(recorder: Recorder, consumer: str, edits: tuple[Edit, ...]) -> dict
                 if built.id in wanted and built.input is not None:
                     graphs[built.id] = traced_identity(built.dataset), spec_identity([built.input])
     return graphs
+
+
+def _moves_out(edit: MoveAfter, calls: Mapping[str, Call]) -> bool:
+    """Whether a call leaves a function, which changes the name of a function that is written in its arguments."""
+    call, after = calls.get(edit.call_id), calls.get(edit.after_id)
+    return call is not None and after is not None and call.nested_in != after.nested_in
 
 
 def _number(call: Call) -> int:

@@ -82,6 +82,70 @@ def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
     assert [facts(dataset.map(function), function).is_elementwise for dataset, function in no] == [False] * len(no)
 
 
+def test_padding_is_kept_by_functions_that_make_it_of_itself_in_every_open_dimension(tf):
+    rows = tf.data.Dataset.range(1, 6).map(lambda n: tf.range(n)).map(lambda row: tf.ensure_shape(row, [None]))
+    words = rows.map(tf.strings.as_string)
+    images = rows.map(lambda row: tf.ensure_shape(tf.cast(row, tf.float32)[:, None] * [1.0, 2.0, 3.0], [None, 3]))
+    labelled = tf.data.Dataset.zip((rows, tf.data.Dataset.range(5)))
+    yes = [
+        (rows, lambda x: tf.cast(x, tf.float32) / 255.0),
+        (rows, lambda x: tf.minimum(x, 3) * 2),
+        (rows, lambda x: x > 0),
+        (words, tf.strings.length),
+        (words, tf.strings.upper),
+        (images, lambda x: x * [0.5, 0.25, 2.0]),
+        (labelled, lambda x, y: (x * 3, y + 1)),  # a component of known size is not padded
+    ]
+    no = [
+        (rows, lambda x: x + 1),
+        (rows, lambda x: -tf.cast(x, tf.float32)),  # -0.0 is not 0.0
+        (rows, lambda x: (x, x + 1)),
+        (words, lambda x: tf.strings.join([x, "s"])),
+        (images, lambda x: x - [0.0, 0.0, 1.0]),
+    ]
+    unknown = [
+        (tf.data.Dataset.range(5), lambda x: x * 2),  # nothing is padded
+        (tf.data.Dataset.zip((rows, rows)), lambda x, y: x * y),  # their sizes need not be the same
+        (rows, lambda x: x * tf.constant([1, 1, 1], tf.int64)),
+        (rows, lambda x: x - tf.reduce_min(x)),
+        (rows, lambda x: 6 // x),  # fails with a zero
+    ]
+    found = [[facts(data.map(f), f).keeps_padding for data, f in pairs] for pairs in (yes, no, unknown)]
+    assert found == [[True] * len(yes), [False] * len(no), [None] * len(unknown)]
+    for dataset, function in yes:
+        single, batched = dataset.map(function).padded_batch(3), dataset.padded_batch(3).map(function)
+        assert single.element_spec == batched.element_spec
+        for a, b in zip(single, batched, strict=True):
+            assert all(
+                one.numpy().tolist() == two.numpy().tolist()
+                for one, two in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True)
+            )
+
+
+def test_a_function_inside_another_uses_its_values_or_does_not(tf):
+    seen = {}
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1, 2], [3, 4]), 0)
+    weights, variable = tf.random.stateless_normal([50, 50], [1, 2]), tf.Variable(2.0)
+    functions = {
+        "element": lambda i: lambda x: x * i,
+        "computed": lambda i: (lambda n: lambda x: x + n)(i + 1),
+        "nothing": lambda i: lambda x: x * 2,
+        "constant": lambda i: lambda x: weights * tf.cast(x, tf.float32),
+        "table": lambda i: lambda x: table.lookup(tf.cast(x, tf.int32)),
+        "variable": lambda i: lambda x: variable * tf.cast(x, tf.float32),
+    }
+    for name, make in functions.items():
+
+        def read(i, name=name, make=make):
+            dataset = tf.data.Dataset.range(3).map(make(i))
+            seen[name] = facts(dataset, make(i)).uses_enclosing
+            return dataset
+
+        tf.data.Dataset.range(2).flat_map(read)
+    assert seen == {name: name in ("element", "computed") for name in functions}
+    assert facts(tf.data.Dataset.range(3).map(abs), abs).uses_enclosing is False
+
+
 def test_element_wise_ops_give_the_same_result_on_batches(tf):
     rows = tf.data.Dataset.from_tensor_slices([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 

@@ -156,6 +156,17 @@ def test_names_options_and_readers(watch, tmp_path):
 
 
 @pytest.mark.long
+def test_a_class_passed_as_a_function_is_no_dataset(watch):
+    run = watch("""\
+        import tensorflow as tf
+        list(tf.data.Dataset.from_tensors("none").take(0).interleave(tf.data.TFRecordDataset))
+    """)
+    (interleave,) = run.calls("interleave")
+    assert interleave.unrecorded == ()
+    assert interleave.inputs == (run.call("take").id,)
+
+
+@pytest.mark.long
 def test_names_reach_the_profile(watch):
     run = watch(
         """\

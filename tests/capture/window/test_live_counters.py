@@ -46,6 +46,13 @@ def test_each_step_is_in_one_sample(tracks):
     assert (second.steps, second.new_steps, second.step_ns) == (15, 5, 40 * MS)
 
 
+def test_a_wait_that_python_cannot_see_is_unknown_and_not_zero(tracks):
+    track = tracks.at("keras.fit", Site("/home/me/train.py", 7, 0, 7, 10), None)
+    steps(track, 10, 20.0)
+    (seen,) = counters(tracks).sample().consumers
+    assert (seen.step_ns, seen.wait_ns, seen.wait_share) == (20 * MS, None, None)
+
+
 def test_steps_that_are_no_longer_kept_stay_counted(tracks):
     track = track_at(tracks)
     live = counters(tracks)

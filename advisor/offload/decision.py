@@ -1,0 +1,74 @@
+"""Combines what the legality check and the worker processes found.
+
+In: a `Movability`, a `ServiceMeasurement`, a `Sizing`.  Out: the final `Movability`, and the sentence of the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.model.offload import (
+    COUNTS,
+    MOVABLE,
+    OP,
+    REFUSED,
+    SOURCE,
+    UNDECIDED,
+    Movability,
+    Objection,
+    ServiceMeasurement,
+    Sizing,
+)
+
+_DECIDED_BY_WORKERS = frozenset({COUNTS, OP, SOURCE})
+"""Causes of doubt that a pass through worker processes with equal elements removes. State that may change later is not among
+them."""
+
+
+def decided(movability: Movability, measured: ServiceMeasurement) -> Movability:
+    """Return the movability after the measurement: workers may refuse what nothing spoke against, and remove doubts."""
+    if measured.objection is not None:
+        objection = measured.objection
+        where = f" (line {objection.site.line})" if objection.site is not None else ""
+        sentence = f"It cannot move: {objection.method}{where} {objection.reason}."
+        return replace(movability, verdict=REFUSED, sentence=sentence, objections=(objection, *movability.objections))
+    if measured.is_same is False:
+        objection = Objection(
+            REFUSED,
+            COUNTS,
+            movability.after_method,
+            f"produces other elements on several workers: {measured.comparison.rstrip('.')}",
+            movability.after_site,
+            movability.after_id,
+        )
+        sentence = f"It cannot move: {measured.comparison}"
+        return replace(movability, verdict=REFUSED, sentence=sentence, objections=(objection, *movability.objections))
+    if movability.verdict != UNDECIDED or not measured.is_same:
+        return movability
+    left = tuple(o for o in movability.objections if o.cause not in _DECIDED_BY_WORKERS)
+    if left:
+        return replace(movability, objections=left)
+    where = f" (line {movability.after_site.line})" if movability.after_site is not None else ""
+    sentence = f"It can move up to {movability.after_method}{where}: worker processes produced the same elements."
+    return replace(movability, verdict=MOVABLE, sentence=sentence, objections=())
+
+
+def sentence_of(movability: Movability, sizing: Sizing | None) -> str:
+    """Return the first sentence of the report."""
+    if movability.verdict == REFUSED or sizing is None:
+        return movability.sentence
+    return f"{movability.sentence} {sizing.sentence}"
+
+
+def why_not_written(movability: Movability, sizing: Sizing | None, diff: str) -> str:
+    """Return why --write must not change the script, in one sentence; empty if it may."""
+    if movability.verdict == REFUSED:
+        return "Nothing was written, because the pipeline cannot move to workers."
+    if movability.verdict == UNDECIDED:
+        return (
+            "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks "
+            "against it."
+        )
+    if sizing is None or sizing.workers is None:
+        return "Nothing was written, because no number of workers was found that makes the training faster."
+    return "" if diff else "Nothing was written, because the change of the script cannot be expressed."

@@ -1,0 +1,185 @@
+"""Changes of the script that a move to workers requires, or profits from.
+
+In: an `Analysis` and the place of `distribute`.  Out: `Repair`s: edits of calls, or code to write by hand.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
+from advisor.model.offload import DYNAMIC, PROCESSING_MODES, Movability, Repair
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Call
+from advisor.model.units import format_count
+from advisor.offload import data_files
+from advisor.offload.transformations import BATCHES, is_endless
+from advisor.predict.call_index import graph_of
+from advisor.predict.structure import consumed_call
+
+NAME, DISPATCHER_PORT = "tfdata", 5000
+SERVICE_ADDRESS = f"grpc://{NAME}-dispatcher:{DISPATCHER_PORT}"
+"""Where the generated files make the dispatcher reachable."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchBeforeTake:
+    """A `take` directly before a `batch`, which may as well follow it and then count batches."""
+
+    batch: Call
+    taken: Call
+    repair: Repair
+
+
+def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
+    """Return the `take` that stands between the work and the `batch`, if moving it behind the `batch` keeps the elements.
+
+    Args:
+        places: Calls of the chain, nearest to the consumer first.
+    """
+    for batch, taken in itertools.pairwise(places):
+        if batch.method != "batch" or taken.method != "take" or batch.inputs != (taken.id,):
+            continue
+        size, count = _count(batch.arguments.get("batch_size")), _count(taken.arguments.get("count"))
+        if not size or not count or count % size:
+            continue
+        batches = count // size
+        text = (
+            f"`take` moves behind `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
+            "so that the workers send batches and none of them counts for itself."
+        )
+        edits = (MoveAfter(taken.id, batch.id), SetArgument(taken.id, "count", batches))
+        return BatchBeforeTake(batch, taken, Repair(text, edits))
+    return None
+
+
+def _count(value: object) -> int:
+    """The value if it is a number of things, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def repairs_of(analysis: Analysis, movability: Movability, policy: str) -> Iterator[Repair]:
+    """Yield what else should change for a pipeline that moves at that place."""
+    main = analysis.main
+    consumed = consumed_call(analysis, main) if main is not None else None
+    graph = graph_of(analysis)
+    place = graph.by_id.get(movability.after_id)
+    if consumed is None or place is None:
+        return
+    after = (*(graph.path(place, consumed) or ()),)
+    if not any(call.method == "prefetch" for call in after):
+        edit = InsertAfter(place.id, "prefetch", (("", Code("tf.data.AUTOTUNE")),))
+        yield Repair(
+            "`prefetch` follows `distribute`, so that the next elements travel while the model computes.", (edit,)
+        )
+    upstream = graph.upstream(place)
+    if policy == DYNAMIC:
+        yield from parallel_interleaves(upstream)
+    if not any(call.method in BATCHES for call in upstream):
+        yield Repair(
+            "Elements are sent one by one: with `batch` before `distribute`, there are fewer and larger calls to the workers.",
+            code=".batch(...)  # before .apply(tf.data.experimental.service.distribute(...))",
+        )
+    yield from data_files.repairs_of(analysis, upstream)
+    yield from _passes(analysis, upstream, consumed)
+    yield from _replicas(analysis, upstream)
+
+
+def _replicas(analysis: Analysis, upstream: Sequence[Call]) -> Iterator[Repair]:
+    """Yield what several replicas need to read one job together."""
+    main = analysis.main
+    if main is None or main.consumer is None or main.consumer.kind != "distributed":
+        return
+    if any(call.method in ("bucket_by_sequence_length", "padded_batch") for call in upstream):
+        yield Repair(
+            "Replicas whose batches differ in length wait for the longest one: coordinated reads give all of them batches of one "
+            "worker in each step.",
+            code='distribute(..., job_name="train", consumer_index=REPLICA, num_consumers=REPLICAS)',
+        )
+    else:
+        yield Repair(
+            "Trainers that name the same job share its elements; without a name, each of them reads all data.",
+            code='distribute(..., job_name="train")',
+        )
+
+
+def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Iterator[Repair]:
+    """Yield what to do about several passes over a finite dataset, and about its unknown length."""
+    main = analysis.main
+    consumer = main.consumer if main is not None else None
+    if consumer is None or any(map(is_endless, (*upstream, consumed))):
+        return
+    length = consumed.cardinality if consumed.cardinality is not None and consumed.cardinality >= 0 else None
+    steps = "N" if length is None else str(length)
+    if consumer.kind.startswith("keras"):
+        if analysis.keras.get("steps_per_epoch") is None:
+            yield Repair(
+                "The number of elements behind `distribute` is unknown to Keras, and the end of each pass takes about a second: "
+                "repeat the data before `distribute` and say how many steps an epoch has.",
+                code=f".repeat()  # before `distribute`; and: model.fit(..., steps_per_epoch={steps})",
+            )
+        return
+    if consumer.iterators > 1 or any(loop.count != 1 for loop in consumer.loops or ()):
+        yield Repair(
+            "Each pass is a job of its own on the workers, whose end takes about a second: repeat the data before `distribute`, "
+            "and read all passes through one iterator.",
+            code=f".repeat()  # before `distribute`; batches = iter(dataset) before the loop; {steps} x next(batches) in a pass",
+        )
+
+
+def distribute_edit(after_id: str, policy: str, address: str, compression: str = "AUTO") -> InsertAfter:
+    """Return the edit that adds `.apply(tf.data.experimental.service.distribute(...))` after a call.
+
+    Args:
+        after_id: The call whose elements leave the workers.
+        policy: `dynamic` or `off`.
+        address: The dispatcher (`grpc://host:port`).
+        compression: `AUTO`, which is TensorFlow's default and not written, or `none`.
+    """
+    arguments = [f'"{PROCESSING_MODES[policy]}"', _text(address)]
+    if compression != "AUTO":
+        arguments.append("compression=None")
+    code = f"tf.data.experimental.service.distribute({', '.join(arguments)})"
+    return InsertAfter(after_id, "apply", (("", Code(code)),))
+
+
+def _text(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def edits_with_distribute(movability: Movability, distribute: InsertAfter) -> tuple[Edit, ...]:
+    """Return the edits of the repairs and of `distribute`, in the order in which they are applied.
+
+    Of two links after the same call, the later one in the list ends up closer to it, so `distribute` comes last.
+    """
+    return (*movability.edits, distribute)
+
+
+def edits_before(movability: Movability) -> tuple[Edit, ...]:
+    """Return the edits of the repairs as far as they concern what the workers run: what moves behind the place is left out."""
+    moved = {edit.call_id for edit in movability.edits if isinstance(edit, MoveAfter)}
+    kept = (edit for edit in movability.edits if edit.call_id not in moved and not isinstance(edit, InsertAfter))
+    return (*(Remove(call_id) for call_id in moved), *kept)
+
+
+def parallel_interleaves(upstream: Sequence[Call]) -> Iterator[Repair]:
+    """Yield the repair of sequential `interleave`s of shuffled parts, of which every worker reads all.
+
+    Tried on TensorFlow 2.21 with two worker processes: `shuffle(...).interleave(f)` produces every element on each worker
+    although sharding is dynamic; with `num_parallel_calls`, or without the `shuffle`, each element comes once.
+    """
+    for place, call in enumerate(upstream):
+        is_sequential = call.method == "interleave" and call.arguments.get("num_parallel_calls") in (None, 0)
+        if is_sequential and any(map(_shuffles, upstream[place + 1 :])):
+            where = f" (line {call.site.line})" if call.site is not None else ""
+            yield Repair(
+                f"`interleave`{where} gets num_parallel_calls: a sequential one behind a `shuffle` reads all of the data on "
+                "every worker.",
+                (SetArgument(call.id, "num_parallel_calls", Code("tf.data.AUTOTUNE")),),
+            )
+
+
+def _shuffles(call: Call) -> bool:
+    return call.method == "shuffle" or (call.method == "list_files" and call.arguments.get("shuffle") is not False)

@@ -1,0 +1,261 @@
+"""window-datasets: every window of rows is a dataset of its own, which is put together again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from advisor.model.op_effects import is_dataset_op
+from advisor.model.units import format_ns, format_share
+from advisor.rule import (
+    Analysis,
+    Call,
+    Code,
+    Edit,
+    Evidence,
+    Finding,
+    Fix,
+    InsertAfter,
+    Iter,
+    Iterator,
+    Note,
+    Pipeline,
+    Remove,
+    Rule,
+    Safety,
+    SetFunction,
+    is_editable,
+    iterators_inside,
+    iterators_of_call,
+    linear_chain,
+    nested_calls,
+    place,
+    predict_speedup,
+)
+from advisor.testing import batch, fires, flat_map, map_, pipeline, prefetch, shuffle, silent, source, window
+
+SOURCES = frozenset({"from_tensor_slices", "range"})
+"""Sources of which all rows may be put together into one tensor: they are in memory already."""
+
+
+@dataclass(frozen=True)
+class WindowDatasets(Rule):
+    """`window` makes a dataset of every window, and `flat_map` puts its rows together again.
+
+    ## Why it is slow
+    Each window costs a dataset, an iterator, and one step of that iterator per row: with windows of 50 rows that overlap
+    by 49, every row is passed on and copied 50 times, one at a time, in a single thread.
+
+    ## What the fix does
+    Windows that do not overlap are what `batch` makes, so `.batch(size)` replaces both calls. Windows that overlap are
+    cut out of a tensor: where the rows come directly from `from_tensor_slices` or `range`, they are put together once per
+    epoch (`.batch(tf.int64.max)`), and `flat_map` slices them. The elements and their order stay the same, bit for bit.
+
+    Anything else is advice with code to start from: windows of several components, with a stride, or of rows that come
+    from files or from a map. Where all rows fit in memory, load them into one tensor and slice it; if a `batch`
+    follows, one `tf.gather` makes all windows of a batch at once, which is faster still. A window of the last rows that
+    is dropped (`drop_remainder`) makes `batch` give its results a known length: a change of the element spec, which is
+    left to the author.
+
+    ## When not to
+    When the rows do not fit in memory together.
+
+    ## What tf.data already does
+    Nothing.
+    """
+
+    left_share: float = 0.3
+    """Assumed cost of slices relative to windows, 0.28 in the example (windows of 48 rows). It falls with the size of the
+    windows; `batch` costs much less."""
+
+    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+        """Yield a finding for each `window` whose datasets are only put together again."""
+        pipeline = analysis.main
+        if pipeline is None:
+            return
+        for call in analysis.calls:
+            chain = linear_chain(analysis, call)
+            if call.method not in ("flat_map", "interleave") or call.nested_in is not None or len(chain) < 3:
+                continue
+            windows = chain[1]
+            inner = nested_calls(analysis, call)
+            iterators = iterators_of_call(pipeline, call)
+            if windows.method != "window" or not iterators or not any(each.method == "batch" for each in inner):
+                continue
+            yield from self._advice(analysis, pipeline, chain[2], windows, call, iterators[0])
+
+    def _advice(
+        self, analysis: Analysis, pipeline: Pipeline, before: Call, windows: Call, call: Call, iterator: Iterator
+    ) -> Iter[Finding]:
+        inside = [*iterators_inside(analysis, pipeline, iterator, call), *iterators_of_call(pipeline, windows)]
+        costs = {it.id: it for it in inside}
+        share, count = sum(it.blame_share for it in costs.values()), iterator.elements or 0
+        none, left = (dict.fromkeys(costs, part) for part in (0.0, self.left_share))
+        limit, likely = predict_speedup(analysis, pipeline, none, none), predict_speedup(analysis, pipeline, left, left)
+        size = windows.arguments.get("size")
+        if not count or limit is None or likely is None or not isinstance(size, int):
+            return
+        shift = windows.arguments.get("shift") or size
+        edits, what = self._edits(analysis, before, windows, call)
+        is_sliced = any(isinstance(edit, SetFunction) for edit in edits)
+        is_counted = before.element_bytes is not None and before.cardinality is not None and before.cardinality > 0
+        copied = (before.element_bytes or 0) * (before.cardinality or 0) if is_counted else None
+        yield self.finding(
+            what,
+            f"window at {place(windows)} makes a dataset of each window of {size} rows, every {shift}, and {call.method} "
+            f"at {place(call)} puts it together again. This takes "
+            f"{format_ns(sum(it.busy_ns for it in costs.values()) / count)} per window and causes {format_share(share)} "
+            "of the wait for input.",
+            call=windows,
+            iterator=iterator,
+            # What slices cost is unknown: it depends on the size of the windows.
+            prediction=replace(limit, value=likely.value, low=1.0),
+            memory_bytes=copied if is_sliced or not edits else 0,
+            fix=Fix(edits, Safety.EXACT, is_auto=True) if edits else None,
+            code="" if edits else code_to_start_from(windows, size, shift),
+            evidence=(
+                Evidence("blame_share", share, "share"),
+                Evidence("window_size", size, "rows"),
+                Evidence("windows", count, "windows"),
+            ),
+        )
+
+    def _edits(self, analysis: Analysis, before: Call, windows: Call, call: Call) -> tuple[tuple[Edit, ...], str]:
+        """The edits, and what they do as a title; no edits if not everything is known."""
+        advice = (), "Cut windows out of a tensor instead of making a dataset of each"
+        size, shift = windows.arguments.get("size"), windows.arguments.get("shift")
+        inner, stride = nested_calls(analysis, call), windows.arguments.get("stride")
+        shift, stride = size if shift is None else shift, 1 if stride is None else stride
+        if not isinstance(size, int) or not isinstance(shift, int) or stride != 1 or not 0 < shift <= size:
+            return advice
+        if call.method != "flat_map" or not is_batch_of(call, inner, size):
+            return advice
+        drops, inner_drops = (each.arguments.get("drop_remainder", False) for each in (windows, inner[0]))
+        if not isinstance(drops, bool) or not isinstance(inner_drops, bool):
+            return advice
+        if not all(map(is_editable, (before, windows, call))):
+            return advice
+        if shift == size:
+            batch_ = batch_edit_of(before, size, drops, inner_drops)
+            if batch_ is None:
+                return advice
+            return (batch_, Remove(windows.id), Remove(call.id)), f"Replace window and {call.method} with batch({size})"
+        if before.method not in SOURCES or not is_one_tensor(before.element_spec):
+            return advice
+        edits = (
+            InsertAfter(before.id, "batch", (("", Code("tf.int64.max")),)),
+            Remove(windows.id),
+            SetFunction(call.id, slices_text(size, shift, drops, inner_drops)),
+        )
+        return edits, "Cut windows out of one tensor instead of making a dataset of each"
+
+
+def is_batch_of(call: Call, inner: tuple[Call, ...], size: int) -> bool:
+    """Whether the function of a `flat_map` does nothing but batch a whole window."""
+    function = call.function
+    return (
+        function is not None
+        and function.is_traced
+        and all(is_dataset_op(op) for op in function.ops)
+        and [each.method for each in inner] == ["batch"]
+        and inner[0].arguments.get("batch_size") == size
+    )
+
+
+def is_one_tensor(spec: str) -> bool:
+    """Whether elements are single tensors of one known shape."""
+    return spec.startswith("TensorSpec(shape=(") and "None" not in spec.replace("name=None", "")
+
+
+def batch_edit_of(before: Call, size: int, windows_drop: bool, inner_drops: bool) -> InsertAfter | None:
+    """The `batch` that makes the same elements as windows that do not overlap, with the same spec; None if none does."""
+    if inner_drops:
+        return InsertAfter(before.id, "batch", (("", size), ("drop_remainder", Code("True"))))
+    count = before.cardinality
+    if windows_drop and (count is None or count <= 0 or count % size):
+        return None  # without the last window, `batch` would give the others a known length
+    return InsertAfter(before.id, "batch", (("", size),))
+
+
+def slices_text(size: int, shift: int, windows_drop: bool, inner_drops: bool) -> str:
+    """The function that makes the windows of a tensor with all rows.
+
+    Slices have no known length, like the results of a `batch` that keeps a remainder; rows that are gathered have one.
+    """
+    stop = "tf.shape(rows, tf.int64)[0]"
+    if windows_drop or inner_drops:
+        stop += f" - {size - 1}"
+    cut = f"rows[first : first + {size}]"
+    if inner_drops:
+        cut = f"tf.gather(rows, first + tf.range({size}, dtype=tf.int64))"
+    return f"lambda rows: tf.data.Dataset.range(0, {stop}, {shift}).map(lambda first: {cut})"
+
+
+def code_to_start_from(windows: Call, size: int, shift: object) -> str:
+    """Windows of a tensor, a batch of them at a time; a batch where windows follow each other."""
+    if shift == size and windows.arguments.get("stride") in (None, 1):
+        return f"windows = rows_dataset.batch({size}, drop_remainder=True)"
+    stride = windows.arguments.get("stride")
+    step = f" * {stride}" if isinstance(stride, int) and stride > 1 else ""
+    last = f"({size} - 1){step}"
+    return (
+        f"starts = tf.data.Dataset.range(0, len(rows) - {last}, {shift})  # rows: all rows as one tensor\n"
+        "windows = starts.batch(256).map(\n"
+        f"    lambda first: tf.gather(rows, first[:, tf.newaxis] + tf.range({size}, dtype=tf.int64){step})\n"
+        ")"
+    )
+
+
+_ROW = "TensorSpec(shape=(8,), dtype=tf.float32, name=None)"
+_PUT_TOGETHER = flat_map(batch(20, ms=0.05), per_input=1, ms=0.02, op_shares={"BatchDatasetV2": 0.2})
+
+EXAMPLES = (
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_ROW),
+            window(20, shift=1, ms=0.05, drop_remainder=True),
+            _PUT_TOGETHER,
+            shuffle(),
+            batch(64),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="(arrays).batch(tf.int64.max)\nds = ds.flat_map(lambda rows: tf.data.Dataset.range(0, "
+        "tf.shape(rows, tf.int64)[0] - 19, 1).map(lambda first: rows[first : first + 20]))\n",
+    ),
+    fires(
+        pipeline(
+            source("TFRecord", spec=_ROW),
+            window(20, ms=0.05),
+            _PUT_TOGETHER,
+            prefetch(),
+            consumer_ms=0.05,
+            cores=2,
+        ),
+        fixed="(files).batch(20)\nds = ds.prefetch(tf.data.AUTOTUNE)\n",
+    ),
+    fires(
+        pipeline(
+            source("TFRecord", spec=_ROW),
+            window(20, shift=1, ms=0.05, drop_remainder=True),
+            _PUT_TOGETHER,
+            batch(64),
+            consumer_ms=1,
+            cores=2,
+        ),
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_ROW),
+            window(20, shift=1, ms=0.005, drop_remainder=True),
+            _PUT_TOGETHER,
+            batch(64),
+            consumer_ms=50,
+            cores=2,
+        ),
+        because="the consumer does not wait",
+    ),
+    silent(
+        pipeline(source("TensorSlice", spec=_ROW), batch(20), map_("spectrum", ms=2), consumer_ms=1, cores=2),
+        because="the rows are batched, and no window is a dataset",
+    ),
+)

@@ -1,0 +1,178 @@
+"""`advisor offload` on real scripts: real workers, files, the change of the source and its undoing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from advisor.cli import main
+from advisor.commands import offload as command
+from advisor.model.offload import MOVABLE, REFUSED, Movability, Offload, Sizing
+from advisor.offload.files import server_text
+from advisor.prove.trial.service_processes import ServiceProcesses
+
+long = [pytest.mark.tensorflow, pytest.mark.long]
+MOVABLE_SCRIPT = """
+    import time
+    import tensorflow as tf
+
+    def heavy(x):
+        m = tf.fill((150, 150), tf.cast(x, tf.float32) / 1e6)
+        for _ in range(8):
+            m = tf.matmul(m, m)
+        return tf.reduce_sum(m), x
+
+    dataset = tf.data.Dataset.range(256).map(heavy, num_parallel_calls=tf.data.AUTOTUNE).batch(8)
+    for epoch in range(10_000):
+        for batch in dataset:
+            time.sleep(0.001)
+    """
+FINITE_SCRIPT = """
+    import time
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(200)
+    dataset = dataset.map(lambda x: x * 2)
+    dataset = dataset.batch(8)
+    total = 0
+    for batch in dataset:
+        total += int(tf.reduce_sum(batch))
+        time.sleep(0.1)
+    print(total)
+    """
+PYTHON_SCRIPT = """
+    import tensorflow as tf
+
+    def work(x):
+        return x * 2
+
+    dataset = tf.data.Dataset.range(200).map(lambda x: tf.numpy_function(work, [x], tf.int64)).batch(4)
+    for epoch in range(10_000):
+        for batch in dataset:
+            pass
+    """
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def write(text: str) -> Path:
+        path = tmp_path / "train.py"
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return write
+
+
+def servers() -> list[int]:
+    """The dispatcher and worker processes of this machine that were started by a measurement."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if any(word.endswith("service_child.py") for word in process.info["cmdline"] or ()):
+            found.append(process.pid)
+    return found
+
+
+class TestReal:
+    pytestmark = long
+
+    def test_a_pipeline_is_measured_the_files_written_and_nothing_left(self, script, capsys) -> None:
+        path = script(MOVABLE_SCRIPT)
+        before = path.read_text()
+        assert main(["offload", "--files", "service", "--budget", "5min", "--json", "-", "train.py"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["movability"]["verdict"] == "movable" and result["movability"]["after"] == "batch"
+        assert result["measurement"]["same_elements"] is True, result["measurement"]["comparison"]
+        assert result["measurement"]["local_elements"] == result["measurement"]["service_elements"] == 256
+        assert {rate["compression"] for rate in result["measurement"]["rates"]} == {"AUTO", "none"}
+        assert result["sizing"]["verdict"] in ("workers", "no gain")
+        assert {Path(name).name for name in result["files"]} == {
+            "server.py", "Dockerfile", "kubernetes.yaml", "compose.yaml",
+        }  # fmt: skip
+        assert path.read_text() == before and not result["changed_files"]
+        assert servers() == []
+
+    def test_python_code_is_refused_with_its_line_and_no_worker_is_started(self, script, capsys) -> None:
+        script(PYTHON_SCRIPT)
+        arguments = ["offload", "--files", "service", "--json", "-", "--fail-on", "refused", "train.py"]
+        assert main(arguments) == 1
+        result = json.loads(capsys.readouterr().out)
+        objection = result["movability"]["objections"][0]
+        assert (objection["verdict"], objection["cause"], objection["site"]["line"]) == ("refused", "python", 7)
+        assert result["measurement"] is None and result["runs"] == 1 and not Path("service").exists()
+
+    def test_the_changed_script_reads_the_same_elements_from_the_service(self, script, capsys, tmp_path) -> None:
+        path = script(FINITE_SCRIPT)
+        folder = tmp_path / "servers"
+        folder.mkdir()
+        with ServiceProcesses(server_text(), folder, lambda: None) as processes:
+            processes.start_dispatcher()
+            processes.start_worker()
+            command = ["offload", "--no-measurement", "--address", processes.address, "--json", "-", "train.py"]
+            assert main(command) == 0
+            diff = json.loads(capsys.readouterr().out)["diff"]
+            subprocess.run(["git", "apply", "-"], input=diff, text=True, check=True)
+            assert processes.address in path.read_text()
+            done = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=120)
+        assert done.stdout.splitlines()[-1] == str(sum(range(0, 400, 2))), done.stderr
+
+    def test_the_change_is_written_runs_and_is_undone(self, script, capsys) -> None:
+        """With enough waiting that workers help on every machine: the consumer takes no time."""
+        path = script(MOVABLE_SCRIPT.replace("time.sleep(0.001)", "time.sleep(0)"))
+        before = path.read_bytes()
+        arguments = ["offload", "--write", "--worker-cores", "64", "--budget", "5min", "--json", "-", "train.py"]
+        code = main(arguments)
+        output = capsys.readouterr()
+        result = json.loads(output.out)
+        if result["sizing"]["workers"] is None:
+            assert code == 2 and "Nothing was written" in output.err and path.read_bytes() == before
+            return
+        assert code == 0 and result["changed_files"] == [str(path)]
+        text = path.read_text()
+        assert '.batch(8).apply(tf.data.experimental.service.distribute("distributed_epoch"' in text
+        assert text.index("distribute(") < text.index(".prefetch(tf.data.AUTOTUNE)")
+        assert {path.name for path in Path("tfdata-service").iterdir()} >= {"server.py", "Dockerfile"}
+        assert main(["offload", "--undo", "train.py"]) == 0
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--write", "--undo", "train.py"], "mutually exclusive"),
+        (["--undo", "train.py", "more"], "takes no script arguments"),
+        (["--address", "dispatcher:5000", "train.py"], "not of the form"),
+        (["--address", 'grpc://a"b:1', "train.py"], "not of the form"),
+        (["--write", "--no-measurement", "train.py"], "needs the measurement"),
+        (["--budget", "5s", "train.py"], "too short"),
+    ],
+)  # fmt: skip
+def test_misuse_is_one_sentence_and_runs_nothing(script, capsys, arguments, message) -> None:
+    script("raise SystemExit('it was run')")
+    assert main(["offload", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error and "it was run" not in error
+
+
+def test_files_of_others_are_refused_before_anything_runs(script, capsys) -> None:
+    script("raise SystemExit('it was run')")
+    Path("service").mkdir()
+    Path("service/Dockerfile").write_text("FROM scratch\n")
+    assert main(["offload", "--files", "service", "train.py"]) == 2
+    assert "not written by advisor offload" in capsys.readouterr().err
+
+
+def test_results_for_fail_on() -> None:
+    refused = Offload("t", "", Movability(REFUSED, ""), None, None, "dynamic", "")
+    assert command._results(refused) == {"refused"}
+    useless = Offload("t", "", Movability(MOVABLE, ""), None, Sizing("no gain", ""), "dynamic", "")
+    assert command._results(useless) == {"movable", "no-gain"}

@@ -1,0 +1,62 @@
+"""The edits of a move, as they are written into a script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from advisor.model.pipeline import Analysis
+from advisor.offload.legality import judge
+from advisor.offload.repairs import distribute_edit, edits_with_distribute
+from advisor.rewrite.patch import Patch, patch_for
+from advisor.testing import batch, map_, pipeline, prefetch, source, take
+from advisor.testing.simulated_script import Stage
+
+ADDRESS = "grpc://tfdata-dispatcher:5000"
+DISTRIBUTE = f'.apply(tf.data.experimental.service.distribute("distributed_epoch", "{ADDRESS}"))'
+
+
+def written(folder: Path, *stages: Stage, compression: str = "AUTO", policy: str = "dynamic") -> str:
+    """The script with the change."""
+    import dataclasses
+
+    made = pipeline(*stages, consumer_ms=5)
+    path = folder / "train.py"
+    path.write_text(made.source)
+    calls = tuple(
+        dataclasses.replace(call, site=dataclasses.replace(call.site, file=str(path))) for call in made.analysis.calls
+    )
+    analysis: Analysis = made.analysis
+    movability = judge(analysis, policy)
+    edits = edits_with_distribute(movability, distribute_edit(movability.after_id, policy, ADDRESS, compression))
+    patch = patch_for(edits, {call.id: call for call in calls}, folder)
+    assert isinstance(patch, Patch), patch
+    return patch.files[path.resolve()][1].decode()
+
+
+def test_distribute_follows_the_batch_and_a_prefetch_follows_it(tmp_path: Path) -> None:
+    text = written(tmp_path, source(), map_("decode", ms=5), batch(32))
+    assert f".batch(32){DISTRIBUTE}.prefetch(tf.data.AUTOTUNE)\n" in text
+
+
+def test_an_existing_prefetch_stays_behind(tmp_path: Path) -> None:
+    text = written(tmp_path, source(), map_("decode", ms=5), batch(32), prefetch())
+    assert f".batch(32){DISTRIBUTE}\n" in text and text.count("prefetch") == 1
+
+
+def test_a_take_moves_behind_the_batch_and_counts_batches(tmp_path: Path) -> None:
+    text = written(tmp_path, source(), map_("decode", ms=5), take(320), batch(32), prefetch())
+    assert ".take(320)" not in text
+    assert text.index(".batch(32)") < text.index(DISTRIBUTE) < text.index(".take(10)") < text.index("prefetch")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"compression": "none"}, f'"distributed_epoch", "{ADDRESS}", compression=None))'),
+        ({"policy": "off"}, f'"parallel_epochs", "{ADDRESS}"))'),
+    ],
+)
+def test_arguments_of_distribute(tmp_path: Path, options: dict[str, str], expected: str) -> None:
+    assert expected in written(tmp_path, source(), map_("decode", ms=5), batch(32), **options)

@@ -1,0 +1,103 @@
+"""How many workers, and when more of them do not help."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from advisor.model.offload import MOVABLE, Movability, ServiceMeasurement, ServiceRate
+from advisor.offload.legality import judge
+from advisor.offload.sizing import Machines, faster, size
+from advisor.testing import batch, map_, pipeline, prefetch, repeat, source, take
+
+FAST = ServiceRate("AUTO", 20.0, 10.0, 9.0, 11.0, client_cpu_s=0.001, dispatcher_cpu_s=0.0, elements=100, seconds=5.0)
+MEASURED = ServiceMeasurement(rates=(FAST,), element_bytes=1e6, local_elements_per_s=18.0, local_cpu_s=0.09)
+
+
+def sized(measured: ServiceMeasurement = MEASURED, machines: Machines | None = None, **changes):
+    """A training that consumes 200 batches per second at most, and gets fewer."""
+    analysis = pipeline(
+        source(), repeat(), map_("decode", ms=5), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
+    return size(analysis, dataclasses.replace(judge(analysis), **changes), measured, machines or Machines())
+
+
+def test_workers_are_the_wanted_rate_over_the_rate_of_a_worker_with_a_range():
+    found = sized()
+    assert found.verdict == "workers" and found.limit == ""
+    assert found.wanted_per_s == pytest.approx(200, rel=0.05)
+    assert found.worker_per_s == pytest.approx(40)
+    assert found.workers in (5, 6)
+    assert found.workers_low <= found.workers <= found.workers_high and found.workers_high > found.workers_low
+    assert f"It takes {found.workers} workers" in found.sentence
+
+
+def test_more_cores_per_worker_take_fewer_workers():
+    assert sized(machines=Machines(worker_cores=32)).workers == 1
+
+
+def test_the_network_is_named_when_it_is_the_limit():
+    found = sized(dataclasses.replace(MEASURED, element_bytes=20e6))
+    assert found.limit == "network" and "10 Gbit/s" in found.sentence
+    assert found.reachable_per_s < found.wanted_per_s
+    wide = sized(dataclasses.replace(MEASURED, element_bytes=20e6), Machines(network_bytes_per_s=12.5e9))
+    assert wide.limit == ""
+
+
+def test_nothing_is_gained_if_the_network_already_carries_what_the_host_makes():
+    found = sized(dataclasses.replace(MEASURED, element_bytes=500e6))
+    assert (found.verdict, found.limit, found.workers) == ("no gain", "network", None)
+
+
+def test_the_client_is_named_when_receiving_takes_its_cores():
+    slow = dataclasses.replace(FAST, client_cpu_s=0.04)
+    found = sized(dataclasses.replace(MEASURED, rates=(slow,)))
+    assert found.limit == "client" and "CPU time" in found.sentence
+
+
+def test_the_dispatcher_is_named_when_it_hands_out_single_elements():
+    busy = dataclasses.replace(FAST, dispatcher_cpu_s=0.01)
+    found = sized(dataclasses.replace(MEASURED, rates=(busy,)))
+    assert found.limit == "dispatcher" and "every part of the source" in found.sentence
+    assert found.reachable_per_s == pytest.approx(100)
+
+
+def test_a_training_that_does_not_wait_needs_no_workers():
+    analysis = pipeline(source(), map_("decode", ms=0.01), batch(32), prefetch(), consumer_ms=100, cores=8).analysis
+    found = size(analysis, judge(analysis), MEASURED, Machines())
+    assert (found.verdict, found.limit) == ("no gain", "model")
+    assert found.sentence.startswith("More workers will not help: the model")
+
+
+def test_a_source_with_few_parts_limits_the_workers():
+    found = sized(max_workers=2)
+    assert (found.workers, found.limit) == (2, "source")
+    assert "only 2 parts" in found.sentence
+
+
+def test_batches_made_here_count_as_many_elements_from_the_workers():
+    analysis = pipeline(
+        source(), map_("decode", ms=5), take(321), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
+    movability = judge(analysis)
+    assert movability.after_method == "map"
+    found = size(analysis, movability, dataclasses.replace(MEASURED, element_bytes=1e3), Machines())
+    assert found.wanted_per_s == pytest.approx(32 * 200, rel=0.05)
+
+
+def test_the_default_compression_wins_unless_the_other_takes_less():
+    same = dataclasses.replace(FAST, compression="none")
+    assert faster((FAST, same)).compression == "AUTO"
+    cheap = dataclasses.replace(same, elements_per_core_s=20.0)
+    assert faster((FAST, cheap)).compression == "none"
+
+
+def test_without_a_measurement_the_number_is_unknown():
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, cores=4).analysis
+    found = size(analysis, Movability(MOVABLE, ""), ServiceMeasurement(), Machines())
+    assert found.verdict == "unknown" and found.workers is None
+
+
+def test_the_cost_of_the_service_is_said():
+    assert any("the CPU time of the local pipeline" in note for note in sized().notes)

@@ -1,0 +1,60 @@
+"""Elements of several workers against local ones, whatever their order."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.prove.trial.multisets import compared
+from advisor.prove.trial.streams import Stream
+
+ROWS = [(b"a", b"1"), (b"b", b"2"), (b"b", b"2"), (b"c", b"3")]
+
+
+def stream(rows, is_complete: bool = True, kinds: tuple[str, ...] = ("numbers", "numbers")) -> Stream:
+    return Stream(rows=list(rows), kinds=kinds, is_complete=is_complete)
+
+
+def judged(served, again=ROWS, times: int = 1, is_complete: bool = True):
+    return compared(stream(ROWS), stream(again), stream(served, is_complete), times, workers=2)
+
+
+def test_the_same_elements_in_another_order():
+    is_same, sentence = judged(ROWS[::-1])
+    assert is_same is True and "same 4 elements" in sentence and "2 workers" in sentence
+
+
+@pytest.mark.parametrize("served", [ROWS[:-1], [*ROWS, ROWS[0]], [ROWS[0], *ROWS[:-1]], [(b"a", b"2"), *ROWS[1:]]])
+def test_other_elements(served):
+    assert judged(served)[0] is False
+
+
+def test_each_element_once_per_worker():
+    assert judged(ROWS * 2, times=2)[0] is True
+    assert judged(ROWS, times=2)[0] is False
+
+
+def test_random_components_are_left_out():
+    again = [(a, b"9") for a, _ in ROWS]
+    served = [(a, b"7") for a, _ in ROWS]
+    is_same, sentence = judged(served, again)
+    assert is_same is True and "1 of 2 components" in sentence
+    assert judged([(b"x", b"7"), *served[1:]], again)[0] is False
+
+
+def test_elements_that_are_all_random_are_counted_only():
+    again = [(b"8", b"9")] * 4
+    is_same, sentence = judged([(b"5", b"6")] * 4, again)
+    assert is_same is None and "random" in sentence
+    assert judged([(b"5", b"6")] * 3, again)[0] is False
+
+
+@pytest.mark.parametrize(
+    ("again", "is_complete"), [(ROWS[:-1], True), (ROWS, False)], ids=["random number", "too long"]
+)
+def test_nothing_is_concluded_from_parts(again, is_complete):
+    assert judged(ROWS, again, is_complete=is_complete)[0] is None
+
+
+def test_components_without_values_are_not_compared():
+    opaque = stream(ROWS, kinds=("opaque", "opaque"))
+    assert compared(opaque, opaque, opaque, 1, 2)[0] is None

@@ -1,0 +1,102 @@
+"""Recorded pipelines through real workers: what is measured, and what workers refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.model.finding import Code, Edit, SetArgument
+from advisor.model.offload import DYNAMIC, OFF, PYTHON, ServiceMeasurement
+from advisor.offload.files import server_text
+from advisor.prove.trial.service_messages import MeasureService
+from advisor.prove.trial.service_trial import ServiceTrial
+from tests.recorded import Recorded
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorter stretches: these tests do not look at the rates."""
+    from advisor.host.calibration import offload
+    from advisor.host.calibration.constant import Constant
+    from advisor.prove.trial import service_trial
+
+    for name, value in (("SERVICE_WARMUP_S", 0.3), ("SERVICE_PART_S", 0.3)):
+        assert isinstance(getattr(offload, name), Constant)
+        monkeypatch.setattr(service_trial, name, Constant(value, "s"))
+
+
+def measured(
+    recorded: Recorded, dataset: Any, folder: Path, policy: str = DYNAMIC, edits: tuple[Edit, ...] = ()
+) -> ServiceMeasurement:
+    after = call_id_of(dataset)
+    assert after is not None
+    recorded.recorder.is_open = False
+    request = MeasureService(after, [], policy, server_text())
+    return ServiceTrial(recorded.recorder, request, edits, folder, lambda phase, done, of: None).measure()
+
+
+def test_a_pipeline_that_moves(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.range(8, dtype=tf.int64), tf.range(8, dtype=tf.int64) * 10), -1
+    )
+    dataset = tf.data.Dataset.range(200).shuffle(50).map(lambda x: (x, table.lookup(x % 8))).batch(16).repeat()
+    found = measured(recorded, dataset, tmp_path)
+    assert found.objection is None
+    assert found.is_same is True, found.comparison
+    assert (found.local_elements, found.service_elements, found.compared_workers) == (200, 200, 2)
+    assert [rate.compression for rate in found.rates] == ["AUTO", "none"]
+    assert all(rate.elements_per_core_s > 0 and rate.client_cpu_s > 0 for rate in found.rates)
+    assert found.element_bytes == pytest.approx(16 * 16, rel=0.1)
+    assert found.local_cpu_s > 0 and found.end_delay_s is not None
+
+
+def test_python_code_is_refused_by_worker_processes(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(40).map(lambda x: tf.numpy_function(lambda y: y + 1, [x], tf.int64)).batch(4)
+    found = measured(recorded, dataset, tmp_path)
+    assert found.objection is not None
+    assert found.objection.cause == PYTHON
+    assert not found.rates
+
+
+def test_a_take_counts_on_every_worker(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    found = measured(recorded, tf.data.Dataset.range(100).take(5).batch(1), tmp_path)
+    assert found.is_same is False
+    assert "instead of 5" in found.comparison
+
+
+def test_without_sharding_every_worker_sends_everything(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    found = measured(recorded, tf.data.Dataset.range(60).batch(4), tmp_path, OFF)
+    assert found.is_same is True, found.comparison
+    assert (found.local_elements, found.service_elements) == (60, 120)
+
+
+def test_a_sequential_interleave_behind_a_shuffle_reads_everything_on_every_worker(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """TensorFlow 2.21; the repair is to call it in parallel."""
+    import tensorflow as tf
+
+    def inner(i: Any) -> Any:
+        return tf.data.Dataset.range(20).map(lambda j: i * 100 + j)
+
+    dataset = tf.data.Dataset.range(4).shuffle(4).interleave(inner, cycle_length=2).batch(4)
+    (tmp_path / "before").mkdir()
+    found = measured(recorded, dataset, tmp_path / "before")
+    assert found.is_same is False and found.service_elements == 160
+    parallel = SetArgument(recorded.call("interleave").id, "num_parallel_calls", Code("tf.data.AUTOTUNE"))
+    (tmp_path / "after").mkdir()
+    found = measured(recorded, dataset, tmp_path / "after", edits=(parallel,))
+    assert found.is_same is True, found.comparison

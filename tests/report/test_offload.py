@@ -1,0 +1,105 @@
+"""What `advisor offload` prints and writes as JSON, of made-up results."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+
+import jsonschema
+from rich.console import Console
+
+from advisor.model.finding import Remove
+from advisor.model.offload import (
+    COUNTS,
+    MOVABLE,
+    REFUSED,
+    Movability,
+    Objection,
+    Offload,
+    Repair,
+    ServiceMeasurement,
+    ServiceRate,
+    Sizing,
+)
+from advisor.model.own_files import FileKind, is_own_file
+from advisor.model.recording import Site
+from advisor.report.offload_json import load_schema, offload_to_bytes
+from advisor.report.offload_text import print_offload
+
+SITE = Site("/home/me/train.py", 12, 5, 12, 20)
+OFFLOAD = Offload(
+    target="train.py \x1b[31m",
+    sentence="It can move up to batch (line 12). It takes 3 workers.",
+    movability=Movability(
+        MOVABLE, "It can move up to batch (line 12).", "c3", "batch", SITE, 0.97,
+        conditions=("each worker shuffles its own part of the data",),
+        repairs=(Repair("`prefetch` follows.", (Remove("c4"),)), Repair("Repeat the data.", code=".repeat()")),
+        max_workers=8,
+    ),
+    measurement=ServiceMeasurement(
+        compared_workers=2, local_elements=100, service_elements=100, is_same=True, comparison="The same 100 elements.",
+        element_bytes=1e6, local_elements_per_s=20.0, local_cpu_s=0.05,
+        rates=(ServiceRate("AUTO", 19.0, 18.0, 17.0, 19.0, 0.002, 0.0001, 90, 5.0),), end_delay_s=1.0,
+    ),
+    sizing=Sizing(
+        "workers", "It takes 3 workers.", "", 100.0, 100.0, 40.0, 4.0, 3, 3, 4, "AUTO", 1e8
+    ),
+    policy="dynamic",
+    diff="--- a/train.py\n+++ b/train.py\n",
+    files=("service/server.py",),
+    runs=2,
+    seconds=61.0,
+    run_folder="/runs/train",
+    notes=("A note.",),
+)  # fmt: skip
+
+
+def test_json_is_valid_and_recognised(tmp_path):
+    data = offload_to_bytes(OFFLOAD)
+    document = json.loads(data)
+    jsonschema.Draft202012Validator(load_schema()).validate(document)
+    assert document["movability"]["repairs"][0]["in_diff"] and not document["movability"]["repairs"][1]["in_diff"]
+    assert document["measurement"]["rates"][0]["client_cpu_ms"] == 2
+    (tmp_path / "offload.json").write_bytes(data)
+    assert is_own_file(tmp_path / "offload.json", FileKind.OFFLOAD)
+    assert not is_own_file(tmp_path / "offload.json", FileKind.CHANGE)
+
+
+def test_a_refusal_is_valid_json():
+    objection = Objection(REFUSED, COUNTS, "take", "counts elements", SITE, "c2")
+    movability = Movability(REFUSED, "It cannot move.", objections=(objection,))
+    refused = dataclasses.replace(OFFLOAD, movability=movability, measurement=None, sizing=None, diff="")
+    document = json.loads(offload_to_bytes(refused))
+    jsonschema.Draft202012Validator(load_schema()).validate(document)
+    assert document["movability"]["objections"][0]["site"]["line"] == 12
+
+
+def test_schema_is_sound_and_closed():
+    schema = load_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for part in [schema, *(part for part in schema["$defs"].values() if part.get("type") == "object")]:
+        assert part["additionalProperties"] is False
+        assert set(part["required"]) == set(part["properties"])
+
+
+def printed(offload: Offload) -> str:
+    console = Console(file=io.StringIO(), width=160, highlight=False)
+    print_offload(offload, console)
+    return console.file.getvalue()
+
+
+def test_text_starts_with_the_verdict_and_shows_the_figures():
+    text = printed(OFFLOAD)
+    assert text.startswith("Movable. It can move up to batch (line 12). It takes 3 workers.")
+    assert "Each worker shuffles its own part of the data." in text
+    assert "By hand: .repeat()" in text and "18 elements/s" in text and "The same 100 elements." in text
+    assert "\x1b" not in text and "A note." in text and "run 2 times" in text
+
+
+def test_a_refusal_shows_the_line_and_no_repairs():
+    objection = Objection(REFUSED, COUNTS, "take", "counts elements", SITE, "c2")
+    movability = dataclasses.replace(OFFLOAD.movability, verdict=REFUSED, objections=(objection,))
+    text = printed(dataclasses.replace(OFFLOAD, movability=movability, measurement=None, sizing=None))
+    assert "train.py:12 take counts elements (refused: counts per worker)" in text
+    assert "What else to change" not in text

@@ -1,0 +1,108 @@
+"""`window-datasets`: what it writes makes the same windows, bit for bit, with the same element spec; all else is advice."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import pytest
+
+from advisor.engine import load_rules, run_rules
+from advisor.model.finding import Fix, InsertAfter, Remove, SetFunction
+from advisor.model.recording import Call
+from advisor.model.settings import Settings
+from advisor.testing import batch, flat_map, pipeline, source, window
+from tests.recorded import Recorded, install
+
+RULE = next(loaded for loaded in load_rules([], Settings()) if loaded.id == "window-datasets")
+MADE = pipeline(
+    source("TensorSlice", elements=1_000, spec="TensorSpec(shape=(8,), dtype=tf.float32, name=None)"),
+    window(20, shift=1, ms=0.05),
+    flat_map(batch(20, ms=0.05), op_shares={"BatchDatasetV2": 0.2}, per_input=1, ms=0.02),
+    consumer_ms=0.02,
+    cores=2,
+).analysis
+
+
+def edits_for(calls: tuple[Call, ...]) -> tuple[Any, ...]:
+    """The edits for these calls, as if they had taken the times of the simulated ones."""
+    calls = tuple(dataclasses.replace(call, site=MADE.calls[0].site) for call in calls)
+    known = {call.method: call for call in calls} | {MADE.calls[0].method: calls[0]}
+    assert MADE.main is not None
+    iterators = tuple(
+        dataclasses.replace(it, calls=tuple(known[call.method] for call in it.calls)) for it in MADE.main.iterators
+    )
+    main = dataclasses.replace(MADE.main, iterators=iterators)
+    findings = run_rules(dataclasses.replace(MADE, calls=calls, pipelines=(main,)), [RULE], Settings()).findings
+    assert len(findings) == 1
+    fix: Fix | None = findings[0].fix
+    assert (fix is None) == bool(findings[0].code)
+    return () if fix is None else fix.edits
+
+
+CASES = list(itertools.product((1, 2, 4), (4,), (False, True), (False, True)))
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+@pytest.mark.parametrize(("shift", "size", "windows_drop", "inner_drops"), CASES)
+@pytest.mark.parametrize("kind", ["rows", "range", "strings"])
+def test_the_same_windows_come_out(shift: int, size: int, windows_drop: bool, inner_drops: bool, kind: str) -> None:
+    import tensorflow as tf
+
+    for count in (1, 4, 9, 12):
+        with install() as recorded:
+            made = {
+                "rows": lambda n: tf.data.Dataset.from_tensor_slices(tf.reshape(tf.range(n * 3.0), [n, 3])),
+                "range": tf.data.Dataset.range,
+                "strings": lambda n: tf.data.Dataset.from_tensor_slices(tf.strings.as_string(tf.range(n))),
+            }[kind](count)
+            dataset = made.window(size, shift, drop_remainder=windows_drop)
+            dataset = dataset.flat_map(lambda rows: rows.batch(size, drop_remainder=inner_drops))
+            check(recorded, dataset, shift == size, windows_drop and not inner_drops and count % size != 0)
+
+
+def check(recorded: Recorded, dataset: Any, is_apart: bool, is_unknown: bool) -> None:
+    """The edits for a recorded dataset give the same elements; none are made if windows of another length are dropped."""
+    recorded.recorder.is_open = False
+    calls = recorded.recorder.calls()
+    edits = edits_for(calls)
+    if is_apart and is_unknown:
+        assert edits == ()
+        return
+    kinds = [InsertAfter, Remove, Remove] if is_apart else [InsertAfter, Remove, SetFunction]
+    assert [type(edit) for edit in edits] == kinds
+    edited = recorded.replay(dataset, *edits)
+    assert edited.element_spec == dataset.element_spec
+    for _ in range(2):
+        assert [x.tolist() for x in edited.as_numpy_iterator()] == [x.tolist() for x in dataset.as_numpy_iterator()]
+
+
+def changed(method: str, **changes: Any) -> tuple[Call, ...]:
+    return tuple(dataclasses.replace(call, **changes) if call.method == method else call for call in MADE.calls)
+
+
+def with_arguments(method: str, **arguments: Any) -> tuple[Call, ...]:
+    return tuple(
+        dataclasses.replace(call, arguments={**call.arguments, **arguments}) if call.method == method else call
+        for call in MADE.calls
+    )
+
+
+def test_what_is_not_known_to_be_the_same_is_advice() -> None:
+    assert edits_for(MADE.calls)
+    function = next(call.function for call in MADE.calls if call.method == "flat_map")
+    pair = "(TensorSpec(shape=(8,), dtype=tf.float32, name=None), TensorSpec(shape=(), dtype=tf.int64, name=None))"
+    for calls in (
+        with_arguments("window", stride=2),
+        with_arguments("window", shift=30),
+        with_arguments("window", drop_remainder="<tensor>"),
+        with_arguments("batch", batch_size=10),
+        changed("from_tensor_slices", element_spec=pair),
+        changed("from_tensor_slices", element_spec="TensorSpec(shape=(None,), dtype=tf.float32, name=None)"),
+        changed("flat_map", function=None),
+        changed("flat_map", function=dataclasses.replace(function, ops={**function.ops, "Mul": 1})),
+        changed("window", library="keras"),
+    ):
+        assert edits_for(calls) == ()
