@@ -73,9 +73,9 @@ import tensorflow as tf
 ds = tf.data.Dataset.range(3)
 ds = ds.interleave(lambda i: tf.data.Dataset.range(i, i + 4).map(lambda x: x * 2), cycle_length=2).batch(5)
 """,
-        lambda c: [MoveAfter(c("map"), c("interleave")), SetArgument(c("map"), "num_parallel_calls", AUTOTUNE)],
-        [("(i, i + 4).map(lambda x: x * 2), cycle_length=2)",
-          "(i, i + 4), cycle_length=2).map(lambda x: x * 2, num_parallel_calls=tf.data.AUTOTUNE)")],
+        lambda c: [MoveAfter(c("map"), c("batch")), SetArgument(c("map"), "num_parallel_calls", AUTOTUNE)],
+        [("(i, i + 4).map(lambda x: x * 2), cycle_length=2).batch(5)",
+          "(i, i + 4), cycle_length=2).batch(5).map(lambda x: x * 2, num_parallel_calls=tf.data.AUTOTUNE)")],
     ),
     "with a function that is defined inside": Snippet(
         """\
