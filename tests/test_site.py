@@ -66,7 +66,7 @@ def test_every_link_leads_to_a_page_of_the_site_or_into_the_repository():
     pages = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
     pages |= {page: (ROOT / file).read_text("utf-8") for file, page in site_hooks.TOP_PAGES.items()}
     pages |= {f"rules/{rule}.md": text for rule, text in RULES.items()}
-    known = {*pages, *site_hooks.SCHEMAS, "images/report.svg", "images/tensorboard.png"}
+    known = {*pages, *site_hooks.SCHEMAS, "images/fix.svg", "images/report.svg", "images/tensorboard.png"}
     repository = "https://example.org/project"
     wrong = []
 
