@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.graph.analysis import HostPart, combine
 from advisor.graph.lockstep import longest_waited_for
 from advisor.model.recording import Consumer, Recording, Site, StepSeries
 from tests.graph.test_unprofiled_steps import PROFILED
@@ -60,3 +61,14 @@ def test_without_steps_the_recorded_one_stays():
     assert longest_waited_for(NOISE, [REAL], steps()) is NOISE
     assert longest_waited_for(NOISE, [REAL], steps(noise=LOOP[:2], real=LOOP[:2])) is NOISE
     assert longest_waited_for(replace(NOISE, consumer=None), [REAL], steps(noise=LOOP, real=LOOP)).consumer is None
+
+
+def test_the_verdict_is_about_the_one_that_is_waited_for_most():
+    recorded_main = replace(NOISE, id="p0", consumer=replace(NOISE.consumer, is_main=True))
+    other = replace(REAL, id="p1")
+    part = HostPart("h", "h.xplane.pb", (recorded_main, other), has_marks=False, warnings=())
+    together = steps(noise=[start + 2 * MS for start in LOOP], real=LOOP)
+    apart = steps(noise=LOOP, real=[start + 100 * STEP for start in LOOP])
+    for recording, name in ((together, "real"), (apart, "noise")):
+        main = combine([part], recording, "gan.py").main
+        assert main is not None and main.consumer.id == name

@@ -31,11 +31,16 @@ def named(analysis: Analysis, *names: str) -> Iterator:
 
 
 @pytest.mark.parametrize("cores", MANY_CORES)
-def test_the_wait_is_the_simulated_one(cores):
-    costs = Costs(cores, source=30, function=4_000, calls=cores)
+@pytest.mark.parametrize("own_share", [0.3, 0.7, 2.0])
+def test_the_wait_is_the_simulated_one(cores, own_share):
+    """The consumer's own time is this share of the time that the pipeline needs for a batch."""
+    costs = Costs(cores, source=30, function=4_000, calls=cores, step=0)
+    costs = replace(costs, step=own_share * simulate(costs).step_us)
     outcome = simulate(costs)
-    analysis = analysed(costs, outcome)
-    assert analysis.verdict.input_wait_share == pytest.approx(outcome.wait_share, abs=0.03)
+    assert outcome.wait_share == pytest.approx(max(0.0, 1 - own_share), abs=0.1), "the simulation is as intended"
+    verdict = analysed(costs, outcome).verdict
+    assert verdict.input_wait_share == pytest.approx(outcome.wait_share, abs=0.03)
+    assert verdict.is_input_bound is (own_share < 1)
 
 
 @pytest.mark.parametrize("cores", MANY_CORES)
