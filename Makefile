@@ -12,6 +12,8 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
+# The files that hold a test with a mark: collecting all 300 takes longer than the timed tests.
+marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests)
 
 .PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation clean
 .DEFAULT_GOAL := help
@@ -54,18 +56,18 @@ untimed: $(STAMP)
 	$(OVERLAPPING) --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
 
 timed: $(STAMP)
-	$(ALONE) -m "timed and not tensorflow and not long and not slow"
+	$(ALONE) -m "timed and not tensorflow and not long and not slow" $(call marked,timed)
 
 tensorflow: $(STAMP)
-	$(PARALLEL) --maxprocesses 4 --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25
+	$(PARALLEL) --maxprocesses 4 --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25 $(call marked,tensorflow)
 
 test-rest: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 -m "(long or hypothesis) and not slow and not timed" --durations=25
-	$(ALONE) -m "long and timed and not slow" --durations=25
+	$(ALONE) -m "long and timed and not slow" --durations=25 $(call marked,timed)
 
 test-all: test test-rest
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
-	$(ALONE) -m slow --durations=25
+	$(ALONE) -m slow --durations=25 $(call marked,slow)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -92,6 +92,7 @@ from advisor.predict import (
     iterators_of_call,
     last_batch,
     linear_chain,
+    machine_costs,
     measured_ns,
     movable_shuffles,
     nested_calls,
@@ -241,12 +242,12 @@ def takes_link(analysis: Analysis, call: Call) -> bool:
     return call.site is not None and call.made_by is None and call.nested_in is None and not goes_on
 
 
-def parallel_fix(calls: Sequence[Call], prediction: Prediction | None) -> Fix | None:
+def parallel_fix(calls: Sequence[Call]) -> Fix | None:
     """The fix that sets `num_parallel_calls=tf.data.AUTOTUNE` in these maps.
 
-    It is applied automatically only if the lower bound of the prediction is a gain: for a map of about 60 us per
-    element it cannot be predicted whether a second thread helps [measured: 1.04x (0.97 to 1.23), predicted: 1.25x (1.00
-    to 1.63)].
+    `advisor fix` tries it unasked even if the lower bound of the prediction is no gain: whether a second thread helps a map of
+    about 60 us per element cannot be predicted [measured: 1.04x (0.97 to 1.23), predicted: 1.25x (1.00 to 1.63)], and the proof
+    decides. It does not if one of the maps runs Python code: only the author knows whether that is safe to run concurrently.
 
     Returns: The fix; None if one of the maps is not in the user's code.
     """
@@ -254,9 +255,8 @@ def parallel_fix(calls: Sequence[Call], prediction: Prediction | None) -> Fix | 
         return None
     edits = tuple(SetArgument(call.id, "num_parallel_calls", AUTOTUNE) for call in calls)
     safety = max((parallel_safety(call) for call in calls), key=list(Safety).index)
-    # Only the author knows whether Python code is safe to run concurrently.
     has_python = any(call.function is not None and call.function.python_ops for call in calls)
-    return Fix(edits, safety, is_auto=not has_python and prediction is not None and prediction.low > 1)
+    return Fix(edits, safety, is_auto=not has_python)
 
 
 def label(call: Call) -> str:
@@ -373,6 +373,7 @@ __all__ = [
     "last_batch",
     "last_editable_call",
     "linear_chain",
+    "machine_costs",
     "measured_ns",
     "movable_shuffles",
     "nested_calls",

@@ -93,7 +93,7 @@ class MapInsideInterleave(Rule):
             iterator=iterator,
             prediction=prediction,
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
-            fix=parallel_fix(calls, prediction),
+            fix=parallel_fix(calls),
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("free_cores", use.free, "cores"),
@@ -105,7 +105,7 @@ class MapInsideInterleave(Rule):
         return replace(
             staying,
             title=f"Move {label(call)} out of {outer.method}, behind it, in parallel",
-            fix=moved.fix(is_auto=prediction is not None and prediction.low > 1),
+            fix=moved.fix(is_auto=staying.fix.is_auto),
             otherwise=replace(staying, because=f"{because} It stays inside."),
         )
 

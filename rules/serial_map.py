@@ -42,8 +42,8 @@ class SerialMap(Rule):
     ## What the fix does
     It sets `num_parallel_calls=tf.data.AUTOTUNE`, which runs the function on several elements at once. tf.data tunes
     the number and preserves the order. One element per parallel call is held in memory. For a function of about 60 us,
-    it cannot be predicted whether a second thread helps: if the lower bound of the predicted speedup is 1.0, the fix is
-    tried only on request.
+    it cannot be predicted whether a second thread helps: the lower bound of the predicted speedup is then 1.0, and only
+    the proof tells.
 
     ## When not to
     When the cores are already busy, because parallel calls would only compete for them. When the function runs Python
@@ -117,7 +117,7 @@ class SerialMap(Rule):
             iterator=iterator,
             prediction=prediction,
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
-            fix=parallel_fix(calls, prediction),
+            fix=parallel_fix(calls),
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
                 Evidence("free_cores", use.free, "cores"),

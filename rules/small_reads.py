@@ -22,6 +22,7 @@ from advisor.rule import (
     is_cached_behind,
     is_editable,
     iterators_of_call,
+    machine_costs,
     place,
     predict_speedup,
 )
@@ -38,8 +39,9 @@ class SmallReads(Rule):
     """A reader has a small `buffer_size`, so every record takes several file-system calls.
 
     ## Why it is slow
-    Whenever the buffer is empty, the reader requests this number of bytes from the file system. A call costs about a
-    quarter of a microsecond for a local file, and a millisecond or more on a network file system or in a bucket.
+    Whenever the buffer is empty, the reader requests this number of bytes from the file system. A call costs a quarter of
+    a microsecond or more for a local file, and a millisecond or more on a network file system or in a bucket. The
+    prediction uses the cost of a local file, as measured on this machine (`advisor doctor` shows it).
 
     ## What the fix does
     It sets a buffer of 64 KiB for each open file. Elements and order stay the same. For files in a bucket (`gs://`,
@@ -54,10 +56,6 @@ class SmallReads(Rule):
 
     min_buffer_bytes: int = 16 * 1024
     """Buffer size in bytes that is large enough. Below it, the number of reads had a measurable effect."""
-    read_ns: float = 260.0
-    """Cost of a read in nanoseconds, not including copying, measured on local files in memory (records of 12 kB with a
-    buffer of 256 bytes: 20.1 us, with 64 KiB: 7.5 us). The prediction is based on it. On other storage the cost, and
-    therefore the gain, is higher."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """Yield a finding for each reader with a small buffer that the consumer waits for."""
@@ -78,23 +76,24 @@ class SmallReads(Rule):
     def _advice(
         self, analysis: Analysis, pipeline: Pipeline, call: Call, costs: list[Iterator], size: int
     ) -> Iter[Finding]:
-        left, reads = {}, 0.0
+        left, reads, machine = {}, 0.0, machine_costs(analysis)
         for it in costs:
             bytes_ = it.element_bytes or bytes_of_parent(pipeline, it)
             if not bytes_ or not it.elements or not it.busy_ns:
                 return
             own = it.elements * bytes_ / size
             reads += own
-            left[it.id] = max(0.1, 1 - own * self.read_ns / it.busy_ns)
+            left[it.id] = max(0.1, 1 - own * machine.small_read_ns / it.busy_ns)
         share = sum(it.blame_share for it in costs)
         elements = max(1, sum(it.elements or 0 for it in costs))
+        prediction = predict_speedup(analysis, pipeline, left, left)
         yield self.finding(
             f"Read {format_bytes(LARGE)} at a time",
             f"{call.method} at {place(call)} reads with a buffer of {format_bytes(size)}, {reads / elements:.1f} "
             f"reads per record, and causes {format_share(share)} of the wait for input.",
             call=call,
             iterator=costs[0],
-            prediction=predict_speedup(analysis, pipeline, left, left),
+            prediction=machine.mark(prediction, "small_read_ns") if prediction is not None else None,
             memory_bytes=LARGE,
             fix=Fix((SetArgument(call.id, "buffer_size", LARGE),), Safety.EXACT, is_auto=True)
             if is_editable(call)

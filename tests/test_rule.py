@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.engine import load_rules, run_rules
-from advisor.model.finding import InsertAfter, Prediction, Safety
+from advisor.model.finding import InsertAfter, Safety
 from advisor.model.recording import Site
 from advisor.model.settings import Settings
 from advisor.rewrite.source import rewrite
@@ -66,17 +66,13 @@ def test_the_last_call_that_takes_a_link_is_the_consumers():
     assert last_editable_call(analysis, analysis.main).method == "prefetch"
 
 
-GAIN = Prediction(1.5, 1.2, 1.8)
-
-
 def test_parallel_maps_claim_the_most_harmful_of_what_each_does():
     made = pipeline(
         source(), map_("decode", ms=1), map_("augment", ms=1, random=True), map_("tokenize", ms=1, python=True), consumer_ms=1
     )  # fmt: skip
     decode, augment, tokenize = made.analysis.calls[1:4]
-    assert parallel_fix((decode,), GAIN).safety is Safety.EXACT
-    assert parallel_fix((decode, augment), GAIN).safety is Safety.RERANDOMIZED
-    assert parallel_fix((decode, augment), GAIN).is_auto
-    assert not parallel_fix((decode, tokenize), GAIN).is_auto
-    assert not parallel_fix((decode,), replace(GAIN, low=1.0)).is_auto  # it may gain nothing
-    assert parallel_fix((decode, replace(augment, library="keras")), GAIN) is None
+    assert parallel_fix((decode,)).safety is Safety.EXACT
+    assert parallel_fix((decode, augment)).safety is Safety.RERANDOMIZED
+    assert parallel_fix((decode, augment)).is_auto
+    assert not parallel_fix((decode, tokenize)).is_auto
+    assert parallel_fix((decode, replace(augment, library="keras"))) is None

@@ -35,6 +35,9 @@ _IMAGE_BYTES = 48 << 10
 _MANY_BYTES = 64 << 20
 """More than fits into usual processor caches."""
 _CHUNK_BYTES = 1 << 20
+_RECORD_BYTES = 12_000
+_RECORDS = 256
+_SMALL_BUFFER, _LARGE_BUFFER = 256, 64 << 10
 _WAKEUPS = 200
 _MATMULS = (2, 8)
 """Functions of about 60 and 120 us on the machine of the built-in values, where the hand-over is a visible part."""
@@ -54,6 +57,7 @@ def measure_costs(tf: Any) -> Calibration:  # noqa: ANN401
         component_ns=(_next_ns(tf, _COMPONENTS, False) - here_ns) / (_COMPONENTS - 1),
         handoff_ns=_handoff_ns(tf) if usable_cores() >= 2 else None,
         copied_bytes_per_ns=_copied_bytes_per_ns(tf),
+        small_read_ns=_small_read_ns(tf),
         wakeup_ns=_wakeup_ns(),
         page_cache_bytes_per_ns=_page_cache_bytes_per_ns(),
         measured_on=today(),
@@ -123,6 +127,20 @@ def _copied_bytes_per_ns(tf: Any) -> float:  # noqa: ANN401
 
     count = _MANY_BYTES // _IMAGE_BYTES
     return _COPIED_BATCH * _IMAGE_BYTES / max(1.0, batch_ns(_IMAGE_BYTES, count) - batch_ns(1, count))
+
+
+def _small_read_ns(tf: Any) -> float:  # noqa: ANN401
+    """Time of each of the reads that a small buffer adds, for records in the page cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/records"
+        with tf.io.TFRecordWriter(path) as writer:
+            for _ in range(_RECORDS):
+                writer.write(bytes(_RECORD_BYTES))
+        small, large = (
+            _turns_ns(tf.data.TFRecordDataset(path, buffer_size=size).repeat())
+            for size in (_SMALL_BUFFER, _LARGE_BUFFER)
+        )
+    return (small - large) / (_RECORD_BYTES / _SMALL_BUFFER - _RECORD_BYTES / _LARGE_BUFFER)
 
 
 def _turns_ns(dataset: Any) -> float:  # noqa: ANN401

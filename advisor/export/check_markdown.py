@@ -34,7 +34,7 @@ def _lines(check: Check) -> Iterator[str]:
         yield "|---|---|---|---|---|"
     for outcome in check.outcomes:
         limit = f"{words.limit_cell(outcome)}{' of the base' if outcome.unit == 'ratio' else ''}"
-        cells = (words.NAMES[outcome.budget.quantity], limit, words.measured_cell(outcome), words.result_cell(outcome))
+        cells = (words.budget_cell(outcome), limit, words.measured_cell(outcome), words.result_cell(outcome))
         yield f"| {_MARKS[outcome.severity]} | {' | '.join(map(_plain, cells))} |"
     yield ""
     for outcome in check.outcomes:

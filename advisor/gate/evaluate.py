@@ -4,7 +4,7 @@ In: the budgets of a script, reports of its runs, the number of new findings, an
 Out: a `BudgetOutcome` for each limit.
 
 What was not measured never passes in silence: it has the level of its budget, or `not_measured`. A comparison whose interval
-includes the limit is `unclear` and a warning, whatever the level.
+includes the limit is `unclear` and a warning, whatever the level; of another loop than the training loop, it is no warning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from advisor.model import units
 from advisor.model.budgets import FINDINGS, INPUT_WAIT, MEMORY, STEP_TIME, UNITS, Budget
-from advisor.model.check import FAILED, NOT_MEASURED, PASSED, SKIPPED, UNCLEAR, BaseComparison, BudgetOutcome
+from advisor.model.check import FAILED, NOT_MEASURED, PASSED, SKIPPED, UNCLEAR, BaseComparison, BudgetOutcome, LoopRatio
 from advisor.model.outcome import Interval, Report
 
 NAMES = {INPUT_WAIT: "Input wait", STEP_TIME: "Step time", MEMORY: "Peak memory", FINDINGS: "New findings"}
@@ -44,6 +44,8 @@ def evaluate(budgets: Sequence[Budget], measured: Measured) -> tuple[BudgetOutco
             outcomes.append(_absolute(budget, budget.limit, measured))
         if budget.ratio_limit is not None:
             outcomes.append(_relative(budget, budget.ratio_limit, measured.base))
+            if budget.quantity == STEP_TIME and measured.base is not None:
+                outcomes += [_of_loop(budget, budget.ratio_limit, measured.base, loop) for loop in measured.base.loops]
     return tuple(outcomes)
 
 
@@ -90,15 +92,36 @@ def _relative(budget: Budget, limit: float, base: BaseComparison | None) -> Budg
     if ratio is None:
         sentence = f"{name} could not be compared with {base.revision}. {base.note}".strip()
         return BudgetOutcome(budget, limit, "ratio", UNCLEAR, _WARN, sentence)
-    result = PASSED if ratio.high <= limit else FAILED if ratio.low > limit else UNCLEAR
+    result = _side(ratio, limit)
     severity = {PASSED: _OK, FAILED: budget.level, UNCLEAR: _WARN}[result]
-    relation = {
+    sentence = f"{name}: {ratio_text(ratio)} that of {base.revision}, {_relation(result, allowed)}."
+    return BudgetOutcome(budget, limit, "ratio", result, severity, sentence, value=ratio.value, interval=ratio)
+
+
+def _of_loop(budget: Budget, limit: float, base: BaseComparison, loop: LoopRatio) -> BudgetOutcome:
+    """Compare another loop with the limit. Only what is above it counts: the runs end when the training loop is clear."""
+    result = _side(loop.step_ratio, limit)
+    sentence = (
+        f"{NAMES[STEP_TIME]} of {loop.name}: {ratio_text(loop.step_ratio)} that of {base.revision}, "
+        f"{_relation(result, units.format_ratio(limit))}."
+    )
+    severity = budget.level if result == FAILED else _OK
+    ratio = loop.step_ratio
+    return BudgetOutcome(
+        budget, limit, "ratio", result, severity, sentence, value=ratio.value, interval=ratio, loop=loop.name
+    )
+
+
+def _side(ratio: Interval, limit: float) -> str:
+    return PASSED if ratio.high <= limit else FAILED if ratio.low > limit else UNCLEAR
+
+
+def _relation(result: str, allowed: str) -> str:
+    return {
         PASSED: f"within the limit of {allowed}",
         FAILED: f"above the limit of {allowed}",
         UNCLEAR: f"which does not tell whether it is within the limit of {allowed}",
     }[result]
-    sentence = f"{name}: {ratio_text(ratio)} that of {base.revision}, {relation}."
-    return BudgetOutcome(budget, limit, "ratio", result, severity, sentence, value=ratio.value, interval=ratio)
 
 
 def value_text(value: float, unit: str) -> str:

@@ -19,6 +19,8 @@ class Calibration:
     """Handing an element to a thread of a parallel map and back."""
     copied_bytes_per_ns: float | None = None
     """Rate of copying elements that are in no processor cache into a batch."""
+    small_read_ns: float | None = None
+    """A read of a few hundred bytes by a reader of tf.data, without the copying; the file is in the page cache."""
     wakeup_ns: float | None = None
     """Waking another thread; not used by predictions."""
     page_cache_bytes_per_ns: float | None = None

@@ -36,6 +36,8 @@ class BudgetOutcome:
     """The ratio with its 95 % interval; None for other units."""
     values: tuple[float, ...] = ()
     """The values of the single runs, in order; empty for a ratio."""
+    loop: str = ""
+    """The loop whose steps are compared, if it is not the training loop; see `LoopRatio.name`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,16 @@ class BaselineUse:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopRatio:
+    """Another loop than the training loop, such as that of the validation, in both revisions."""
+
+    name: str
+    """Its place in the working tree and its kind: `train.py:30 (for)`."""
+    step_ratio: Interval
+    """Step time of the head divided by that of the base."""
+
+
+@dataclass(frozen=True, slots=True)
 class BaseComparison:
     """The runs of the base revision, alternating with those of the working tree."""
 
@@ -98,6 +110,8 @@ class BaseComparison:
     """Step time of the head divided by that of the base."""
     memory_ratio: Interval | None = None
     """The same for peak memory."""
+    loops: tuple[LoopRatio, ...] = ()
+    """Other loops with steps in the window of every run."""
     note: str = ""
     """Why there is no comparison, in one sentence; empty otherwise."""
     is_same_text: bool = False

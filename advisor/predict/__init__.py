@@ -27,6 +27,7 @@ from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
 from advisor.predict.hoisting import Hoist, hoist
+from advisor.predict.machine_costs import machine_costs
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
 from advisor.predict.remade_calls import Remade, remade
@@ -120,6 +121,7 @@ __all__ = [
     "iterators_of_call",
     "last_batch",
     "linear_chain",
+    "machine_costs",
     "measured_ns",
     "movable_shuffles",
     "nested_calls",

@@ -205,20 +205,9 @@ def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool
     if any(other.method == "take" for other in behind):
         return False
     lost = frozenset() if is_repeated_behind(analysis, pipeline, call) else remade_calls(analysis, pipeline)
-    stores = {other.id for other in behind if other.method in _STORES and other.id not in lost}
+    stores = frozenset(other.id for other in behind if other.method in _STORES and other.id not in lost)
     consumed = consumed_call(analysis, pipeline)
-    reached, is_cached = {call.id}, False
-    pending = [call.id]
-    while pending:
-        call_id = pending.pop()
-        if consumed is None or call_id == consumed.id:
-            return False  # on this way there is no cache
-        for other in behind:
-            if call_id in other.inputs and other.id not in reached:
-                reached.add(other.id)
-                is_cached = is_cached or other.id in stores
-                pending += [] if other.id in stores else [other.id]
-    return is_cached
+    return consumed is not None and bool(stores) and graph_of(analysis).always_through(call, consumed, stores)
 
 
 def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:

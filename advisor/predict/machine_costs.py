@@ -25,6 +25,7 @@ class MachineCosts:
     handoff_ns: tuple[float, float, float]
     """Maximum, typical, minimum."""
     copied_bytes_per_ns: float
+    small_read_ns: float
     uncalibrated: frozenset[str]
     """Names of the costs above that are built in."""
 
@@ -56,5 +57,6 @@ def machine_costs(analysis: Analysis) -> MachineCosts:
         component_ns=cost("component_ns"),
         handoff_ns=(scale * most_ns, typical_ns, scale * least_ns),
         copied_bytes_per_ns=cost("copied_bytes_per_ns"),
+        small_read_ns=cost("small_read_ns"),
         uncalibrated=frozenset(missing),
     )

@@ -77,6 +77,15 @@ class RecordedGraph:
             return None
         return tuple(self.by_id[i] for i in ids[1:])
 
+    def always_through(self, call: Call, downstream: Call, stops: frozenset[str]) -> bool:
+        """Return whether every path from `call` to a call that consumes it leads through one of `stops`, or ends there.
+
+        For one stop, this asks whether it dominates `downstream`; caches in both branches of a `zip` do so only together.
+        """
+        if downstream.id in stops:
+            return True
+        return not nx.has_path(nx.restricted_view(self._dataflow, stops, ()), call.id, downstream.id)
+
     def nested(self, call: Call) -> tuple[Call, ...]:
         """Return the calls made inside a call, at any depth, those of one depth in the order of the recording."""
         _, *layers = nx.bfs_layers(self._made_inside, [call.id])

@@ -25,13 +25,26 @@ from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.outcome import Interval
-from advisor.model.recording import Recording, StepSeries
+from advisor.model.recording import Recording, Site, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.sequential_test import MAX_PAIRS, decide
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
 OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSteps:
+    """The steps of a loop that the window did not follow, such as that of the validation."""
+
+    kind: str
+    """As in `Consumer`."""
+    number: int
+    """Its place among the other consumers of its kind, in the order in which they first read a dataset, from 0."""
+    site: Site | None
+    step_ns: float
+    """Mean step time in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,8 @@ class RunSteps:
     """As in `Recording`; NaN if a loss is not finite."""
     data: tuple[tuple[str, str], ...] = ()
     """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
+    other_loops: tuple[LoopSteps, ...] = ()
+    """The other consumers with enough steps since the beginning of the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +218,23 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
         batches=_batches_of(recording),
         losses=tuple((batches, math.nan if loss is None else loss) for batches, loss in recording.losses),
         data=_data_of(recording),
+        other_loops=tuple(_other_loops(recording, start[0])),
     )
+
+
+def _other_loops(recording: Recording, since_ns: int) -> Iterator[LoopSteps]:
+    """Yield the loops beside that of the main consumer, with the mean of their steps that began after an instant."""
+    series = {series.consumer_id: series for series in recording.steps}
+    numbers: dict[str, int] = {}
+    for consumer in recording.consumers:
+        if consumer.is_main:
+            continue
+        number = numbers[consumer.kind] = numbers.get(consumer.kind, -1) + 1
+        own = series.get(consumer.id)
+        pairs = zip(own.start_ns, own.end_ns, strict=False) if own is not None else ()
+        durations = [end - start for start, end in pairs if start >= since_ns]
+        if len(durations) >= MIN_RUN_STEPS.value:
+            yield LoopSteps(consumer.kind, number, consumer.site, sum(durations) / len(durations))
 
 
 def _as_much_as(before: RunSteps, after: RunSteps) -> RunSteps:

@@ -37,6 +37,8 @@ class Budget(Object, frozen=True):
     """Null unless the limit is a ratio."""
     values: Sequence[Amount]
     """The values of the single runs; empty for a ratio."""
+    loop: str
+    """The place and kind of the loop that is compared, if it is not the training loop; empty otherwise."""
     aggregation: Annotated[str, one_of("median", "optimistic", "pessimistic")]
     sentence: str
 
@@ -78,6 +80,14 @@ class Baseline(Object, frozen=True):
     """Why the file was not made smaller; empty otherwise."""
 
 
+class LoopRatio(Object, frozen=True):
+    """Another loop than the training loop, such as that of the validation."""
+
+    name: str
+    """Its place in the working tree and its kind."""
+    step_ratio: RatioInterval
+
+
 class Base(Object, frozen=True):
     """The base revision, whose runs alternated with those of the working tree."""
 
@@ -95,6 +105,8 @@ class Base(Object, frozen=True):
     step_ratio: RatioInterval | None
     """Step time of the working tree divided by that of the base; null if they could not be compared."""
     memory_ratio: RatioInterval | None
+    loops: Sequence[LoopRatio]
+    """Other loops with steps in the window of every run."""
     note: str
     """Why there is no comparison; empty otherwise."""
 

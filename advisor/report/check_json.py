@@ -63,4 +63,5 @@ def _base(base: BaseComparison) -> v1.Base:
         head_step_ms=None if base.head_step_ns is None else milliseconds(base.head_step_ns),
         step_ratio=v1.RatioInterval.maybe(base.step_ratio),
         memory_ratio=v1.RatioInterval.maybe(base.memory_ratio),
+        loops=[v1.LoopRatio.of(loop, step_ratio=v1.RatioInterval.of(loop.step_ratio)) for loop in base.loops],
     )

@@ -50,7 +50,7 @@ def _table(outcomes: tuple[BudgetOutcome, ...]) -> Table:
     for outcome in outcomes:
         limit = f"{words.limit_cell(outcome)}{' of the base' if outcome.unit == 'ratio' else ''}"
         result = Text(words.result_cell(outcome), _STYLES[outcome.severity])
-        table.add_row(words.NAMES[outcome.budget.quantity], limit, words.measured_cell(outcome), result)
+        table.add_row(clean(words.budget_cell(outcome)), limit, words.measured_cell(outcome), result)
     return table
 
 

@@ -29,6 +29,12 @@ def headline(check: Check) -> str:
     return f"Check passed: {units.format_many(len(decided), 'budget')} kept."
 
 
+def budget_cell(outcome: BudgetOutcome) -> str:
+    """Return the name of the quantity, with the loop if it is not the training loop."""
+    name = NAMES[outcome.budget.quantity]
+    return f"{name} of {outcome.loop}" if outcome.loop else name
+
+
 def limit_cell(outcome: BudgetOutcome) -> str:
     """Return the limit."""
     return _amount(outcome.limit, outcome.unit)
@@ -97,7 +103,7 @@ def base_sentences(check: Check) -> list[str]:
 
 def _listed(outcomes: list[BudgetOutcome]) -> str:
     """Return the names of the quantities, each once."""
-    return ", ".join(dict.fromkeys(NAMES[outcome.budget.quantity] for outcome in outcomes))
+    return ", ".join(dict.fromkeys(map(budget_cell, outcomes)))
 
 
 def _amount(value: float, unit: str) -> str:

@@ -30,6 +30,8 @@ class Calibration(Object, frozen=True):
     """Handing an element to a thread of a parallel map and back."""
     copied_bytes_per_ns: Amount | None
     """Copying elements into a batch."""
+    small_read_ns: Amount | None
+    """A read of a few hundred bytes by a reader, without the copying."""
     wakeup_ns: Amount | None
     """Waking another thread."""
     page_cache_bytes_per_ns: Amount | None

@@ -6,18 +6,18 @@ In: how to run the script, and the texts that differ.  Out: `BaseComparison`. No
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.capture.request import Progress
 from advisor.gate.base_revision import BaseTexts
-from advisor.model.check import BaseComparison
+from advisor.model.check import BaseComparison, LoopRatio
 from advisor.model.errors import ScriptFailed
 from advisor.model.outcome import Interval, Report
 from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.model.settings import Settings
 from advisor.model.text import message_of
-from advisor.prove.end_to_end import EndToEnd, RunSteps, measure_end_to_end, median_of
+from advisor.prove.end_to_end import EndToEnd, LoopSteps, RunSteps, measure_end_to_end, median_of
 from advisor.prove.source_overlays import overlays
 from advisor.workflows.analyze import Request
 from advisor.workflows.compare import timed_request
@@ -78,18 +78,37 @@ def _result(compared: BaseComparison, whole: EndToEnd, revision: str) -> BaseCom
         note = f"A step takes {rows[0]} elements in {revision} and {rows[1]} now, so step times cannot be compared."
         return replace(compared, note=note)
     step_ratio = Interval(1 / whole.speedup.value, 1 / whole.speedup.high, 1 / whole.speedup.low)
-    return replace(compared, step_ratio=step_ratio, memory_ratio=_memory_ratio(base, head))
+    return replace(
+        compared,
+        step_ratio=step_ratio,
+        memory_ratio=_ratio([(old.peak_rss_bytes, new.peak_rss_bytes) for old, new in zip(base, head, strict=False)]),
+        loops=tuple(_loops(base, head)),
+    )
 
 
-def _memory_ratio(base: Sequence[RunSteps], head: Sequence[RunSteps]) -> Interval | None:
-    """Return the ratio of peak memory with the interval of the last look of the test; None if a run lacks it."""
-    ratios = [
-        new.peak_rss_bytes / old.peak_rss_bytes
-        for old, new in zip(base, head, strict=False)
-        if old.peak_rss_bytes and new.peak_rss_bytes
-    ]
-    if len(ratios) < min(len(base), len(head)) or len(ratios) < LOOKS[0].pairs:
+def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> Interval | None:
+    """Return the ratio of (base, head) values with the interval of the last look of the test; None if a run lacks one."""
+    ratios = [new / old for old, new in pairs if old and new]
+    if len(ratios) < len(pairs) or len(ratios) < LOOKS[0].pairs:
         return None
     error = next((look.error for look in LOOKS if look.pairs == len(ratios)), LOOKS[-1].error)
     ratio = interval_at(ratios, error)
     return ratio if math.isfinite(ratio.high) else None
+
+
+def _loops(base: Sequence[RunSteps], head: Sequence[RunSteps]) -> Iterator[LoopRatio]:
+    """Yield the ratios of the loops that were timed in every run of both sides; they are told apart by kind and order."""
+    runs = [{(loop.kind, loop.number): loop for loop in run.other_loops} for run in (*base, *head)]
+    for key, loop in runs[-1].items():
+        if not all(key in run for run in runs):
+            continue
+        turns = zip(runs[: len(base)], runs[len(base) :], strict=False)
+        ratio = _ratio([(old[key].step_ns, new[key].step_ns) for old, new in turns])
+        if ratio is not None:
+            yield LoopRatio(_name(loop), ratio)
+
+
+def _name(loop: LoopSteps) -> str:
+    if loop.site is None:
+        return loop.kind
+    return f"{loop.site.file.replace(chr(92), '/').rpartition('/')[2]}:{loop.site.line} ({loop.kind})"

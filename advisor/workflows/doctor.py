@@ -43,6 +43,7 @@ COST_NAMES = {
     "component_ns": "... per further component",
     "handoff_ns": "element to a thread and back",
     "copied_bytes_per_ns": "copying into a batch",
+    "small_read_ns": "small read of a file",
     "wakeup_ns": "waking a thread",
     "page_cache_bytes_per_ns": "reading from the page cache",
 }

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.gate.attempts import Journal, Trial, append_entry, read_journal
 from advisor.gate.change_identity import identify
-from advisor.gate.journal import Journal, Trial, append_entry, read_journal
 from advisor.model.change_proof import ChangeProof
 from advisor.model.errors import AdvisorError, ChangeFailed
 from advisor.model.termination import Terminated

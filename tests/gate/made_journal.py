@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from advisor.gate.journal import Trial, append_entry
+from advisor.gate.attempts import Trial, append_entry
 from advisor.model.change_proof import ChangeProof
 from advisor.model.outcome import Interval
 from advisor.report.change_json import document_of

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.gate.evaluate import Measured, aggregate, evaluate
 from advisor.model.budgets import FINDINGS, INPUT_WAIT, MEMORY, STEP_TIME, Budget
-from advisor.model.check import BaseComparison, Check
+from advisor.model.check import BaseComparison, Check, LoopRatio
 from advisor.model.outcome import Interval
 from tests.gate.made_runs import MS, made_report
 
@@ -114,6 +114,25 @@ def test_a_ratio_without_a_base_is_skipped_and_says_so():
     assert "--against REV" in outcome.sentence
     same = one(Budget(STEP_TIME, "error", ratio_limit=1.1), made_report(), base=base(is_same_text=True))
     assert same.result == "skipped" and "no Python file differs from main" in same.sentence
+
+
+@pytest.mark.parametrize(
+    ("ratio", "result", "severity"),
+    [
+        (Interval(1.0, 0.9, 1.1), "passed", "ok"),
+        (Interval(1.5, 1.2, 1.9), "failed", "error"),
+        (Interval(1.3, 1.0, 1.6), "unclear", "ok"),  # the runs do not go on for its sake
+    ],
+)
+def test_a_validation_loop_fails_only_if_it_is_clearly_slower(ratio, result, severity):
+    compared = base(Interval(1, 0.9, 1.05), loops=(LoopRatio("train.py:30 (for)", ratio),))
+    budget = Budget(STEP_TIME, "error", ratio_limit=1.1)
+    training, validation = evaluate([budget], Measured([made_report()], base=compared))
+    assert (training.result, training.loop) == ("passed", "")
+    assert (validation.result, validation.severity, validation.loop) == (result, severity, "train.py:30 (for)")
+    assert validation.sentence.startswith("Step time of train.py:30 (for): ")
+    (memory,) = evaluate([Budget(MEMORY, "error", ratio_limit=1.1)], Measured([made_report()], base=compared))
+    assert memory.loop == ""
 
 
 def test_a_budget_with_two_limits_has_two_outcomes():

@@ -13,6 +13,7 @@ from advisor.host.calibration.prediction import HANDOFF_OVERHEAD_NS
 from advisor.host.calibration.stored import BUILT_IN
 from advisor.model.calibration import Calibration
 from advisor.model.codec import decode, encode
+from advisor.model.finding import Finding
 from advisor.model.recording import Host, Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.predict import predict_parallel, predict_speedup
@@ -68,7 +69,9 @@ def test_a_pipeline_alone_is_limited_by_next(is_ahead, name):
 def test_unknown_machine_has_the_built_in_costs():
     costs = machine_costs(replace(pipeline(source(), batch(4), consumer_ms=1).analysis, host=None))
     assert costs.handoff_ns == HANDOFF_OVERHEAD_NS.value
-    assert costs.uncalibrated == {"next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns"}
+    assert costs.uncalibrated == {
+        "next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns", "small_read_ns",
+    }  # fmt: skip
 
 
 def test_a_calibration_travels_with_the_run(tmp_path, validate):
@@ -96,8 +99,19 @@ def test_a_calibration_travels_with_the_run(tmp_path, validate):
 @pytest.mark.parametrize("value", [0.0, -1.0, 1e300, float("inf"), float("nan")])
 def test_costs_that_cannot_be_right_are_ignored(value):
     """A run folder may come from anybody."""
-    names = ("next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns")
+    names = ("next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns", "small_read_ns")
     analysis = pipeline(source(), map_("augment", ms=0.1), batch(8), consumer_ms=0.01).analysis
     costs = machine_costs(calibrated(analysis, **dict.fromkeys(names, value)))
     assert costs.uncalibrated == set(names)
     assert costs == machine_costs(analysis)
+
+
+def test_a_dearer_read_predicts_more_from_a_larger_buffer():
+    made = pipeline(source(ms=0.05, bytes=12_000, buffer_size=256), batch(64), consumer_ms=1, cores=4)
+    rule = next(each.rule for each in load_rules([], Settings()) if each.id == "small-reads")
+    (built_in,), (dear,) = (
+        [each for each in rule.check(analysis) if isinstance(each, Finding)]
+        for analysis in (made.analysis, calibrated(made.analysis, small_read_ns=900.0))
+    )
+    assert dear.prediction.value > 1.5 * built_in.prediction.value
+    assert "small_read_ns" in built_in.prediction.uncalibrated and "small_read_ns" not in dear.prediction.uncalibrated

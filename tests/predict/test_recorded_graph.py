@@ -59,6 +59,21 @@ def test_a_path_begins_after_the_call():
     assert graph.path(graph.by_id["b"], graph.by_id["c"]) is None
 
 
+@pytest.mark.parametrize(
+    ("stops", "is_certain"),
+    [("", False), ("b", False), ("c", False), ("bc", True), ("bd", True), ("z", True), ("bcz", True)],
+)
+def test_both_branches_of_a_diamond_need_a_stop(stops, is_certain):
+    graph = diamond()
+    assert graph.always_through(graph.by_id["a"], graph.by_id["z"], frozenset(stops)) is is_certain
+
+
+def test_a_call_does_not_stop_itself():
+    graph = diamond()
+    assert not graph.always_through(graph.by_id["z"], graph.by_id["z"], frozenset())
+    assert graph.always_through(graph.by_id["d"], graph.by_id["z"], frozenset("c"))
+
+
 def test_nested_calls_are_in_the_order_of_the_recording_per_depth():
     calls = [
         Call("of_late", "range", None, nested_in="late"),

@@ -11,7 +11,7 @@ from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Sa
 from advisor.model.outcome import Interval
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.prove.compare_runs import compare_reports
-from advisor.prove.end_to_end import EndToEnd, RunSteps, median_of, steps_of
+from advisor.prove.end_to_end import EndToEnd, LoopSteps, RunSteps, median_of, steps_of
 from advisor.prove.greedy_loop import Attempt
 from advisor.prove.source_overlays import overlays
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
@@ -40,6 +40,18 @@ def test_steps_of_the_window_alone_count():
 
 def test_steps_under_the_profiler_do_not_count_where_there_are_others():
     assert steps_of(recording([100, 100, 10, 10, 10, 90, 90, 90], plain=3)).step_ns == 10 * MS
+
+
+def test_other_loops_count_from_the_beginning_of_the_window():
+    made = recording([10] * 8)  # the window begins at 20 ms
+    early = StepSeries("c1", (0, 5 * MS), (), (5 * MS, 10 * MS))
+    late = StepSeries("c2", tuple(n * MS for n in (10, 30, 34, 38)), (), tuple(n * MS for n in (30, 34, 38, 42)))
+    others = tuple(Consumer(f"c{n}", None, kind, None) for n, kind in ((1, "for"), (2, "for"), (3, "next")))
+    made = dataclasses.replace(made, consumers=(*others, *made.consumers), steps=(early, *made.steps, late))
+    (loop,) = steps_of(made).other_loops
+    assert loop == LoopSteps(
+        "for", 1, None, 4 * MS
+    )  # the second other `for`; the first one and `next` have too few steps
 
 
 def test_keras_does_not_show_its_wait():

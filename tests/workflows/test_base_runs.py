@@ -9,9 +9,10 @@ import pytest
 
 from advisor.gate.base_revision import BaseTexts
 from advisor.model.errors import ScriptFailed
+from advisor.model.recording import Site
 from advisor.model.settings import Settings
 from advisor.prove import end_to_end
-from advisor.prove.end_to_end import RunSteps
+from advisor.prove.end_to_end import LoopSteps, RunSteps
 from advisor.workflows.analyze import Request
 from advisor.workflows.base_runs import compare_with_base
 from tests.gate.made_runs import MS, made_report
@@ -38,7 +39,10 @@ def compare(monkeypatch, texts):
             is_base = overlay["train.py"] == b"base"
             seen.append(overlay)
             given = {name: value[0 if is_base else 1] for name, value in steps.items()}
-            return RunSteps(next(times[0 if is_base else 1]) * MS, None, 50, given.get("rss"), rows=given.get("rows"))
+            return RunSteps(
+                next(times[0 if is_base else 1]) * MS, None, 50, given.get("rss"), rows=given.get("rows"),
+                other_loops=given.get("loops", ()),
+            )  # fmt: skip
 
         monkeypatch.setattr(end_to_end, "time_run", time_run)
         request = Request(path=texts.top / "train.py")
@@ -84,6 +88,18 @@ def test_noise_leaves_it_open(compare):
 def test_memory_is_compared_too(compare):
     compared, _ = compare([(10, 10), (10.1, 10), (10, 10.1)], 1.5, rss=(100, 150))
     assert compared.memory_ratio.low == compared.memory_ratio.high == pytest.approx(1.5)
+
+
+def test_other_loops_are_told_apart_by_kind_and_order(compare):
+    def validation(ms, line, number=0):
+        return LoopSteps("for", number, Site("/a/train.py", line, 1, line, 9), ms * MS)
+
+    loops = (validation(10, 30),), (validation(30, 33), validation(5, 40, number=1))
+    compared, _ = compare([(10, 10), (10.1, 10), (10, 10.1)], 1.5, loops=loops)
+    (loop,) = compared.loops  # the base has no second one
+    assert loop.name == "train.py:33 (for)" and loop.step_ratio.value == pytest.approx(3)
+    compared, _ = compare([(10, 10), (10.1, 10), (10, 10.1)], 1.5)
+    assert compared.loops == ()
 
 
 def test_steps_of_other_batch_sizes_are_not_compared(compare):

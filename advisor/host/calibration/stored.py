@@ -20,6 +20,7 @@ from advisor.host.calibration.prediction import (
     NEXT_HERE_NS,
     NEXT_NS,
     PLAUSIBLE_RATIO,
+    SMALL_READ_NS,
 )
 from advisor.model.calibration import Calibration
 from advisor.model.codec import decode, encode
@@ -33,9 +34,10 @@ BUILT_IN = Calibration(
     component_ns=COMPONENT_NS.value,
     handoff_ns=HANDOFF_OVERHEAD_NS.value[1],
     copied_bytes_per_ns=COPIED_BYTES_PER_NS.value,
+    small_read_ns=SMALL_READ_NS.value,
 )
 """The costs that are assumed where none were measured."""
-_METHOD = 1
+_METHOD = 2
 """Number of the method of measurement, so that a better method replaces older values."""
 
 

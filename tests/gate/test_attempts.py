@@ -11,7 +11,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from advisor.gate.journal import MAX_BYTES, Trial, append_entry, read_journal
+from advisor.gate.attempts import MAX_BYTES, Trial, append_entry, read_journal
 from advisor.model.errors import AdvisorError
 from advisor.report.journal_format import FAILED, STOPPED
 from advisor.report.json_format import read_schema
