@@ -77,6 +77,7 @@ def run_action(tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_a_failed_check_fails_the_step_and_leaves_its_files(run_action, tmp_path):
     done, outputs, folder = run_action(script="a run", sarif="out.sarif")
     assert done.returncode == 1, done.stderr

@@ -94,6 +94,7 @@ def test_rules_after_one_that_ended_its_process_are_still_asked(run, tmp_path, c
     assert "b" in [finding["rule"] for finding in report["findings"]]
 
 
+@pytest.mark.long
 def test_what_it_prints_goes_to_stderr(run, tmp_path):
     rules = write_rule(tmp_path / "rules", f"print('loud')\nos.write(1, b'louder')\nsys.stdout.write('x')\n{GOOD}")
     (rules / "own.py").write_text("print('loading')\n" + (rules / "own.py").read_text())
@@ -228,7 +229,10 @@ TAMPERED = {
 }
 
 
-@pytest.mark.parametrize("kind", [["sarif"], ["markdown"], ["csv", "--out", "tables"]])
+@pytest.mark.parametrize(
+    "kind",
+    [["sarif"], *(pytest.param(kind, marks=pytest.mark.long) for kind in (["markdown"], ["csv", "--out", "tables"]))],
+)
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in TAMPERED.items() for value in values])
 def test_a_tampered_report_is_no_bug_of_ours(kind, key, value, run, tmp_path, capfd):
     from tests.report.html.samples import proved

@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 
+@pytest.mark.long
 def test_image_folder_holds_a_folder_per_class(sample_data, tmp_path):
     folder = sample_data.image_folder(count=16, data_dir=tmp_path)
     assert sorted(entry.name for entry in folder.iterdir()) == list(sample_data.CLASS_NAMES)
@@ -32,6 +33,7 @@ def test_same_arguments_make_the_same_bytes(sample_data):
     assert list(sample_data.varied_jpegs(3, seed=4)) != list(sample_data.varied_jpegs(3, seed=5))
 
 
+@pytest.mark.long
 def test_made_once(sample_data, tmp_path):
     made = []
 

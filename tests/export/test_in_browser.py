@@ -37,6 +37,7 @@ def merged(tmp_path_factory):
     return path, sum(event["ph"] == "X" for event in json.loads(path.read_text())["traceEvents"])
 
 
+@pytest.mark.long
 def test_browser_reads_every_event(merged, tmp_path, open_file):
     path, events = merged
     empty = tmp_path / "empty.html"

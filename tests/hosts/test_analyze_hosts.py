@@ -36,6 +36,7 @@ def test_processes_give_the_same_analysis(tmp_path, in_processes, monkeypatch):
     assert done == [(count, 7) for count in range(1, 8)]
 
 
+@pytest.mark.long
 def test_processes_draw_the_same_lanes(tmp_path, in_processes, monkeypatch):
     files = find_profiles(write_hosts(tmp_path, {"a": 100, "b": 300, "c": 200}))
     several = analyse_and_draw(files, None, "run")
@@ -52,6 +53,7 @@ def test_a_damaged_host_is_a_warning_from_a_process_too(tmp_path, in_processes):
     assert any("b.xplane.pb is not a profile" in text for text in analysis.warnings)
 
 
+@pytest.mark.long
 def test_all_hosts_damaged_is_an_error(tmp_path, in_processes):
     logdir = write_hosts(tmp_path, {"a": 100, "b": 100})
     for name in "ab":
@@ -96,6 +98,7 @@ def test_a_file_that_ends_its_worker_costs_no_other_host(tmp_path, monkeypatch, 
     assert sentence.endswith("poison.xplane.pb could not be read: its process was ended (probably out of memory).")
 
 
+@pytest.mark.long
 def test_after_many_files_that_end_their_workers_no_more_are_tried(tmp_path, monkeypatch):
     monkeypatch.setattr(reduction, "MAX_LOST", 2)
     monkeypatch.setattr(reduction, "GROUPS_PER_WORKER", 1)
@@ -116,6 +119,7 @@ def test_large_files_are_not_read_at_the_same_time(tmp_path):
         assert executor.most == most
 
 
+@pytest.mark.long
 def test_the_largest_files_start_first_and_the_rest_in_order(tmp_path):
     logdir = write_hosts(tmp_path, {f"h{number}": 100 for number in range(9)})
     for name, size in (("h5", 100), ("h7", 200)):

@@ -130,6 +130,7 @@ def balanced(parts: list[MergedHosts]) -> MergedHosts:
 
 @settings(max_examples=examples(60))
 @given(hosts, st.data())
+@pytest.mark.long
 def test_with_few_hosts_in_full_the_rest_of_the_report_is_the_same(tmp_path_factory, drawn, data):
     paths = write(tmp_path_factory.mktemp("run"), drawn)
     with pytest.MonkeyPatch.context() as patch:
@@ -184,6 +185,7 @@ def test_merging_changes_neither_argument(tmp_path):
     assert assemble(merge_all([first, second, third]), None, "run") == before
 
 
+@pytest.mark.long
 def test_equal_hosts_take_a_row_each_and_nothing_else(tmp_path):
     """The size of what is merged grows by the rows of the table alone."""
     (path,) = write(tmp_path, [("waits 100", "a")])

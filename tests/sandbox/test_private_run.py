@@ -118,6 +118,7 @@ def test_what_could_not_be_protected_is_named(
 
 
 @needs_mounts
+@pytest.mark.long
 def test_a_project_on_a_nested_overlay_is_copied(tmp_path: Path, temporary: Path, home: Path) -> None:
     """A real refusal: overlays may not be stacked more than twice."""
     program = f"""
@@ -168,6 +169,7 @@ def test_in_place_and_to_the_end_write_the_real_files(folder: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.long
 def test_trackers_are_offline_and_their_files_go_too(
     project: Callable[[str], Path], temporary: Path, home: Path
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_failure_that_the_view_may_have_caused_names_the_way_out(
 
 
 @needs_mounts
+@pytest.mark.long
 def test_caches_that_are_there_stay_real_and_new_ones_last_for_the_program(
     project: Callable[[str], Path], temporary: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra `tensorboard`)")
 from tests.tensorboard.logdirs import NAME, OTHERS, TAB, Served, broken, foreign, recorded, tensorboard
 
+pytestmark = pytest.mark.long
+
 FIRST, SECOND = "keras_fit/2026_11_21_05_22_17", "zip_filter/2026_11_21_05_24_51"
 FOREIGN, BROKEN = "job/2026_01_01_00_00_00", "broken/2026_03_03_00_00_00"
 MADE_MS = 60_000
@@ -202,7 +204,6 @@ def test_the_tab_fits_on_a_phone(served, show):
     assert shown.tab.locator("html").evaluate("e => e.scrollWidth") <= 390
 
 
-@pytest.mark.long
 def test_an_empty_logdir_says_how_to_make_a_profile(tmp_path, show):
     logdir = tmp_path / "logs"
     logdir.mkdir()
@@ -216,7 +217,6 @@ def test_an_empty_logdir_says_how_to_make_a_profile(tmp_path, show):
         shown.check(served)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "module", ["advisor.tensorboard.plugin", "advisor.tensorboard.run_finder", "advisor.model.text"]
 )
@@ -229,7 +229,6 @@ def test_an_import_error_of_the_advisor_leaves_tensorboard_working(tmp_path, mod
     assert "TensorBoard starts without the tab tf.data" in served.log.read_text()
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not OTHERS.is_dir(), reason="the profiles of others are not beside this checkout")
 def test_profiles_of_others(tmp_path, show):
     """Every profile, or the sentence for it; they differ in everything."""

@@ -35,11 +35,13 @@ def text_of(answer):
     return answer.html.decode()
 
 
+@pytest.mark.long
 def test_a_recorded_run_names_its_lines(tmp_path):
     recorded("keras_fit", tmp_path)
     assert "keras_fit.py:16" in text_of(made(tmp_path))
 
 
+@pytest.mark.long
 def test_a_foreign_profile_of_several_hosts(tmp_path):
     foreign(tmp_path, hosts=3)
     text = text_of(made(tmp_path))
@@ -47,6 +49,7 @@ def test_a_foreign_profile_of_several_hosts(tmp_path):
     assert all(f"host{number}" in text for number in range(3))
 
 
+@pytest.mark.long
 def test_a_run_without_a_profile(tmp_path):
     run = recorded("keras_fit", tmp_path)
     shutil.rmtree(run / "plugins")
@@ -151,10 +154,12 @@ def test_the_report_of_the_run_folder_is_shown(tmp_path):
     "damage",
     [
         lambda document: "{",
-        lambda document: "[" * 100_000,
-        lambda document: json.dumps({**document, "schema_version": 99}),
+        pytest.param(lambda document: "[" * 100_000, marks=pytest.mark.long),
+        pytest.param(lambda document: json.dumps({**document, "schema_version": 99}), marks=pytest.mark.long),
         lambda document: json.dumps({**document, "pipelines": [{}], "target": "spoiled.py"}),
-        lambda document: json.dumps({**document, "verdict": None, "target": "spoiled.py"}),
+        pytest.param(
+            lambda document: json.dumps({**document, "verdict": None, "target": "spoiled.py"}), marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_damaged_report_is_made_again(tmp_path, damage):
@@ -165,6 +170,7 @@ def test_a_damaged_report_is_made_again(tmp_path, damage):
     assert "keras_fit.py:16" in text and "spoiled.py" not in text
 
 
+@pytest.mark.long
 def test_nothing_is_written_into_the_logdir(tmp_path):
     recorded("keras_fit", tmp_path)
     foreign(tmp_path)

@@ -59,6 +59,7 @@ def test_the_runs_own_window_is_kept(saved):
     assert sorted(saved.rglob("*")) == before
 
 
+@pytest.mark.long
 def test_a_damaged_window_is_a_sentence_and_the_next_one_is_analysed(saved, tmp_path):
     damaged = tmp_path / "2"
     damaged.mkdir()
@@ -103,6 +104,7 @@ def test_leaving_ends_the_analysis_at_once(saved):
     assert not analysis._thread.is_alive()
 
 
+@pytest.mark.long
 def test_the_process_gives_way_to_the_training_and_has_limits(saved):
     program = f"""
 import os, resource, signal

@@ -74,6 +74,7 @@ model.predict(ds, verbose=0)  # keras.predict
     ] * 5
 
 
+@pytest.mark.long
 def test_a_for_loop_with_its_wait(watch):
     run = watch(
         """

@@ -15,6 +15,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9.\-]{0,20}", fullmatch=True)
 
 @settings(deadline=None)  # a busy machine is no failure
 @given(st.lists(st.tuples(NAMES, PORTS, st.booleans()), min_size=1, max_size=5, unique_by=lambda each: each[:2]))
+@pytest.mark.long
 def test_every_worker_once_in_order(workers):
     text = ", ".join(f"{'grpc://' if has_scheme else ''}{name}:{port}" for name, port, has_scheme in workers)
     expected = tuple(f"{name}:{port}" for name, port, _ in workers)

@@ -265,7 +265,7 @@ def test_without_grpcio(folder, monkeypatch):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("is_terminal", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_progress_is_shown_on_a_terminal_only(is_terminal, folder):
     def slowly(request, context):
         time.sleep(1)

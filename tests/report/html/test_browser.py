@@ -92,6 +92,7 @@ def test_bottleneck_is_chosen_and_in_view_on_a_phone(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_rank_shows_one_slow_call(show):
     opened, _ = show(real_report("interleave_map"))
     page = opened.page
@@ -105,6 +106,7 @@ def test_rank_shows_one_slow_call(show):
     assert "1 call" in root
 
 
+@pytest.mark.long
 def test_pipeline_and_host_can_be_chosen(show):
     report = real_report("interleave_map")
     second = {**real_report("zip_filter")["pipelines"][0], "id": "p9", "host": "other", "is_main": False}
@@ -121,6 +123,7 @@ def test_pipeline_and_host_can_be_chosen(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_graph_by_keyboard(show):
     opened, path = show(real_report("interleave_map"))
     page = opened.page
@@ -158,6 +161,7 @@ def test_tables_sort_and_filter(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_table_is_saved_as_csv_with_full_precision(show, tmp_path):
     report = real_report("zip_filter")
     opened, path = show(report)
@@ -234,6 +238,7 @@ def test_focus_follows_the_page_and_landmarks_are_there(show):
     assert unnamed == 0
 
 
+@pytest.mark.long
 def test_all_pages_are_on_paper(show):
     opened, path = show(real_report("keras_fit"))
     page = opened.page
