@@ -12,8 +12,9 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation clean
+.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,7 +22,7 @@ help:
 	@echo "make test          lint, the fast tests, and each command, hook and kind of edit with TensorFlow"
 	@echo "make test-rest     the long tests with TensorFlow, and more random examples"
 	@echo "make test-all      everything: make test, make test-rest, and the slow tests"
-	@echo "make lint          ruff, codespell, mypy, import-linter"
+	@echo "make lint          ruff, codespell, mypy, import-linter, and the web site: warnings are errors"
 	@echo "make fast          the tests that need no TensorFlow"
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
@@ -31,22 +32,24 @@ help:
 	@echo "make format        format the code"
 	@echo "make readme        the report of a real run: picture in README.md, text in the first tutorial"
 	@echo "make animation     a real run of advisor fix on the demo, as the animated picture in README.md"
+	@echo "make case-studies  repeat the case studies in docs/case-studies, and write their figures (a quarter of an hour)"
 	@echo "make clean         remove what make has made"
 
 demo: $(STAMP)
 	$(BIN)/advisor analyze examples/flowers_like.py
 
-# Linting takes one core, so it runs beside the first tests.
-test: $(STAMP)
+# Linting takes one core, so it runs beside the first tests. Everything is installed before: installing disturbs tests.
+test: $(DOCS_STAMP)
 	$(MAKE) --no-print-directory -j 2 lint untimed
 	$(MAKE) --no-print-directory timed tensorflow
 
-lint: $(STAMP)
+lint: $(DOCS_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(SITE) --quiet --site-dir .cache/site
 
 fast: untimed timed
 
@@ -77,6 +80,11 @@ readme: $(STAMP)
 animation: $(DOCS_STAMP)
 	$(BIN)/python docs/animate_fix.py
 
+case-studies: $(STAMP)
+	for case in flowers_like parse_per_record rebuilt_every_epoch; do \
+	  $(BIN)/python benchmarks/case_study.py $$case --write-docs || exit; \
+	done
+
 # VERSIONS="3.12 3.13" and TENSORFLOW=newest select some; the environments are made below .cache/versions.
 test-versions:
 	tests/versions.sh
@@ -86,7 +94,7 @@ packages:
 	tests/packages.sh
 
 site: $(DOCS_STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+	$(SITE) --site-dir site
 
 # Only uv can resolve to the lowest versions, so it is installed for this where it is absent.
 lower-bounds:
