@@ -72,24 +72,35 @@ def test_the_bottleneck_is_that_of_the_printed_report():
     assert case_study.bottleneck("Input is not the problem.") == "no call of a pipeline"
 
 
-def test_a_row_replaces_that_of_its_case_alone(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("proved_on", "cells"),
+    [
+        ("training", "training | 2 ms → 1 ms | 2.0x (1.90x to 2.1x) faster"),
+        ("pipeline", "pipeline alone | 10 elements/s → 40 elements/s | 4.0x (3.9x to 4.1x) faster"),
+    ],
+)
+def test_a_row_replaces_that_of_its_case_alone(proved_on, cells, monkeypatch, tmp_path):
     index = tmp_path / "README.md"
-    index.write_text("<!-- cases: begin -->\n| [flowers_like](flowers-like.md) | old |\n| [parse_per_record](parse-per-record.md) | kept |\n<!-- cases: end -->\n")
+    other = "| [parse_per_record](parse-per-record.md) | kept |"
+    index.write_text(f"<!-- cases: begin -->\n| [flowers_like](flowers-like.md) | old |\n{other}\n<!-- cases: end -->\n")
     monkeypatch.setattr(case_study, "INDEX", index)
-    side = {"step_time_ms": 2.0}
     fix = {
         "fixes": [{"rule": "repeated-work", "applied": True}, {"rule": "late-shuffle", "applied": False}],
-        "proof": {"before": side, "after": {"step_time_ms": 1.0}},
-        "comparison": {"end_to_end": {"value": 2.0, "low": 1.9, "high": 2.1}},
+        "proof": {
+            "proved_on": proved_on,
+            "before": {"step_time_ms": 2.0, "elements_per_s": 10.0},
+            "after": {"step_time_ms": 1.0, "elements_per_s": 40.0},
+        },
+        "comparison": {
+            "end_to_end": {"value": 2.0, "low": 1.9, "high": 2.1},
+            "pipeline": {"speedup": 4.0, "low": 3.9, "high": 4.1},
+        },
     }
     before = case_study.Step("\nBottleneck\n  train.py:1 .map(f)  90 % of the wait, runs as Map", {}, 1.0)
-    study = case_study.Study(
-        case_study.CASES[0], "", before, case_study.Step("", fix, 1.0), before, ("a", "b"), ""
-    )  # fmt: skip
-    case_study.write_row(study)
-    rows = [line for line in index.read_text().splitlines() if line.startswith("| [")]
-    assert rows == [
-        "| [flowers_like](flowers-like.md) | `train.py:1 .map(f)`, 90 % of the wait | [repeated-work](../rules.md#repeated-work) "
-        "| 2 ms → 1 ms | 2.0x (1.90x to 2.1x) faster |",
-        "| [parse_per_record](parse-per-record.md) | kept |",
+    proof = case_study.Step("", fix, 1.0)
+    case_study.write_row(case_study.Study(case_study.CASES[0], "", before, proof, before, ("a", "b"), ""))
+    assert [line for line in index.read_text().splitlines() if line.startswith("| [")] == [
+        "| [flowers_like](flowers-like.md) | `train.py:1 .map(f)`, 90 % of the wait | "
+        f"[repeated-work](../rules.md#repeated-work) | {cells} |",
+        other,
     ]
