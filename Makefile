@@ -81,9 +81,7 @@ animation: $(DOCS_STAMP)
 	$(BIN)/python docs/animate_fix.py
 
 case-studies: $(STAMP)
-	for case in flowers_like parse_per_record rebuilt_every_epoch; do \
-	  $(BIN)/python benchmarks/case_study.py $$case --write-docs || exit; \
-	done
+	$(BIN)/python benchmarks/case_study.py --write-docs
 
 # VERSIONS="3.12 3.13" and TENSORFLOW=newest select some; the environments are made below .cache/versions.
 test-versions:

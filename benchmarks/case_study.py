@@ -1,6 +1,6 @@
 """Repeats a case study: a script, what `advisor analyze` says of it, the change that `advisor fix` proves, and the script after.
 
-    python benchmarks/case_study.py flowers_like [--budget 10min] [--pipeline-only] [--write-docs]
+    python benchmarks/case_study.py [flowers_like ...] [--budget 10min] [--pipeline-only] [--write-docs]
 
 In: a script of `examples/`.  Out: the page of the case as Markdown: the printed reports, the figures of their JSON, and the
 commits before and after. With `--write-docs` it is put between the markers of the page in `docs/case-studies/`, and its row
@@ -105,21 +105,24 @@ class Study:
 def main() -> None:
     """Run a case, print its page, and write it on `--write-docs`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=[case.name for case in CASES])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(case.name for case in CASES)} (default: all)")
     parser.add_argument("--pipeline-only", action="store_true", help="for a busy machine: prove on the pipeline alone")
-    parser.add_argument("--keep", type=Path, help="new folder for the repository and the runs, which is kept")
+    parser.add_argument("--keep", type=Path, help="folder in which the repository and the runs of each case are kept")
     parser.add_argument("--budget", help="of the proof, for a busy machine; the default keeps a case below six minutes")
     parser.add_argument("--write-docs", action="store_true", help="put the result into docs/case-studies/")
     options = parser.parse_args()
-    case = next(case for case in CASES if case.name == options.case)
-    changed = replace(case, budget=options.budget or case.budget, is_pipeline_only=options.pipeline_only)
-    with folder_for(options.keep) as folder:
-        study = run(changed, folder)
-    lines = section(study)
-    print("\n".join(lines))
-    if options.write_docs:
-        write_section(SECTION, lines, case.page)
-        write_row(study)
+    cases = [case for case in CASES if case.name in (options.cases or [case.name])]
+    if unknown := set(options.cases) - {case.name for case in cases}:
+        parser.error(f"there is no case {', '.join(sorted(unknown))}")
+    for case in cases:
+        changed = replace(case, budget=options.budget or case.budget, is_pipeline_only=options.pipeline_only)
+        with folder_for(options.keep and options.keep / case.name) as folder:
+            study = run(changed, folder)
+        lines = section(study)
+        print("\n".join(lines))
+        if options.write_docs:
+            write_section(SECTION, lines, case.page)
+            write_row(study)
 
 
 @contextmanager

@@ -32,21 +32,29 @@ def parts(case):
     return before, *rest.split(END)
 
 
+def written(case):
+    """What a run of the case has written."""
+    text = parts(case)[1]
+    if "Not run on an idle machine yet" in text:
+        pytest.skip(f"python benchmarks/case_study.py {case.name} --write-docs has not been run yet")
+    return text
+
+
 @CASES
 def test_the_commits_can_be_made_again(case, tmp_path):
-    _, written, _ = parts(case)
-    before, after = re.findall(r"Commit `([0-9a-f]{40})`", written)
+    page = written(case)
+    before, after = re.findall(r"Commit `([0-9a-f]{40})`", page)
     repository = tmp_path / "repository"
     assert case_study.first_commit(case, repository) == before, f"run python benchmarks/case_study.py {case.name} --write-docs"
-    diff = re.search(r"```diff\n(.*?)^```", written, re.MULTILINE | re.DOTALL)[1]
+    diff = re.search(r"```diff\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
     subprocess.run(["git", "apply"], input=diff.encode(), cwd=repository, check=True)
-    command = re.search(r"^\$ (advisor fix .*)$", written, re.MULTILINE)[1]
+    command = re.search(r"^\$ (advisor fix .*)$", page, re.MULTILINE)[1]
     assert case_study.commit(repository, command) == after
 
 
 @CASES
 def test_the_page_shows_the_script(case):
-    assert (REPOSITORY / f"examples/{case.name}.py").read_text("utf-8").rstrip() in parts(case)[1]
+    assert (REPOSITORY / f"examples/{case.name}.py").read_text("utf-8").rstrip() in written(case)
 
 
 @CASES
@@ -55,9 +63,10 @@ def test_no_figure_is_typed_by_hand(case):
     assert prose.strip() and re.findall(r"\d", re.sub(r"\]\([^)]*\)", "]", prose)) == []
 
 
-def test_the_index_has_a_row_of_each_case():
-    index = case_study.INDEX.read_text("utf-8")
-    assert re.findall(r"^\| \[(\w+)\]\(", index, re.MULTILINE) == [case.name for case in case_study.CASES]
+@CASES
+def test_the_index_has_a_row_of_each_case(case):
+    assert written(case)
+    assert f"\n| [{case.name}]({case.page.name}) | " in case_study.INDEX.read_text("utf-8")
 
 
 def test_the_diff_is_shown_once():
