@@ -105,7 +105,9 @@ class Study:
 def main() -> None:
     """Run a case, print its page, and write it on `--write-docs`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(case.name for case in CASES)} (default: all)")
+    parser.add_argument(
+        "cases", nargs="*", metavar="CASE", help=f"{', '.join(case.name for case in CASES)} (default: all)"
+    )
     parser.add_argument("--pipeline-only", action="store_true", help="for a busy machine: prove on the pipeline alone")
     parser.add_argument("--keep", type=Path, help="folder in which the repository and the runs of each case are kept")
     parser.add_argument("--budget", help="of the proof, for a busy machine; the default keeps a case below six minutes")
@@ -161,7 +163,9 @@ def load_sentence() -> str:
     load = os.getloadavg()[0]
     if load <= BUSY_LOAD:
         return f"The load of the machine before the run was {load:.1f}."
-    return f"The load before the run was {load:.1f}: other programs ran, too, so these are no figures of an idle machine."
+    return (
+        f"The load before the run was {load:.1f}: other programs ran, too, so these are no figures of an idle machine."
+    )
 
 
 def step(command: list[str], repository: Path, run_folder: Path) -> Step:
@@ -274,7 +278,7 @@ def figures(study: Study) -> list[str]:
         ("input wait in the proof", both(sides, "input_wait_share", units.format_share)),
         ("peak memory", both(sides, "peak_rss_bytes", units.format_bytes)),
         ("input wait in the reports", " → ".join(wait(step.report) for step in (study.before, study.after))),
-        ("time to the report, to the proof", ", ".join(units.format_ns(step.seconds * 1e9) for step in (study.before, study.fix))),
+        ("time to the report, to the proof", f"{seconds(study.before)}, {seconds(study.fix)}"),
         ("runs of the script in the proof", units.format_count(proof["runs"])),
     ]  # fmt: skip
     measured = [(name, value) for name, value in rows if not value.startswith(NOT_MEASURED)]
@@ -316,6 +320,11 @@ def wait(report: dict[str, Any]) -> str:
     """Write the share of the step time that is input wait."""
     share = report["verdict"]["input_wait_share"]
     return NOT_MEASURED if share is None else units.format_share(share)
+
+
+def seconds(step: Step) -> str:
+    """Write how long a command took."""
+    return units.format_ns(step.seconds * units.NS_PER_S)
 
 
 def listed(words: list[str] | tuple[str, ...]) -> str:

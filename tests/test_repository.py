@@ -87,7 +87,9 @@ def test_the_security_page_names_real_files():
 def test_no_address_of_the_project_is_made_up():
     """It is unknown until the project has one: links are relative, and workflows read the address from their own run."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    names = [name for name in listed.split("\0") if Path(name).suffix in READ_BY_PEOPLE and not name.startswith("tests/")]
+    names = [
+        name for name in listed.split("\0") if Path(name).suffix in READ_BY_PEOPLE and not name.startswith("tests/")
+    ]
     texts = {name: (ROOT / name).read_text("utf-8") for name in names if (ROOT / name).is_file()}
     named = {(name, owner) for name, text in texts.items() for owner in ADDRESS.findall(text)}
     assert texts and {(name, owner) for name, owner in named if owner not in PLACEHOLDERS} == set()

@@ -126,4 +126,8 @@ def test_links_of_the_built_site_are_followed(tmp_path):
         "<link href='style.css'><p id='there'></p><a href='a/#top'></a><a href='a/#gone'></a><a href='#gone'></a>"
         "<a href='https://example.org/gone'></a><a href='a/index.html?query#top'></a><img src='/style.css'>"
     )
-    assert built_links.broken_links(tmp_path) == ["a/index.html: ../missing/", "index.html: a/#gone", "index.html: #gone"]
+    assert built_links.broken_links(tmp_path) == [
+        "a/index.html: ../missing/",
+        "index.html: a/#gone",
+        "index.html: #gone",
+    ]

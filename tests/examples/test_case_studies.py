@@ -10,7 +10,7 @@ from tests.examples.conftest import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
-import case_study  # noqa: E402
+import case_study
 
 CASES = pytest.mark.parametrize("case", case_study.CASES, ids=lambda case: case.name)
 BEGIN, END = "<!-- case: begin -->", "<!-- case: end -->"
@@ -45,7 +45,9 @@ def test_the_commits_can_be_made_again(case, tmp_path):
     page = written(case)
     before, after = re.findall(r"Commit `([0-9a-f]{40})`", page)
     repository = tmp_path / "repository"
-    assert case_study.first_commit(case, repository) == before, f"run python benchmarks/case_study.py {case.name} --write-docs"
+    assert case_study.first_commit(case, repository) == before, (
+        f"run python benchmarks/case_study.py {case.name} --write-docs"
+    )
     diff = re.search(r"```diff\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
     subprocess.run(["git", "apply"], input=diff.encode(), cwd=repository, check=True)
     command = re.search(r"^\$ (advisor fix .*)$", page, re.MULTILINE)[1]
@@ -91,7 +93,9 @@ def test_the_bottleneck_is_that_of_the_printed_report():
 def test_a_row_replaces_that_of_its_case_alone(proved_on, cells, monkeypatch, tmp_path):
     index = tmp_path / "README.md"
     other = "| [parse_per_record](parse-per-record.md) | kept |"
-    index.write_text(f"<!-- cases: begin -->\n| [flowers_like](flowers-like.md) | old |\n{other}\n<!-- cases: end -->\n")
+    index.write_text(
+        f"<!-- cases: begin -->\n| [flowers_like](flowers-like.md) | old |\n{other}\n<!-- cases: end -->\n"
+    )
     monkeypatch.setattr(case_study, "INDEX", index)
     fix = {
         "fixes": [{"rule": "repeated-work", "applied": True}, {"rule": "late-shuffle", "applied": False}],
