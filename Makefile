@@ -12,6 +12,7 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
+# Not --quiet: it hides warnings from --strict.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 .PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation case-studies clean
@@ -49,7 +50,7 @@ lint: $(DOCS_STAMP)
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(SITE) --quiet --site-dir .cache/site
+	$(SITE) --site-dir .cache/site
 
 fast: untimed timed
 

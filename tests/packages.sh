@@ -77,7 +77,7 @@ for version in $VERSIONS; do
     "$python" -m venv "$venv" && install "$venv" "$archive" || { note 1 "$label could not be installed"; continue; }
     try_command "$label" "$venv/bin/advisor"
   done
-  (cd "$WORK" && "$WORK/build/bin/python" -m mypy --strict --python-executable "$WORK/$version-whl/bin/python" -c "$TYPED")
+  (cd "$WORK" && "$WORK/build/bin/python" -m mypy --config-file /dev/null --strict --python-executable "$WORK/$version-whl/bin/python" -c "$TYPED")
   note $? "Python $version, types"
   note "$(cd "$WORK" && "$WORK/$version-whl/bin/python" -m advisor --version >/dev/null; echo $?)" "Python $version, python -m advisor"
 done
