@@ -12,10 +12,15 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
+<<<<<<< HEAD
 # The files that hold a test with a mark: collecting all 300 takes longer than the timed tests.
 marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests)
+=======
+# Not --quiet: it hides warnings from --strict.
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+>>>>>>> db8d2b07781a2e783a632098d1f7dc594c31f1c4
 
-.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation clean
+.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,7 +28,7 @@ help:
 	@echo "make test          lint, the fast tests, and each command, hook and kind of edit with TensorFlow"
 	@echo "make test-rest     the long tests with TensorFlow, and more random examples"
 	@echo "make test-all      everything: make test, make test-rest, and the slow tests"
-	@echo "make lint          ruff, codespell, mypy, import-linter"
+	@echo "make lint          ruff, codespell, mypy, import-linter, and the web site: warnings are errors"
 	@echo "make fast          the tests that need no TensorFlow"
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
@@ -33,22 +38,24 @@ help:
 	@echo "make format        format the code"
 	@echo "make readme        the report of a real run: picture in README.md, text in the first tutorial"
 	@echo "make animation     a real run of advisor fix on the demo, as the animated picture in README.md"
+	@echo "make case-studies  repeat the case studies in docs/case-studies, and write their figures (a quarter of an hour)"
 	@echo "make clean         remove what make has made"
 
 demo: $(STAMP)
 	$(BIN)/advisor analyze examples/flowers_like.py
 
-# Linting takes one core, so it runs beside the first tests.
-test: $(STAMP)
+# Linting takes one core, so it runs beside the first tests. Everything is installed before: installing disturbs tests.
+test: $(DOCS_STAMP)
 	$(MAKE) --no-print-directory -j 2 lint untimed
 	$(MAKE) --no-print-directory timed tensorflow
 
-lint: $(STAMP)
+lint: $(DOCS_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(SITE) --site-dir .cache/site
 
 fast: untimed timed
 
@@ -79,6 +86,9 @@ readme: $(STAMP)
 animation: $(DOCS_STAMP)
 	$(BIN)/python docs/animate_fix.py
 
+case-studies: $(STAMP)
+	$(BIN)/python benchmarks/case_study.py --write-docs
+
 # VERSIONS="3.12 3.13" and TENSORFLOW=newest select some; the environments are made below .cache/versions.
 test-versions:
 	tests/versions.sh
@@ -88,7 +98,7 @@ packages:
 	tests/packages.sh
 
 site: $(DOCS_STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+	$(SITE) --site-dir site
 
 # Only uv can resolve to the lowest versions, so it is installed for this where it is absent.
 lower-bounds:

@@ -6,17 +6,20 @@
 * The command-line and API references, which are empty in the repository, are filled from the code.
 * Links are adapted: to the pages of the site, and to the repository for everything else. Without the environment variable
   REPOSITORY_URL the address of the repository is unknown, and of such a link only the label remains.
+* The links of the built site are checked. A broken one is a warning, which `mkdocs build --strict` turns into an error.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import posixpath
 import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from built_links import broken_links
 from links import file_url, resolved, rewrite_links
 
 if TYPE_CHECKING:
@@ -106,6 +109,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     markdown = re.sub(r"^\|.*", _unescape_pipes_in_code, markdown, flags=re.MULTILINE)
     markdown = markdown.replace(COMMAND_LINE, command_line_directive())
     return markdown.replace(PYTHON_API, "\n\n".join(f"::: {name}" for name in PUBLIC_OBJECTS))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Check the links of the built site."""
+    for link in broken_links(Path(config.site_dir)):
+        logging.getLogger("mkdocs.hooks.site").warning("Broken link in %s", link)
 
 
 def _unescape_pipes_in_code(row: re.Match[str]) -> str:

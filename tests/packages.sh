@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the sdist and the wheel into dist/, checks their metadata, and installs each into an empty environment of every supported
-# Python, where the command has to start, list the rules and analyse a saved run. Starts the wheel through uvx and pipx, too, if
-# there are any. VERSIONS="3.12 3.13" selects some. Exit code: 1 if anything failed or an interpreter is missing.
+# Python, where the command has to start, list the rules and analyse a saved run, and mypy has to find its types. Starts the wheel
+# through uvx and pipx, too, where uv or pipx is installed. VERSIONS="3.12 3.13" selects some. Exit code: 1 if anything failed or an interpreter is missing.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,6 +9,8 @@ VERSIONS="${VERSIONS:-3.11 3.12 3.13}"
 ROOT="$PWD"
 WORK="$ROOT/.cache/packages"
 OUT="$ROOT/dist"
+TYPED='import advisor
+share: float | None = advisor.analyze_run("run").analysis.verdict.input_wait_share'
 
 source tests/find_python.sh
 
@@ -59,7 +61,7 @@ rm -rf "$WORK" "$OUT"
 mkdir -p "$WORK"
 first="${VERSIONS%% *}"
 python="$(find_python "$first")" || { note 1 "Python $first is missing"; finish; }
-"$python" -m venv "$WORK/build" && install "$WORK/build" build twine || { note 1 "build and twine could not be installed"; finish; }
+"$python" -m venv "$WORK/build" && install "$WORK/build" build twine mypy || { note 1 "build, twine and mypy could not be installed"; finish; }
 "$WORK/build/bin/python" -m build --outdir "$OUT" . >"$WORK/build.log" 2>&1
 note $? "sdist and wheel build" || true
 [[ "$failed" == 0 ]] || { tail -20 "$WORK/build.log" >&2; finish; }
@@ -75,6 +77,8 @@ for version in $VERSIONS; do
     "$python" -m venv "$venv" && install "$venv" "$archive" || { note 1 "$label could not be installed"; continue; }
     try_command "$label" "$venv/bin/advisor"
   done
+  (cd "$WORK" && "$WORK/build/bin/python" -m mypy --config-file /dev/null --strict --python-executable "$WORK/$version-whl/bin/python" -c "$TYPED")
+  note $? "Python $version, types"
   note "$(cd "$WORK" && "$WORK/$version-whl/bin/python" -m advisor --version >/dev/null; echo $?)" "Python $version, python -m advisor"
 done
 
@@ -82,7 +86,9 @@ wheel="$(echo "$OUT"/*.whl)"
 if command -v uvx >/dev/null; then
   try_command "uvx" uvx --quiet --python "$(find_python "$first")" --from "$wheel" tfdata-advisor
 fi
-if command -v pipx >/dev/null; then
-  try_command "pipx run" pipx run --quiet --spec "$wheel" tfdata-advisor
+pipx=(pipx)
+command -v pipx >/dev/null || pipx=(uvx --quiet pipx)
+if command -v "${pipx[0]}" >/dev/null; then
+  try_command "pipx run" "${pipx[@]}" run --quiet --spec "$wheel" tfdata-advisor
 fi
 finish

@@ -30,6 +30,20 @@ HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 INDENTED = re.compile(r"^ {4,}(?=advisor |make |python )(.*)$", re.MULTILINE)
+URL = re.compile(r"https?://[^\s)\]>\"'`,]+")
+ADDRESSES = frozenset(
+    {
+        "https://d3js.org",
+        "https://github.com/dagrejs/dagre",
+        "https://github.com/openxla/xprof/issues/380",
+        "https://github.com/openxla/xprof/issues/655",
+        "https://github.com/tensorflow/serving/issues/1755",
+        "https://github.com/tensorflow/tensorboard/issues/6889",
+        "https://observablehq.com/plot",
+        "https://ui.perfetto.dev",
+    }
+)
+"""Other hosts that the documents lead to. No test asks them: open an address before you add it."""
 USERS_FILES = frozenset({"advisor/train.py"})
 """Paths of examples: files of a user's repository, not of this one."""
 SCRIPT_COMMANDS = ("analyze", "check", "fix", "offload", "prove", "watch")
@@ -62,6 +76,13 @@ def test_relative_links_resolve(document: Path):
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(link)
     assert not broken
+
+
+@documents
+def test_addresses_have_been_looked_at(document: Path):
+    text = FENCE.sub("", document.read_text("utf-8"))
+    unknown = {address.rstrip(".") for address in URL.findall(text)} - ADDRESSES
+    assert not {address for address in unknown if "HOST:PORT" not in address}
 
 
 @documents

@@ -24,6 +24,11 @@ BY_SCHEMA = [
 PERMISSIONS_TO_WRITE = {"attest": {"id-token", "attestations"}, "draft": {"contents"}, "publish": {"id-token"}}
 """Job of the release -> what it may write; all others only read."""
 
+READ_BY_PEOPLE = {".md", ".yml", ".cff", ".toml", ".py"}
+ADDRESS = re.compile(r"(?:https?://|uses: |--repo )((?:[\w.${}-]+/)+)tfdata[-_]advisor\b")
+"""`github.com/OWNER/tfdata-advisor` and the like; the part before the name."""
+PLACEHOLDERS = {"OWNER/", "github.com/OWNER/"}
+
 
 def load(path):
     return YAML(typ="safe").load(path.read_text("utf-8"))
@@ -77,3 +82,14 @@ def test_workflows_call_targets_that_exist(path):
 def test_the_security_page_names_real_files():
     named = re.findall(r"`((?:tests|benchmarks|\.github)/[\w./-]+)`", (ROOT / "SECURITY.md").read_text("utf-8"))
     assert named and all((ROOT / name).exists() for name in named)
+
+
+def test_no_address_of_the_project_is_made_up():
+    """It is unknown until the project has one: links are relative, and workflows read the address from their own run."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = [
+        name for name in listed.split("\0") if Path(name).suffix in READ_BY_PEOPLE and not name.startswith("tests/")
+    ]
+    texts = {name: (ROOT / name).read_text("utf-8") for name in names if (ROOT / name).is_file()}
+    named = {(name, owner) for name, text in texts.items() for owner in ADDRESS.findall(text)}
+    assert texts and {(name, owner) for name, owner in named if owner not in PLACEHOLDERS} == set()

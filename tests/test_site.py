@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS))
 
+import built_links  # noqa: E402
 import links  # noqa: E402
 import site_hooks  # noqa: E402
 
@@ -115,3 +116,18 @@ def test_links_become_absolute():
 def test_a_link_without_a_known_address_leaves_its_label():
     assert links.rewrite_links("see [the *code*](../a.py).", lambda target: None) == "see the *code*."
     assert links.resolved(PurePosixPath("docs/decisions"), "../../CONTRIBUTING.md#a") == "CONTRIBUTING.md#a"
+
+
+def test_links_of_the_built_site_are_followed(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "style.css").touch()
+    (tmp_path / "a/index.html").write_text("<h1 id='top'>A</h1><a href='../#there'></a><a href='../missing/'></a>")
+    (tmp_path / "index.html").write_text(
+        "<link href='style.css'><p id='there'></p><a href='a/#top'></a><a href='a/#gone'></a><a href='#gone'></a>"
+        "<a href='https://example.org/gone'></a><a href='a/index.html?query#top'></a><img src='/style.css'>"
+    )
+    assert built_links.broken_links(tmp_path) == [
+        "a/index.html: ../missing/",
+        "index.html: a/#gone",
+        "index.html: #gone",
+    ]
