@@ -112,12 +112,15 @@ LOOP_SECONDS = Constant(4.0, "s")
 """Shortest window without visible steps."""
 LOOP_ELEMENTS = Constant(12, "elements")
 """Such a window goes on until so many elements were taken, if tf.data's model shows them ..."""
+SLOW_LOOP_ELEMENTS = Constant(4, "elements", "Three whole steps lie between them: `MIN_VERDICT_STEPS`.")
+"""... or so many after `SLOW_LOOP_SECONDS` ..."""
+SLOW_LOOP_SECONDS = Constant(30.0, "s", "Half of the minute until the verdict; the script's start takes the rest.")
 LOOP_LOOK_S = Constant(1.0, "s", "Reading the model takes about a millisecond.", TWO_CORES)
 """... which is asked this often ..."""
 MAX_LOOP_SECONDS = Constant(60.0, "s")
 """... but no longer than this."""
 REOPENED_LOOP_FACTOR = Constant(4.0, "factor")
-"""A window in which no iterator ran is followed by one that is this many times as long."""
+"""A window with fewer requests than `SLOW_LOOP_ELEMENTS` is followed by one that is this many times as long."""
 LOOP_GRACE_S = Constant(5.0, "s")
 """Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself ..."""
 LONG_LOOP_GRACE_S = Constant(20.0, "s")
