@@ -82,9 +82,12 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     limit = _limit(main, is_bound)
     if is_bound:
         word = "Input is the problem" if level == "high" else "Input costs some time"
+        library = recording.steps_queued_by if recording is not None else ""
+        if library and measured is None:
+            word = "Input may be the problem" if level == "high" else "Input may cost some time"
         sentence = (
             f"{word}: {format_share(share)} of the step time is spent waiting for the input pipeline ({_STEPS[wait_steps]}). "
-            f"{_ceiling_sentence(ceiling, measured is not None, recording)}"
+            f"{_doubt_of_queue(library) if measured is None else ''}{_ceiling_sentence(ceiling, measured is not None, recording)}"
         )
     else:
         sentence = (
@@ -225,11 +228,21 @@ def _service_worker(main: Pipeline) -> str:
     )
 
 
+def _doubt_of_queue(library: str) -> str:
+    if not library:
+        return ""
+    return (
+        f"{library} runs steps after they have been started, so a device may have computed earlier ones meanwhile: --ceiling "
+        "measures what the wait costs. "
+    )
+
+
 def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | None) -> str:
     most = format_ratio(ceiling)
     if is_measured:
         return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated)."
-    if recording is not None and not recording.host.accelerators and recording.as_if_step_ns is None:
+    is_upper_bound = recording is None or bool(recording.host.accelerators or recording.steps_queued_by)
+    if recording is not None and not is_upper_bound and recording.as_if_step_ns is None:
         return (
             f"Without that wait, a step is {most} faster. Pipeline and model share the cores of this machine, so the maximum "
             "possible speedup is higher: --ceiling measures it."
@@ -254,6 +267,8 @@ def _no_step(main: Pipeline) -> str:
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | None:
     if recording is None or len(recording.ceiling_step_ns) < MIN_VERDICT_STEPS.value or main.steps is None:
         return None
+    if recording.steps_queued_by:  # most of its steps take no time, and a few wait for all others
+        return max(1.0, main.steps.mean_ns / max(1.0, statistics.fmean(recording.ceiling_step_ns)))
     return max(1.0, main.steps.median_ns / max(1, statistics.median(recording.ceiling_step_ns)))
 
 

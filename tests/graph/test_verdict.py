@@ -114,6 +114,23 @@ def test_one_or_two_steps_are_judged_in_the_past_tense():
     assert "Two steps may not be typical: capture" in timed, "no profiler ran then"
 
 
+def test_steps_that_a_library_queues_are_judged_with_doubt():
+    """While Python waits for a batch, the device may still compute earlier steps; only a second run shows what the wait costs."""
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
+    steps = StepStats(40, median_ns=MS, p95_ns=MS, mean_ns=10 * MS, low_ns=MS, high_ns=MS)
+    main = replace(made.main, steps=steps, span_ns=400 * MS, wait_ns=160 * MS)
+    queued = replace(RECORDED, steps_queued_by="JAX")
+    sure, doubtful = (judge((main,), recording).sentence for recording in (RECORDED, queued))
+    assert sure.startswith("Input is the problem: 40 %") and "JAX" not in sure
+    assert doubtful.startswith("Input may be the problem: 40 %") and "JAX runs steps after they have been started" in doubtful
+    assert "at most 1.67x faster" in doubtful
+
+    verdict = judge((main,), replace(queued, ceiling_step_ns=(0, 0, 30 * MS) * 10))
+    assert verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(1.0), "of the mean: the median takes no time"
+    idle = replace(main, wait_ns=4 * MS)
+    assert judge((idle,), queued).sentence == judge((idle,), RECORDED).sentence, "a pipeline that keeps up is no problem"
+
+
 def test_one_element_of_a_pipeline_alone_is_no_rate():
     made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=0.001).analysis
     main = replace(made.main, steps=StepStats(1, *[10 * MS] * 5))
