@@ -13,10 +13,13 @@ from typing import Any
 
 from advisor.capture.instrument.consumers import Track
 from advisor.capture.instrument.iterator_model import elements_produced
+from advisor.capture.window.profiler import profile_bytes
 from advisor.host.calibration.window import (
+    BYTES_PER_EVENT,
     LOOP_ELEMENTS,
     LOOP_LOOK_S,
     LOOP_SECONDS,
+    MAX_EVENTS,
     MAX_LOOP_SECONDS,
     REOPENED_LOOP_FACTOR,
     SLOW_LOOP_ELEMENTS,
@@ -83,9 +86,10 @@ class LoopWindow:
         if self._seconds is not None or self._is_longest:
             return None
         requests = requests_in(folder, SLOW_LOOP_ELEMENTS.value)
-        if requests is None or requests >= SLOW_LOOP_ELEMENTS.value:
+        most = MAX_EVENTS.value * BYTES_PER_EVENT.value / max(1, profile_bytes(folder))
+        if requests is None or requests >= SLOW_LOOP_ELEMENTS.value or most <= 1:
             return None
-        return LoopWindow(self._track, None, REOPENED_LOOP_FACTOR.value * self.least_s)
+        return LoopWindow(self._track, None, min(REOPENED_LOOP_FACTOR.value, most) * self.least_s)
 
 
 def requests_in(folder: Path, enough: int) -> int | None:

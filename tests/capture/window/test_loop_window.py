@@ -7,8 +7,10 @@ import pytest
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.window.loop_window import LoopWindow, requests_in
 from advisor.host.calibration.window import (
+    BYTES_PER_EVENT,
     LOOP_ELEMENTS,
     LOOP_SECONDS,
+    MAX_EVENTS,
     MAX_LOOP_SECONDS,
     SLOW_LOOP_ELEMENTS,
     SLOW_LOOP_SECONDS,
@@ -30,7 +32,14 @@ def profile(folder, content):
     return folder
 
 
-@pytest.mark.parametrize(("content", "number"), [(b"matmul", 0), (b"Iterator:: of no profile", None), (b"", None)])
+@pytest.mark.parametrize(
+    ("content", "number"),
+    [
+        (b"matmul", 0),
+        (b"", None),
+        pytest.param(b"Iterator:: of no profile", None, marks=pytest.mark.tensorflow),
+    ],
+)
 def test_a_profile_without_iterators_shows_no_requests(content, number, tmp_path):
     assert requests_in(profile(tmp_path, content), 4) == number
 
@@ -66,6 +75,13 @@ def test_a_window_without_iterators_is_followed_by_longer_ones_up_to_a_limit(tra
         window = window.longer(tmp_path)
     assert lengths[0] == LOOP_SECONDS.value and lengths[-1] == MAX_LOOP_SECONDS.value
     assert lengths == sorted(set(lengths)) and len(lengths) <= 4
+
+
+def test_a_longer_window_holds_no_more_events_than_any_other(track, tmp_path):
+    most_bytes = int(MAX_EVENTS.value * BYTES_PER_EVENT.value)
+    window = LoopWindow(track, None).longer(profile(tmp_path / "a", bytes(most_bytes // 2)))
+    assert window is not None and window.least_s == pytest.approx(2 * LOOP_SECONDS.value, rel=0.01)
+    assert LoopWindow(track, None).longer(profile(tmp_path / "b", bytes(most_bytes))) is None
 
 
 def test_the_limit_of_the_user_is_kept(track, tmp_path):
@@ -149,7 +165,7 @@ DISTRIBUTED = """
 
     def step(batch):
         end = tf.timestamp() + {step_s}
-        x = tf.eye(64)
+        x = tf.eye(1000)  # few of these products, whose events fill the profile
         while tf.timestamp() < end:
             x = tf.linalg.matmul(x, x)
         tf.debugging.assert_all_finite(x, "")
@@ -177,9 +193,9 @@ def test_a_distributed_loop_with_steps_of_seconds_has_a_verdict(loop, watch):
     run = watch(DISTRIBUTED.format(step_s=3.0) + loop + "\n")
     window, verdict = run.recording.window, analyze_run(run.folder, [], Settings()).analysis.verdict
     assert verdict.steps is not None, verdict.sentence
-    assert verdict.steps.count >= 3 and verdict.steps.median_ns == pytest.approx(3e9, rel=0.2)
+    assert verdict.steps.count >= 3 and 2.9e9 < verdict.steps.median_ns < 9e9
     assert verdict.level == "none"
-    assert window.end_ns - window.start_ns < 45e9
+    assert window.end_ns - window.start_ns < 70e9
 
 
 @pytest.mark.tensorflow
