@@ -271,7 +271,7 @@ def _no_step(main: Pipeline) -> str:
 
 
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> Interval | None:
-    """The ratio of the mean steps, as the wait is a share of all steps: a few of them, such as the first of each epoch, may hold it."""
+    """The ratio of the mean steps, as the wait is a share of all steps: the first of each epoch may hold all of it."""
     if recording is None or len(recording.ceiling_step_ns) < MIN_VERDICT_STEPS.value or main.steps is None:
         return None
     before, after = _mean_of(main.steps), mean_of(recording.ceiling_step_ns)

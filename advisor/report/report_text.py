@@ -261,7 +261,10 @@ def _measured(report: Report) -> str:
     if steps is not None:
         typical_ns, which = steps.median_ns, " (median)" if steps.count > 1 else ""
         if recording is not None and recording.steps_queued_by:
-            typical_ns, which = steps.mean_ns, f" (mean: {recording.steps_queued_by} queues them, and some wait for many)"
+            typical_ns, which = (
+                steps.mean_ns,
+                f" (mean: {recording.steps_queued_by} queues them, and some wait for many)",
+            )
         parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(typical_ns)}{which}")
     if window is not None:
         warmup = units.format_many(window.warmup_steps, "warm-up step")

@@ -124,17 +124,25 @@ def test_steps_that_a_library_queues_are_judged_with_doubt():
     queued = replace(RECORDED, steps_queued_by="JAX")
     sure, doubtful = (judge((main,), recording).sentence for recording in (RECORDED, queued))
     assert sure.startswith("Input is the problem: 40 %") and "JAX" not in sure
-    assert doubtful.startswith("Input may be the problem: 40 %") and "JAX runs steps after they have been started" in doubtful
+    assert (
+        doubtful.startswith("Input may be the problem: 40 %")
+        and "JAX runs steps after they have been started" in doubtful
+    )
     assert "at most 1.67x faster" in doubtful
 
     verdict = judge((main,), replace(queued, ceiling_step_ns=(0, 0, 30 * MS) * 10))
-    assert verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(1.0), "of the mean: the median takes no time"
+    assert verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(1.0), (
+        "of the mean: the median takes no time"
+    )
+
 
 def test_a_measured_ceiling_counts_all_steps_as_the_wait_does():
     """In epochs of four steps, the first of each may hold all of the wait: the median step has none of it."""
     made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
     times = (9 * MS, MS, MS, MS) * 10
-    steps = describe(Steps(*(np.array(column, np.int64) for column in zip(*[(0, t, 0, 0, t - MS) for t in times], strict=True))))
+    steps = describe(
+        Steps(*(np.array(column, np.int64) for column in zip(*[(0, t, 0, 0, t - MS) for t in times], strict=True)))
+    )
     main = replace(made.main, steps=steps, span_ns=sum(times), wait_ns=80 * MS)
     verdict = judge((main,), replace(RECORDED, ceiling_step_ns=(MS,) * 40))
     assert verdict.input_wait_share == pytest.approx(2 / 3)

@@ -1,6 +1,6 @@
 """How much is left of the time until the first verdict: a minute, or a dozen steps if they take longer.
 
-In: the age of the run, and the steps so far.  Out: `TimeLeft`, by which the window takes fewer steps if there is no time for more.
+In: the age of the run, and the steps so far.  Out: `TimeLeft`. The window takes fewer steps if there is no time for more.
 """
 
 from __future__ import annotations
