@@ -89,7 +89,8 @@ class LoopWindow:
         most = MAX_EVENTS.value * BYTES_PER_EVENT.value / max(1, profile_bytes(folder))
         if requests is None or requests >= SLOW_LOOP_ELEMENTS.value or most <= 1:
             return None
-        return LoopWindow(self._track, None, min(REOPENED_LOOP_FACTOR.value, most) * self.least_s)
+        wanted = (SLOW_LOOP_ELEMENTS.value + 1) / max(1, requests)  # one more, because the first may come late
+        return LoopWindow(self._track, None, min(REOPENED_LOOP_FACTOR.value, wanted, most) * self.least_s)
 
 
 def requests_in(folder: Path, enough: int) -> int | None:
