@@ -28,8 +28,6 @@ from advisor.host.calibration.window import (
 
 _EVENT = b"Iterator::"
 """Part of the name of each event of a tf.data iterator (`tensorflow/core/data/name_utils.h`)."""
-_ROOTS = frozenset({"Iterator::Root", "Iterator::Model"})
-"""Names of the events of the iterators that a loop calls."""
 
 
 class LoopWindow:
@@ -107,8 +105,10 @@ def requests_in(folder: Path, enough: int) -> int | None:
     for path in folder.glob("plugins/profile/*/*.xplane.pb"):
         try:
             with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                found = _count(bytes(content), enough) if content.find(_EVENT) >= 0 else 0
+                found = (_count(bytes(content), enough) or None) if content.find(_EVENT) >= 0 else 0
         except Exception:  # an empty file cannot be mapped; TensorFlow's description of profiles is private
+            return None
+        if found is None:
             return None
         most = max(most or 0, found)
     return most
@@ -120,7 +120,9 @@ def _count(content: bytes, enough: int) -> int:
 
     calls: Counter[tuple[str, int]] = Counter()
     for plane in xplane_pb2.XSpace.FromString(content).planes:
-        roots = {key for key, metadata in plane.event_metadata.items() if metadata.name in _ROOTS}
+        depths = {key: data.name.count("::") for key, data in plane.event_metadata.items() if "Iterator::" in data.name}
+        least = min(depths.values(), default=0)  # `Iterator::Root`, or `Iterator::TakeWhile` of AutoGraph's loops
+        roots = {key for key, depth in depths.items() if depth == least}
         ids = {key for key, metadata in plane.stat_metadata.items() if metadata.name == "id"}
         for event in (event for line in plane.lines for event in line.events if roots):
             if event.metadata_id in roots:
