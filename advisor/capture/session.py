@@ -23,6 +23,7 @@ from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
 from advisor.capture.instrument.keras_loops import KerasLoops
+from advisor.capture.instrument.queued_steps import queueing_library
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
 from advisor.capture.instrument.state_hooks import watch_tensorflow
 from advisor.capture.instrument.state_hooks import watch_writes as watch_written_state
@@ -272,6 +273,7 @@ class Session:
             ceiling_step_ns=self._ceiling_steps(),
             unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(self._request.start_seed),
+            steps_queued_by=queueing_library(),
             state=self._recorder.state.observed(),
             generators=self._recorder.generators.observed(),
             python_calls=self._recorder.python_calls.observed(),

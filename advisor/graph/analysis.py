@@ -109,7 +109,7 @@ def combine(
     if recording:
         pipelines = _most_waited_for(pipelines, recording)
         all_warnings += recording.warnings
-        if not any(part.has_marks for part in parts):  # marked steps differ from the steps that were timed in Python
+        if not any(part.has_marks for part in parts) or _has_few_steps(pipelines):
             timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
             if any(new is not old for (new, _), old in zip(timed, pipelines, strict=True)):
                 wait_steps = "unprofiled" if sees_waits(recording) else "estimated"
@@ -135,6 +135,12 @@ def combine(
         warnings=tuple(dict.fromkeys(all_warnings)),
         profiling_overhead=overhead,
     )
+
+
+def _has_few_steps(pipelines: Sequence[Pipeline]) -> bool:
+    """Whether the main pipeline has too few marked steps. Otherwise they are used: they may differ from those timed in Python."""
+    main = next((p for p in pipelines if p.is_main), None)
+    return main is not None and (main.steps is None or main.steps.count < MIN_VERDICT_STEPS.value)
 
 
 def _numbered_after(pipelines: list[Pipeline], offset: int) -> list[Pipeline]:

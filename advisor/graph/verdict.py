@@ -10,6 +10,8 @@ import statistics
 from collections.abc import Sequence
 
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.model.intervals import Mean, mean_of, ratio_of
+from advisor.model.outcome import Interval
 from advisor.model.pipeline import Pipeline, StepStats, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_count, format_ns, format_rate, format_ratio, format_share
@@ -21,6 +23,8 @@ HIGH_WAIT_SHARE = 0.20
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
+_WIDE = 1.1
+"""A measured ceiling is told with its 95 % interval if the ends of this are further apart than this ratio."""
 _BATCHING = ("batch", "padded_batch", "ragged_batch")
 _KEEPING = (
     "map",
@@ -76,15 +80,18 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     ceiling = 1 / (1 - min(share, 0.999))
     measured = _measured_ceiling(main, recording)
     if measured is not None:
-        ceiling = measured
+        ceiling = max(1.0, measured.value)
     level = _level(share)
     is_bound = level != "none"
     limit = _limit(main, is_bound)
     if is_bound:
         word = "Input is the problem" if level == "high" else "Input costs some time"
+        library = recording.steps_queued_by if recording is not None else ""
+        if library and measured is None:
+            word = "Input may be the problem" if level == "high" else "Input may cost some time"
         sentence = (
             f"{word}: {format_share(share)} of the step time is spent waiting for the input pipeline ({_STEPS[wait_steps]}). "
-            f"{_ceiling_sentence(ceiling, measured is not None, recording)}"
+            f"{_doubt_of_queue(library) if measured is None else ''}{_ceiling_sentence(ceiling, measured, recording)}"
         )
     else:
         sentence = (
@@ -225,11 +232,23 @@ def _service_worker(main: Pipeline) -> str:
     )
 
 
-def _ceiling_sentence(ceiling: float, is_measured: bool, recording: Recording | None) -> str:
+def _doubt_of_queue(library: str) -> str:
+    if not library:
+        return ""
+    return (
+        f"{library} runs steps after they have been started, so a device may have computed earlier ones meanwhile: --ceiling "
+        "measures what the wait costs. "
+    )
+
+
+def _ceiling_sentence(ceiling: float, measured: Interval | None, recording: Recording | None) -> str:
     most = format_ratio(ceiling)
-    if is_measured:
-        return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated)."
-    if recording is not None and not recording.host.accelerators and recording.as_if_step_ns is None:
+    if measured is not None:
+        low, high = max(1.0, measured.low), max(1.0, measured.high)
+        width = f": {format_ratio(low)} to {format_ratio(high)}" if high > _WIDE * low else ""
+        return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated{width})."
+    is_upper_bound = recording is None or bool(recording.host.accelerators or recording.steps_queued_by)
+    if recording is not None and not is_upper_bound and recording.as_if_step_ns is None:
         return (
             f"Without that wait, a step is {most} faster. Pipeline and model share the cores of this machine, so the maximum "
             "possible speedup is higher: --ceiling measures it."
@@ -251,10 +270,21 @@ def _no_step(main: Pipeline) -> str:
     return sentence
 
 
-def _measured_ceiling(main: Pipeline, recording: Recording | None) -> float | None:
+def _measured_ceiling(main: Pipeline, recording: Recording | None) -> Interval | None:
+    """The ratio of the mean steps, as the wait is a share of all steps: the first of each epoch may hold all of it."""
     if recording is None or len(recording.ceiling_step_ns) < MIN_VERDICT_STEPS.value or main.steps is None:
         return None
-    return max(1.0, main.steps.median_ns / max(1, statistics.median(recording.ceiling_step_ns)))
+    before, after = _mean_of(main.steps), mean_of(recording.ceiling_step_ns)
+    if before is not None and after is not None:
+        return ratio_of(before, after)
+    ratio = main.steps.mean_ns / max(1.0, statistics.fmean(recording.ceiling_step_ns))
+    return Interval(ratio, ratio, ratio)
+
+
+def _mean_of(steps: StepStats) -> Mean | None:
+    if steps.mean_error is None or not steps.mean_ns:
+        return None
+    return Mean(steps.mean_ns, steps.mean_error, max(2, steps.mean_stretches))
 
 
 def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> str:

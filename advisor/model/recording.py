@@ -503,6 +503,8 @@ class Recording:
     if unknown."""
     is_pipeline_alone: bool = False
     """Whether the consumer read the elements without using them: the pipeline in isolation instead of a training."""
+    steps_queued_by: str = ""
+    """The library whose steps run after the call that starts them has returned (`JAX`); empty if none is known."""
     as_if_step_ns: int | None = None
     """Length of the wait that replaced each training step; None for a training, and for the pipeline in isolation."""
     state: tuple[ObservedState, ...] | None = None

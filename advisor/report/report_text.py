@@ -259,8 +259,13 @@ def _measured(report: Report) -> str:
     window = recording.window if recording else None
     parts = []
     if steps is not None:
-        median = " (median)" if steps.count > 1 else ""
-        parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(steps.median_ns)}{median}")
+        typical_ns, which = steps.median_ns, " (median)" if steps.count > 1 else ""
+        if recording is not None and recording.steps_queued_by:
+            typical_ns, which = (
+                steps.mean_ns,
+                f" (mean: {recording.steps_queued_by} queues them, and some wait for many)",
+            )
+        parts.append(f"{units.format_many(steps.count, 'step')} of {units.format_ns(typical_ns)}{which}")
     if window is not None:
         warmup = units.format_many(window.warmup_steps, "warm-up step")
         if window.plain_steps:

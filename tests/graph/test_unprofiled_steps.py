@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.graph.analysis import HostPart, combine
 from advisor.graph.unprofiled_steps import use_plain_steps
 from advisor.model.pipeline import Iterator, Pipeline, StepStats
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
@@ -50,6 +51,16 @@ def test_the_printed_step_is_the_plain_one():
     assert pipeline.steps is not None and (pipeline.steps.count, pipeline.steps.median_ns) == (40, 10 * MS)
     assert pipeline.wait_share == pytest.approx(0.5), "measured, not the 80 % under the profiler"
     assert pipeline.elements_per_s == pytest.approx(100) and overhead == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("profiled", "count"), [(20, 20), (3, 3), (2, 40), (1, 40)])
+def test_marked_steps_are_used_unless_they_are_too_few(profiled, count):
+    """Keras 2 marks its steps; a window on slow ones may hold a single whole one, and Python has timed more."""
+    steps = replace(PROFILED.steps, count=profiled)
+    part = HostPart("h", "h.xplane.pb", (replace(PROFILED, steps=steps),), has_marks=True)
+    verdict = combine((part,), recording(10, 30, 5, 24), "train.py").verdict
+    assert verdict.steps is not None and verdict.steps.count == count
+    assert verdict.wait_steps == ("unprofiled" if count == 40 else "profiled")
 
 
 def test_what_python_does_around_an_iterator_is_no_wait():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from advisor.graph import analyse
+from advisor.graph.unmarked_steps import Steps, describe
 from advisor.graph.verdict import certainty_of, judge
 from advisor.model.pipeline import StepStats, Verdict
 from advisor.model.recording import Call, Consumer, Host, Recording, ScriptExit, StepSeries, Window
@@ -112,6 +114,48 @@ def test_one_or_two_steps_are_judged_in_the_past_tense():
     timed = verdict_of(2, wait_steps="unprofiled").sentence
     assert "in the 2 steps that were timed: 50 % of 10 ms each (mean)" in timed
     assert "Two steps may not be typical: capture" in timed, "no profiler ran then"
+
+
+def test_steps_that_a_library_queues_are_judged_with_doubt():
+    """While Python waits for a batch, the device may still compute earlier steps; only a second run shows what the wait costs."""
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
+    steps = StepStats(40, median_ns=MS, p95_ns=MS, mean_ns=10 * MS, low_ns=MS, high_ns=MS)
+    main = replace(made.main, steps=steps, span_ns=400 * MS, wait_ns=160 * MS)
+    queued = replace(RECORDED, steps_queued_by="JAX")
+    sure, doubtful = (judge((main,), recording).sentence for recording in (RECORDED, queued))
+    assert sure.startswith("Input is the problem: 40 %") and "JAX" not in sure
+    assert (
+        doubtful.startswith("Input may be the problem: 40 %")
+        and "JAX runs steps after they have been started" in doubtful
+    )
+    assert "at most 1.67x faster" in doubtful
+
+    verdict = judge((main,), replace(queued, ceiling_step_ns=(0, 0, 30 * MS) * 10))
+    assert verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(1.0), (
+        "of the mean: the median takes no time"
+    )
+
+
+def test_a_measured_ceiling_counts_all_steps_as_the_wait_does():
+    """In epochs of four steps, the first of each may hold all of the wait: the median step has none of it."""
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
+    times = (9 * MS, MS, MS, MS) * 10
+    steps = describe(
+        Steps(*(np.array(column, np.int64) for column in zip(*[(0, t, 0, 0, t - MS) for t in times], strict=True)))
+    )
+    main = replace(made.main, steps=steps, span_ns=sum(times), wait_ns=80 * MS)
+    verdict = judge((main,), replace(RECORDED, ceiling_step_ns=(MS,) * 40))
+    assert verdict.input_wait_share == pytest.approx(2 / 3)
+    assert verdict.max_speedup == pytest.approx(3.0, rel=0.01), "as 1 / (1 - wait): not the 1x of the medians"
+    noisy = judge((main,), replace(RECORDED, ceiling_step_ns=(*[MS] * 20, 100 * MS, *[MS] * 19)))
+    assert noisy.max_speedup == 1.0 and "repeated: 1.00x to " in noisy.sentence, "one slow step leaves the ceiling open"
+
+
+def test_a_pipeline_that_keeps_up_with_queued_steps_is_no_problem():
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
+    idle = replace(made.main, wait_ns=made.main.span_ns // 100)
+    queued = replace(RECORDED, steps_queued_by="JAX")
+    assert judge((idle,), queued).sentence == judge((idle,), RECORDED).sentence
 
 
 def test_one_element_of_a_pipeline_alone_is_no_rate():

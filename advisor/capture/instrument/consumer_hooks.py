@@ -120,6 +120,7 @@ class Consumption:
         base = input_lib.DistributedIteratorBase
         patches.set(base, "__next__", self._next_hook(base.__next__))
         patches.set(base, "get_next", self._next_hook(base.get_next))
+        patches.set(base, "get_next_as_optional", self._optional_hook(base.get_next_as_optional))
 
     def _distribution_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Replace the dataset before it is distributed, because distributed iterators are made from clones of it."""
@@ -259,6 +260,18 @@ class Consumption:
             return element
 
         return fetch
+
+    def _optional_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Note a `for` over a distributed dataset inside a tf.function, which AutoGraph turns into a loop over optionals."""
+        local, is_eager = self._local, self._executing_eagerly
+
+        @functools.wraps(original)
+        def get_next_as_optional(iterator: Any) -> Any:  # noqa: ANN401
+            if not is_eager() and not local.__dict__.get("depth"):
+                self._traced(iterator.__dict__.get(_TRACK))
+            return original(iterator)
+
+        return get_next_as_optional
 
     def _reduce_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)

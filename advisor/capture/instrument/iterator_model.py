@@ -27,9 +27,12 @@ def model_nodes(tracks: Tracks) -> dict[str, tuple[int, Any]]:
 
 
 def elements_produced(track: Track) -> tuple[int, int] | None:
-    """Return (identity of the consumer's iterator, elements that it has produced); None if there is no model of it."""
+    """Return (identity of the consumer's iterator, elements that it has produced); None if there is no model of it.
+
+    A distributed iterator has one iterator per device, each of which produces one element per step.
+    """
     iterator = track.iterator() if track.iterator is not None else None
-    proto = None if iterator is None else _proto(iterator)
+    proto = None if iterator is None else _proto(_of_first_device(iterator))
     if proto is None or proto.output not in proto.nodes:
         return None
     return id(iterator), int(proto.nodes[proto.output].num_elements)
@@ -50,6 +53,19 @@ def model_deltas(tracks: Tracks, start: dict[str, tuple[int, Any]]) -> tuple[Ite
         nodes = tuple(_node(key, node, earlier_nodes.get(key)) for key, node in sorted(proto.nodes.items()))
         models.append(IteratorModel(consumer_id, int(proto.output), nodes, is_delta))
     return tuple(models)
+
+
+def _of_first_device(iterator: Any) -> Any:  # noqa: ANN401
+    """Return the iterator of the first device of a distributed iterator; other iterators as they are.
+
+    The attributes are private: the workers' iterators, that of one worker, and those of its devices.
+    """
+    for name in ("_iterators", "_iterator", "_device_iterators"):
+        inner = getattr(iterator, name, None)
+        if isinstance(inner, list | tuple):
+            inner = inner[0] if inner else None
+        iterator = iterator if inner is None else inner
+    return iterator
 
 
 def _proto(iterator: Any) -> Any:  # noqa: ANN401

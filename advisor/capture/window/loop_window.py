@@ -1,22 +1,29 @@
 """Decides when a window on a loop inside a tf.function closes, whose steps Python does not see.
 
 In: time, and tf.data's own model of the loop's iterator where Python holds one.  Out: whether enough elements were taken; whether
-a profile that was written shows any iterator at all.
+a profile that was written shows enough requests for elements.
 """
 
 from __future__ import annotations
 
 import mmap
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from advisor.capture.instrument.consumers import Track
 from advisor.capture.instrument.iterator_model import elements_produced
+from advisor.capture.window.profiler import profile_bytes
 from advisor.host.calibration.window import (
+    BYTES_PER_EVENT,
     LOOP_ELEMENTS,
     LOOP_LOOK_S,
     LOOP_SECONDS,
+    MAX_EVENTS,
     MAX_LOOP_SECONDS,
     REOPENED_LOOP_FACTOR,
+    SLOW_LOOP_ELEMENTS,
+    SLOW_LOOP_SECONDS,
 )
 
 _EVENT = b"Iterator::"
@@ -37,6 +44,7 @@ class LoopWindow:
         self.least_s = min(least_s, MAX_LOOP_SECONDS.value)
         self._first = elements_produced(track)
         self._next_look_s = self.least_s
+        self._is_longest = self.least_s >= MAX_LOOP_SECONDS.value
 
     @property
     def expected_s(self) -> float:
@@ -54,35 +62,77 @@ class LoopWindow:
         if elapsed_s < self._next_look_s:
             return False
         self._next_look_s = elapsed_s + LOOP_LOOK_S.value
-        return elapsed_s >= MAX_LOOP_SECONDS.value or self._has_enough()
+        self._is_longest = elapsed_s >= MAX_LOOP_SECONDS.value
+        return self._is_longest or self._has_enough(elapsed_s)
 
-    def _has_enough(self) -> bool:
+    def _has_enough(self, elapsed_s: float) -> bool:
         """Whether enough elements were taken; True if that is unknown."""
         now = elements_produced(self._track)
         if now is None:
             return True
-        if self._first is None or self._first[0] != now[0]:  # the iterator is a new one
-            return now[1] >= LOOP_ELEMENTS.value
-        return now[1] - self._first[1] >= LOOP_ELEMENTS.value
+        is_same = self._first is not None and self._first[0] == now[0]
+        taken = now[1] - self._first[1] if is_same and self._first is not None else now[1]
+        is_slow = elapsed_s >= SLOW_LOOP_SECONDS.value
+        return taken >= (SLOW_LOOP_ELEMENTS.value if is_slow else LOOP_ELEMENTS.value)
 
     def longer(self, folder: Path) -> LoopWindow | None:
-        """Return a longer window if no iterator ran in this one: it fell inside a single long step.
+        """Return a longer window if this one shows too few whole steps.
 
         Args:
             folder: Where the profile of this window was written.
         """
-        if self._seconds is not None or self.least_s >= MAX_LOOP_SECONDS.value or shows_iterators(folder):
+        if self._seconds is not None or self._is_longest:
             return None
-        return LoopWindow(self._track, None, REOPENED_LOOP_FACTOR.value * self.least_s)
+        requests = requests_in(folder, SLOW_LOOP_ELEMENTS.value)
+        most = MAX_EVENTS.value * BYTES_PER_EVENT.value / max(1, profile_bytes(folder))
+        if requests is None or requests >= SLOW_LOOP_ELEMENTS.value or most <= 1:
+            return None
+        wanted = (SLOW_LOOP_ELEMENTS.value + 1) / max(1, requests)  # one more, because the first may come late
+        return LoopWindow(self._track, None, min(REOPENED_LOOP_FACTOR.value, wanted, most) * self.least_s)
 
 
-def shows_iterators(folder: Path) -> bool:
-    """Return whether a profile in the folder holds the name of an iterator's event; True if it cannot be read."""
+def requests_in(folder: Path, enough: int) -> int | None:
+    """Return the number of requests for elements in a profile: of the pipeline with the most of them.
+
+    Args:
+        folder: Where the profile was written.
+        enough: Counting ends at this number.
+
+    Returns:
+        The number, at most `enough`; None if there is no profile or it cannot be read.
+    """
+    most = None
     for path in folder.glob("plugins/profile/*/*.xplane.pb"):
         try:
             with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                if content.find(_EVENT) >= 0:
-                    return True
-        except (OSError, ValueError):  # ValueError: an empty file cannot be mapped
-            return True
-    return not any(folder.glob("plugins/profile/*/*.xplane.pb"))
+                found = (_count(bytes(content), enough) or None) if content.find(_EVENT) >= 0 else 0
+        except Exception:  # an empty file cannot be mapped; TensorFlow's description of profiles is private
+            return None
+        if found is None:
+            return None
+        most = max(most or 0, found)
+    return most
+
+
+def _count(content: bytes, enough: int) -> int:
+    """Count the calls of each root in an encoded profile, and return the largest number."""
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    calls: Counter[tuple[str, int]] = Counter()
+    for plane in xplane_pb2.XSpace.FromString(content).planes:
+        depths = {key: data.name.count("::") for key, data in plane.event_metadata.items() if "Iterator::" in data.name}
+        least = min(depths.values(), default=0)  # `Iterator::Root`, or `Iterator::TakeWhile` of AutoGraph's loops
+        roots = {key for key, depth in depths.items() if depth == least}
+        ids = {key for key, metadata in plane.stat_metadata.items() if metadata.name == "id"}
+        for event in (event for line in plane.lines for event in line.events if roots):
+            if event.metadata_id in roots:
+                root = plane.name, _id_of(event, ids)
+                calls[root] += 1
+                if calls[root] >= enough:
+                    return enough
+    return max(calls.values(), default=0)
+
+
+def _id_of(event: Any, ids: set[int]) -> int:  # noqa: ANN401
+    """The iterator's id; 0 if there is none."""
+    return next((stat.uint64_value or stat.int64_value for stat in event.stats if stat.metadata_id in ids), 0)

@@ -29,11 +29,14 @@ from advisor.capture.window.measurement import Capture, Measurement
 from advisor.capture.window.profiler import Profiler, move_profile
 from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.schedule import Limits, has_drained
+from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.capture.window.watchdog import Watchdog, raise_in_thread
 from advisor.host.calibration.window import (
     CHECK_NS,
+    COUNTED_START_S,
     ENOUGH_STEPS,
     MAX_STOPS,
+    MIN_STEPS,
     NEW_LEADER_STEPS,
     PATIENCE_S,
     STOP_GRACE_S,
@@ -102,6 +105,9 @@ class Monitor:
         """The end of the current window, if it is on a loop whose steps are not visible; None: it ends after steps."""
         self._pause = (0, 0)
         """(number of steps, time in ns) at the start of the pause."""
+        self._writing_s = 0.0
+        """How long the latest profile was written."""
+        self._made_ns = time.time_ns()
         self._next_check_ns = 0
         self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
         """Number of steps at which to check regardless of `_next_check_ns`, so that the user's limits are met exactly."""
@@ -166,7 +172,8 @@ class Monitor:
         if self.profiler is not None and self.profiler.is_users_running:
             self._note_unprofiled(_OWN_SESSION)
             return
-        is_settled = self._limits.is_settled(track.count, (now - track.first_ns) / 1e9 if track.first_ns else 0.0)
+        elapsed_s = (now - track.first_ns) / 1e9 if track.first_ns else 0.0
+        is_settled = self._limits.is_settled(track.count, elapsed_s, self._time_left(track, now))
         match self._state:
             case "idle" if is_settled:
                 self._open(track, "plain" if self._is_profiling else "open")
@@ -174,7 +181,9 @@ class Monitor:
                 self._open(track, "trial")
             case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS.value * 1e9:
                 self._close("trial")
-            case "pause" if is_settled and has_drained(track.count - self._pause[0], (now - self._pause[1]) / 1e9):
+                if is_settled and self._has_drained(track, time.time_ns()):
+                    self._open(track, "plain")
+            case "pause" if is_settled and self._has_drained(track, now):
                 self._open(track, "plain")
             case "plain" if self._measurement:
                 self._profile_if_timed(track, self._measurement, now)
@@ -184,12 +193,23 @@ class Monitor:
             self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS.value)
         self._next_check_ns = time.time_ns() + CHECK_NS.value
 
+    def _has_drained(self, track: Track, now: int) -> bool:
+        paused_steps, paused_s = track.count - self._pause[0], (now - self._pause[1]) / 1e9
+        return has_drained(paused_steps, paused_s, self._time_left(track, now), self._writing_s)
+
+    def _time_left(self, track: Track, now: int) -> TimeLeft:
+        """The time until the window has to be closed. There is no limit if the user has set others."""
+        if not self._limits.is_adaptive or not self._is_profiling:
+            return TimeLeft()
+        start_ns = max(self._made_ns, track.first_ns - int(COUNTED_START_S.value * 1e9))
+        return time_left((now - start_ns) / 1e9, track.durations(max(1, track.count - MIN_STEPS.value)))
+
     def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> None:
         elapsed_s = (now - measurement.start_ns) / 1e9
         self._report("timing", track.count - measurement.first_step, self._limits.steps)
         if self._limits.is_too_early(track.count - measurement.first_step, elapsed_s):
             return
-        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s):
+        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s, self._time_left(track, now)):
             measurement.end_plain()
             measurement.start_profiler()
             self._state = "open"
@@ -198,7 +218,8 @@ class Monitor:
     def _close_if_enough(self, track: Track, measurement: Measurement, now: int) -> None:
         durations = track.durations(measurement.first_step)
         per_step = None if self.capture is None else self.capture.events_per_step
-        reason = self._limits.closing_reason(durations, (now - measurement.start_ns) / 1e9, per_step)
+        elapsed_s = (now - measurement.start_ns) / 1e9
+        reason = self._limits.closing_reason(durations, elapsed_s, per_step, self._time_left(track, now))
         self._report("profiling", len(durations), self._limits.steps)
         if reason is not None:
             self._close(reason)
@@ -244,11 +265,13 @@ class Monitor:
             self._state = "pause"
             return
         is_final = reason not in _EARLY
+        began_ns = time.time_ns()
         capture = measurement.close(
             "script ended" if reason == "trial" else reason,
             lambda steps: None if reason == "trial" else self._report("saving", steps, None),
         )
         self._closed_ns = time.time_ns()
+        self._writing_s = (self._closed_ns - began_ns) / 1e9
         self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
         longer = self._longer_loop(capture.folder) if is_final else None
         self._state = "closed" if is_final and longer is None else "pause"

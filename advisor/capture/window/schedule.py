@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from advisor.capture.window.time_left import TimeLeft
 from advisor.host.calibration.window import (
     MAX_EVENTS,
     MAX_HALF_WIDTH,
@@ -24,6 +25,9 @@ from advisor.host.calibration.window import (
     PLAIN_SLOW_SECONDS,
     RESTLESS_SECONDS,
     SETTLE_S,
+    SHORT_PAUSE_SHARE,
+    SHORT_PROFILED_STEPS,
+    SHORT_SECONDS,
     SLOW_PAUSE_SECONDS,
     SLOW_PAUSE_STEPS,
     SLOW_SECONDS,
@@ -33,6 +37,10 @@ from advisor.host.calibration.window import (
     WARMUP_STEPS,
 )
 from advisor.model.intervals import mean_of
+
+_PLENTY = TimeLeft()
+_SHORTEST = PLAIN_MIN_STEPS.value, SHORT_PROFILED_STEPS.value
+"""Steps of both stretches of a window for which there is hardly any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +56,25 @@ class Limits:
     max_events: int = MAX_EVENTS.value
     """Close the window before the profile has more than approximately this many events."""
 
-    def is_settled(self, steps: int, elapsed_s: float) -> bool:
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the user has set none of the first three."""
+        return self.warmup is None and self.steps is None and self.seconds is None
+
+    def is_settled(self, steps: int, elapsed_s: float, left: TimeLeft = _PLENTY) -> bool:
         """Return whether the warm-up is over.
 
         Args:
             steps: Number of steps so far.
             elapsed_s: Time since the start of the first step.
+            left: Time until the window has to be closed.
         """
         if self.warmup is not None:
             return steps >= self.warmup
         if steps >= WARMUP_STEPS.value:
             return elapsed_s >= SETTLE_S.value
-        return steps >= SLOW_WARMUP_STEPS.value and elapsed_s >= SLOW_WARMUP_S.value
+        is_enough = elapsed_s >= SLOW_WARMUP_S.value or not left.has_step_before(*_SHORTEST)
+        return steps >= SLOW_WARMUP_STEPS.value and is_enough
 
     def is_too_early(self, count: int, elapsed_s: float) -> bool:
         """Return True if `is_timed` is False whatever the step times are. Cheaper than `is_timed`.
@@ -72,7 +87,7 @@ class Limits:
             return False
         return elapsed_s < (PLAIN_SECONDS.value if self.seconds is None else min(PLAIN_SECONDS.value, self.seconds))
 
-    def is_timed(self, steps_ns: Sequence[int], elapsed_s: float) -> bool:
+    def is_timed(self, steps_ns: Sequence[int], elapsed_s: float, left: TimeLeft = _PLENTY) -> bool:
         """Return whether enough steps have been timed without the profiler, so that it can be started.
 
         The user's limits for the profiled stretch apply to this one too, so it is never the longer one of the two.
@@ -80,6 +95,7 @@ class Limits:
         Args:
             steps_ns: Durations of the steps in the stretch without the profiler.
             elapsed_s: Time since its start.
+            left: Time until the window has to be closed.
         """
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:
@@ -89,15 +105,23 @@ class Limits:
         if count >= MIN_STEPS.value:
             is_stable = elapsed_s >= PLAIN_SECONDS.value and half_width(steps_ns) <= MAX_HALF_WIDTH.value
             return is_stable or elapsed_s >= PLAIN_MAX_SECONDS.value
-        return count >= PLAIN_MIN_STEPS.value and elapsed_s >= PLAIN_SLOW_SECONDS.value
+        least_s = PLAIN_SLOW_SECONDS.value if left.has_step_before(SHORT_PROFILED_STEPS.value) else SHORT_SECONDS.value
+        return count >= PLAIN_MIN_STEPS.value and elapsed_s >= least_s
 
-    def closing_reason(self, steps_ns: Sequence[int], elapsed_s: float, events_per_step: float | None) -> str | None:
+    def closing_reason(
+        self,
+        steps_ns: Sequence[int],
+        elapsed_s: float,
+        events_per_step: float | None,
+        left: TimeLeft = _PLENTY,
+    ) -> str | None:
         """Return why to close the window now.
 
         Args:
             steps_ns: Durations of the profiled steps so far.
             elapsed_s: Time since the profiler was started.
             events_per_step: Estimated number of profiler events per step; None if unknown.
+            left: Time until the window has to be closed.
 
         Returns:
             `steps`, `seconds`, `events` or `stable`; None: do not close the window yet.
@@ -118,18 +142,23 @@ class Limits:
                 return "stable"
             if elapsed_s >= RESTLESS_SECONDS.value:
                 return "seconds"
-        return "seconds" if count >= SLOW_STEPS.value and elapsed_s >= SLOW_SECONDS.value else None
+        is_over = 0 < count < MIN_STEPS.value and elapsed_s >= MIN_SECONDS.value and not left.has_step_before()
+        return "seconds" if is_over or (count >= SLOW_STEPS.value and elapsed_s >= SLOW_SECONDS.value) else None
 
 
-def has_drained(steps: int, elapsed_s: float) -> bool:
+def has_drained(steps: int, elapsed_s: float, left: TimeLeft = _PLENTY, writing_s: float = math.inf) -> bool:
     """Return whether the buffers are back to their normal fill level after the trial.
 
     Args:
         steps: Number of steps since the start of the pause.
         elapsed_s: Time since then.
+        left: Time until the window has to be closed.
+        writing_s: How long the trial was written.
     """
     if steps >= PAUSE_STEPS.value:
         return elapsed_s >= PAUSE_SECONDS.value
+    if not left.has_step_before(*_SHORTEST):
+        return elapsed_s >= PAUSE_SECONDS.value or writing_s <= SHORT_PAUSE_SHARE.value * left.step_s
     return steps >= SLOW_PAUSE_STEPS.value and elapsed_s >= SLOW_PAUSE_SECONDS.value
 
 

@@ -79,6 +79,27 @@ MAX_EVENTS = Constant(
 )
 """The window closes before the profile holds more than approximately this many events."""
 
+# -- The time until the first verdict
+
+VERDICT_SECONDS = Constant(60.0, "s")
+"""A verdict takes at most this long, counted from the start of the command ..."""
+VERDICT_STEPS = Constant(12, "steps")
+"""... or as long as this many steps, if that is longer."""
+AFTER_WINDOW_S = Constant(
+    8.0, "s", "The profile is written, exit handlers run, the profile is read and the report is written.", TWO_CORES
+)
+"""Part of it that is kept for what follows the window."""
+COUNTED_START_S = Constant(30.0, "s", "A script that takes longer to start misses the limit whatever is measured.")
+"""At most this much of the time before the first step counts."""
+SHORT_SECONDS = Constant(3.0, "s", "More steps than `MIN_STEPS` fit into it unless they are slow.")
+"""Time that is kept for either stretch of slow steps if there is no time for a longer one."""
+SHORT_PROFILED_STEPS = Constant(2, "steps")
+"""Steps with the profiler for which time is kept meanwhile; if it is over nevertheless, one is enough."""
+SHORT_PAUSE_SHARE = Constant(
+    0.2, "share", "Buffers gain at most this share of a step while the consumer waits for the trial to be written."
+)
+"""There is no pause after a trial that was written in less than this share of a step, if there is no time for one."""
+
 # -- Windows after the run's own one (`advisor watch`)
 
 LATER_SECONDS = Constant(2.0, "s", "As `PLAIN_SECONDS`: the script is trained with, and the first window was longer.")
@@ -112,12 +133,15 @@ LOOP_SECONDS = Constant(4.0, "s")
 """Shortest window without visible steps."""
 LOOP_ELEMENTS = Constant(12, "elements")
 """Such a window goes on until so many elements were taken, if tf.data's model shows them ..."""
+SLOW_LOOP_ELEMENTS = Constant(4, "elements", "Three whole steps lie between them: `MIN_VERDICT_STEPS`.")
+"""... or so many after `SLOW_LOOP_SECONDS` ..."""
+SLOW_LOOP_SECONDS = Constant(30.0, "s", "Half of the minute until the verdict; the script's start takes the rest.")
 LOOP_LOOK_S = Constant(1.0, "s", "Reading the model takes about a millisecond.", TWO_CORES)
 """... which is asked this often ..."""
 MAX_LOOP_SECONDS = Constant(60.0, "s")
 """... but no longer than this."""
 REOPENED_LOOP_FACTOR = Constant(4.0, "factor")
-"""A window in which no iterator ran is followed by one that is this many times as long."""
+"""A window with fewer requests than `SLOW_LOOP_ELEMENTS` is followed by one that is this many times as long."""
 LOOP_GRACE_S = Constant(5.0, "s")
 """Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself ..."""
 LONG_LOOP_GRACE_S = Constant(20.0, "s")

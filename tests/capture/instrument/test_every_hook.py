@@ -76,6 +76,7 @@ def consume_in_every_way() -> None:
         iterator = iter(distributed)
         next(iterator)
         iterator.get_next()
+        loop(distributed)
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     model.fit(dataset, validation_data=dataset, verbose=0)

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from advisor.capture.instrument.consumers import Tracks
-from advisor.capture.window.loop_window import LoopWindow, shows_iterators
-from advisor.host.calibration.window import LOOP_SECONDS, MAX_LOOP_SECONDS
+from advisor.capture.window.loop_window import LoopWindow, requests_in
+from advisor.host.calibration.window import (
+    BYTES_PER_EVENT,
+    LOOP_ELEMENTS,
+    LOOP_SECONDS,
+    MAX_EVENTS,
+    MAX_LOOP_SECONDS,
+    SLOW_LOOP_ELEMENTS,
+    SLOW_LOOP_SECONDS,
+)
+from advisor.model.settings import Settings
+from advisor.workflows.analyze import analyze_run
 
 
 @pytest.fixture
@@ -23,14 +33,38 @@ def profile(folder, content):
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"), [(b"\x0a\x12Iterator::Root::Map", True), (b"matmul", False), (b"", True)]
+    ("content", "number"),
+    [
+        (b"matmul", 0),
+        (b"", None),
+        pytest.param(b"Iterator:: of no profile", None, marks=pytest.mark.tensorflow),
+    ],
 )
-def test_a_profile_shows_iterators_by_the_names_of_their_events(content, shown, tmp_path):
-    assert shows_iterators(profile(tmp_path, content)) is shown
+def test_a_profile_without_iterators_shows_no_requests(content, number, tmp_path):
+    assert requests_in(profile(tmp_path, content), 4) == number
 
 
 def test_without_a_profile_nothing_is_known(tmp_path):
-    assert shows_iterators(tmp_path)
+    assert requests_in(tmp_path, 4) is None
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(("calls", "number"), [((3, 2), 3), ((1, 0), 1), ((9, 9), 4)])
+def test_requests_are_those_of_the_busiest_root(calls, number, tmp_path):
+    """The host's pipeline and the device's buffer of a distributed dataset have the same name."""
+    pytest.importorskip("tensorflow")
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    space = xplane_pb2.XSpace()
+    plane = space.planes.add(name="/host:CPU")
+    for key, name in ((1, "Iterator::Root"), (2, "Iterator::Root::Map")):
+        plane.event_metadata[key].name = name
+    plane.stat_metadata[7].name = "id"
+    for iterator_id, count in zip((2**63 + 5, 11), calls, strict=True):
+        for _ in range(count):
+            for key, number_of_stat in ((1, iterator_id), (2, 1)):
+                plane.lines.add().events.add(metadata_id=key).stats.add(metadata_id=7, uint64_value=number_of_stat)
+    assert requests_in(profile(tmp_path, space.SerializeToString()), 4) == number
 
 
 def test_a_window_without_iterators_is_followed_by_longer_ones_up_to_a_limit(track, tmp_path):
@@ -43,6 +77,13 @@ def test_a_window_without_iterators_is_followed_by_longer_ones_up_to_a_limit(tra
     assert lengths == sorted(set(lengths)) and len(lengths) <= 4
 
 
+def test_a_longer_window_holds_no_more_events_than_any_other(track, tmp_path):
+    most_bytes = int(MAX_EVENTS.value * BYTES_PER_EVENT.value)
+    window = LoopWindow(track, None).longer(profile(tmp_path / "a", bytes(most_bytes // 2)))
+    assert window is not None and window.least_s == pytest.approx(2 * LOOP_SECONDS.value, rel=0.01)
+    assert LoopWindow(track, None).longer(profile(tmp_path / "b", bytes(most_bytes))) is None
+
+
 def test_the_limit_of_the_user_is_kept(track, tmp_path):
     window = LoopWindow(track, 2.0)
     assert not window.is_over(1.9) and window.is_over(2.0)
@@ -52,6 +93,26 @@ def test_the_limit_of_the_user_is_kept(track, tmp_path):
 def test_without_an_iterator_in_python_the_shortest_window_is_enough(track):
     window = LoopWindow(track, None)
     assert not window.is_over(LOOP_SECONDS.value - 0.1) and window.is_over(LOOP_SECONDS.value)
+
+
+@pytest.mark.parametrize(
+    ("taken", "seconds", "is_over"),
+    [
+        (LOOP_ELEMENTS.value, LOOP_SECONDS.value, True),
+        (LOOP_ELEMENTS.value - 1, LOOP_SECONDS.value, False),
+        (SLOW_LOOP_ELEMENTS.value, SLOW_LOOP_SECONDS.value - 2, False),
+        (SLOW_LOOP_ELEMENTS.value, SLOW_LOOP_SECONDS.value, True),
+        (SLOW_LOOP_ELEMENTS.value - 1, SLOW_LOOP_SECONDS.value, False),
+        (0, MAX_LOOP_SECONDS.value, True),
+    ],
+)
+def test_slow_steps_need_fewer_elements(taken, seconds, is_over, track, tmp_path, monkeypatch):
+    counts = iter([(1, 100), (1, 100 + taken)])
+    monkeypatch.setattr("advisor.capture.window.loop_window.elements_produced", lambda track: next(counts))
+    window = LoopWindow(track, None)
+    assert window.is_over(seconds) is is_over
+    if seconds == MAX_LOOP_SECONDS.value:
+        assert window.longer(profile(tmp_path, b"matmul")) is None, "it was as long as a window may be"
 
 
 SLOW_STEPS = """
@@ -92,8 +153,50 @@ def test_the_window_waits_for_elements_of_an_iterator_that_python_holds(watch):
 def test_a_window_inside_one_long_step_is_followed_by_a_longer_one(watch):
     run = watch(SLOW_STEPS.format(step_s=7, data="data") + "train(dataset)\n")
     window = run.recording.window
-    assert 15e9 < window.end_ns - window.start_ns < 25e9
+    assert 15e9 < window.end_ns - window.start_ns < 65e9
+    assert requests_in(run.folder, SLOW_LOOP_ELEMENTS.value) == SLOW_LOOP_ELEMENTS.value
     assert any(b"Iterator::" in path.read_bytes() for path in run.profiles) and len(run.profiles) == 1
+
+
+DISTRIBUTED = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    dataset = tf.data.Dataset.range(1000).map(lambda x: x * 2, num_parallel_calls=2).batch(4)
+
+    def step(batch):
+        end = tf.timestamp() + {step_s}
+        x = tf.eye(1000)  # few of these products, whose events fill the profile
+        while tf.timestamp() < end:
+            x = tf.linalg.matmul(x, x)
+        tf.debugging.assert_all_finite(x, "")
+
+    @tf.function
+    def train_multiple_steps(iterator):
+        for _ in tf.range(1000):
+            with tf.name_scope(""):
+                strategy.run(step, (next(iterator),))
+
+    @tf.function
+    def train(batches):
+        for batch in batches:
+            strategy.run(step, (batch,))
+
+    distributed = strategy.experimental_distribute_dataset(dataset)
+    """
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+@pytest.mark.parametrize("loop", ["train_multiple_steps(iter(distributed))", "train(distributed)"])
+def test_a_distributed_loop_with_steps_of_seconds_has_a_verdict(loop, watch):
+    """The window goes on until there are whole steps, whether Python holds the iterator or not."""
+    run = watch(DISTRIBUTED.format(step_s=3.0) + loop + "\n")
+    window, verdict = run.recording.window, analyze_run(run.folder, [], Settings()).analysis.verdict
+    assert verdict.steps is not None, verdict.sentence
+    assert verdict.steps.count >= 3 and 2.9e9 < verdict.steps.median_ns < 9e9
+    assert verdict.level == "none"
+    assert window.end_ns - window.start_ns < 70e9
 
 
 @pytest.mark.tensorflow

@@ -12,13 +12,17 @@ from advisor.capture.instrument.consumers import MAX_STEPS, Track, Tracks
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits, half_width, has_drained
+from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.host.calibration.window import (
+    AFTER_WINDOW_S,
     MAX_SECONDS,
     MIN_SECONDS,
     MIN_STEPS,
     PLAIN_SECONDS,
     RESTLESS_SECONDS,
     SLOW_SECONDS,
+    VERDICT_SECONDS,
+    VERDICT_STEPS,
 )
 
 STEADY = [10_000_000] * 50
@@ -54,9 +58,10 @@ def test_steps_of_seconds_close_the_window_sooner():
     assert Limits(seconds=18).closing_reason(slow, SLOW_SECONDS.value, None) is None, "the user's limits come first"
 
 
+@pytest.mark.parametrize("start_s", [0.0, 15.0, 40.0])
 @pytest.mark.parametrize("step_s", [0.05, 0.3, 0.7, 1.0, 1.7, 2.0, 3.0, 4.0, 4.6, 4.9, 5.0, 6.0, 7.5, 10.0, 20.0, 30.0])
-def test_a_window_takes_a_minute_or_twelve_steps(step_s, tmp_path, monkeypatch):
-    """Whichever is longer; without the time that TensorFlow takes to write the profile."""
+def test_a_verdict_takes_a_minute_or_twelve_steps(step_s, start_s, tmp_path, monkeypatch):
+    """Whichever is longer, from the start of the command; `start_s` is the time until the first step ends, less this step."""
     now = 1_000_000_000_000
     monkeypatch.setattr("time.time_ns", lambda: now)
     tracks = Tracks()
@@ -73,13 +78,46 @@ def test_a_window_takes_a_minute_or_twelve_steps(step_s, tmp_path, monkeypatch):
         on_stuck=pytest.fail,
     )
     start = now
+    now += int(2 / 3 * start_s * 1e9)
     with pytest.raises(StopScript):
         while now - start < 600e9:
             monitor.boundary(track)
-            now += int(step_s * 1e9)
-    assert now - start <= max(60e9, 12 * step_s * 1e9)
+            now += int((step_s if track.count else step_s + start_s / 3) * 1e9)
+    taken_s = (now - start) / 1e9 + AFTER_WINDOW_S.value
+    shortest_s = start_s + 7 * step_s + AFTER_WINDOW_S.value
+    assert taken_s <= max(VERDICT_SECONDS.value, VERDICT_STEPS.value * step_s, shortest_s)
     assert monitor.capture is not None
-    assert monitor.capture.window.plain_steps >= 3 and monitor.capture.window.steps >= 1
+    window = monitor.capture.window
+    assert window.plain_steps >= 3 and window.steps >= 1
+    if 1 <= step_s <= 2 and start_s <= 15:
+        assert window.plain_steps >= 5 and window.steps >= 3, "there is time for more than the least"
+    if step_s <= MIN_SECONDS.value / MIN_STEPS.value:
+        assert window.plain_steps >= MIN_STEPS.value <= window.steps, "fast steps take no time"
+
+
+def test_without_time_slow_steps_are_measured_in_the_fewest_steps():
+    over, enough = TimeLeft(-5.0, 4.0), TimeLeft(100.0, 4.0)
+    slow = [4_000_000_000] * 3
+    for left, is_enough in ((over, True), (enough, False)):
+        assert Limits().is_settled(3, 8.0, left) is is_enough and not Limits().is_settled(2, 8.0, left)
+        assert Limits().is_timed(slow, 8.0, left) is is_enough and not Limits().is_timed(slow[:2], 8.0, left)
+        assert (Limits().closing_reason(slow[:1], 4.0, None, left) == "seconds") is is_enough
+        assert has_drained(0, 0.1, left, writing_s=0.5) is is_enough
+        assert not has_drained(0, 0.1, left, writing_s=3.0), "the buffers filled up meanwhile"
+    assert Limits().closing_reason([], 4.0, None, over) is None
+
+
+def test_without_time_fast_steps_are_measured_as_always():
+    over = TimeLeft(-5.0, 0.01)
+    assert not Limits().is_timed(STEADY, PLAIN_SECONDS.value - 0.1, over)
+    assert Limits().closing_reason(STEADY, MIN_SECONDS.value - 0.1, None, over) is None
+    assert not has_drained(10, 0.5, over) and not Limits().is_settled(10, 1.0, over)
+
+
+def test_the_time_left_is_that_of_a_minute_or_of_twelve_steps():
+    assert time_left(20.0, [2_000_000_000] * 3) == TimeLeft(60 - 20 - AFTER_WINDOW_S.value, 2.0)
+    assert time_left(20.0, [10_000_000_000, 1, 10_000_000_000]) == TimeLeft(120 - 20 - AFTER_WINDOW_S.value, 10.0)
+    assert time_left(20.0, []).has_step_before(10**6), "the first step says nothing"
 
 
 def test_steps_are_timed_before_the_profiler_starts():
