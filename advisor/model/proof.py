@@ -71,20 +71,20 @@ class FixedNumbers:
         size = None if self.buffer_size is None else f"prefetch({self.buffer_size})"
         numbers = " and ".join(filter(None, (calls, size)))
         took = f"{units.format_bytes(max(0, self.fixed_bytes))} instead of {units.format_bytes(max(0, self.autotune_bytes))}"
-        memory = f"they take {took} of a peak of {units.format_bytes(self.peak_bytes)}"
+        memory = f"{took}, at a peak of {units.format_bytes(self.peak_bytes)}"
         steps = f"in steps of {units.format_ns(self.step_ns)}"
         if self.speed is None:
             return (
-                f"AUTOTUNE is kept instead of {numbers}: {memory} {steps}, which saves too little to give up what adapts to "
-                "another machine."
+                f"AUTOTUNE is kept instead of {numbers}: the pipeline would take {memory}, which saves too little to give up "
+                "what adapts to another machine."
             )
         ratio = units.format_range(*self.speed)
         if self.is_chosen:
             return (
-                f"{numbers} instead of AUTOTUNE: as fast {steps} ({ratio}), and {memory}. On another machine, measure again: "
-                "these numbers do not adapt."
+                f"{numbers} instead of AUTOTUNE: as fast {steps} ({ratio}), and the pipeline takes {memory}. On another machine, "
+                "measure again: these numbers do not adapt."
             )
-        return f"AUTOTUNE is kept instead of {numbers}: {memory}, but {steps} they may be slower ({ratio})."
+        return f"AUTOTUNE is kept instead of {numbers}: the pipeline would take {memory}, but {steps} it may be slower ({ratio})."
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ def test_little_memory_is_no_reason_to_give_up_what_adapts():
     numbers = found.fixed_numbers
     assert (numbers.parallel_calls, numbers.buffer_size, numbers.is_chosen) == (2, 1, False)
     assert numbers.sentence == (
-        "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): they take 497 MiB instead of 500 MiB of a peak of 900 "
-        "MiB in steps of 10 ms, which saves too little to give up what adapts to another machine."
+        "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): the pipeline would take 497 MiB instead of 500 MiB, at "
+        "a peak of 900 MiB, which saves too little to give up what adapts to another machine."
     )
     ((edits, numbered, step_ns),) = held.asked
     assert step_ns == 10 * MS
@@ -126,7 +126,7 @@ def test_what_may_be_slower_is_not_taken():
     found = cheapest(Held(answer(400, 0.95)), loop)
     assert found.kept == loop.kept
     assert not found.fixed_numbers.is_chosen
-    assert "they may be slower (0.95x" in found.fixed_numbers.sentence
+    assert "it may be slower (0.95x" in found.fixed_numbers.sentence
 
 
 @pytest.mark.parametrize(
