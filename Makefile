@@ -12,13 +12,10 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
-<<<<<<< HEAD
 # The files that hold a test with a mark: collecting all 300 takes longer than the timed tests.
 marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests)
-=======
 # Not --quiet: it hides warnings from --strict.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
->>>>>>> db8d2b07781a2e783a632098d1f7dc594c31f1c4
 
 .PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help

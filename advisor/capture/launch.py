@@ -45,7 +45,7 @@ Message = Progress | LiveSample | LiveWindow
 RECORDING = "recording.json"
 FAILURE = "failure.json"
 """Written by the child instead of a recording if the script failed before anything was measured."""
-_CHILD = Path(__file__).with_name("child.py")
+CHILD = Path(__file__).with_name("child.py")
 _PRIVATE_HINT = (
     " The script ran on a private view of the disk; if this caused the error, run it on the real files with --in-place."
 )
@@ -60,6 +60,7 @@ def capture(
     on_live: Callable[[LiveSample | LiveWindow], None] = lambda message: None,
     streams: tuple[int, int] | None = None,
     requests_fd: int | None = None,
+    child: Path = CHILD,
 ) -> Path:
     """Run the script until its window is measured (or until it ends) and return the run folder.
 
@@ -69,6 +70,7 @@ def capture(
         on_live: Called with each sample and each later window, if `request.live_s` is set.
         streams: File descriptors for the script's stdout and stderr; None: as the request says.
         requests_fd: File descriptor of a pipe from which the child reads requests for later windows; see `SessionRequest`.
+        child: The program that runs the script with the hooks installed.
 
     Raises:
         AdvisorError: The script cannot be run (it does not exist, TensorFlow is not installed) or the run folder
@@ -102,7 +104,7 @@ def capture(
     chosen = outputs(request) if streams is None else contextlib.nullcontext(streams)
     with chosen as (out, err), protected(request) as run:
         try:
-            exit_code = _run_child(request, run, out, err, handle, requests_fd)
+            exit_code = _run_child(request, run, out, err, handle, requests_fd, child)
         except KeyboardInterrupt:
             if is_new:
                 shutil.rmtree(request.out, ignore_errors=True)
@@ -147,12 +149,13 @@ def _run_child(
     err: IO[bytes] | int,
     on_message: Callable[[Message], None],
     requests_fd: int | None,
+    program: Path,
 ) -> int:
     read_end, write_end = os.pipe()
     message = session_request(request, write_end, requests_fd)
     try:
         child = subprocess.Popen(
-            [*run.command, sys.executable, str(_CHILD), encode_message(message)],
+            [*run.command, sys.executable, str(program), encode_message(message)],
             stdout=out,
             stderr=err,
             pass_fds=(write_end,) if requests_fd is None else (write_end, requests_fd),

@@ -57,6 +57,9 @@ class CaptureRequest:
     """Seed of the random generators of Python, NumPy and TensorFlow (and of Python's hashes) at the start of the script, so that
     two runs start alike; None: they are not seeded. A script that sets seeds itself is not affected, and one that does not still
     counts as unseeded."""
+    calls_at: int | None = None
+    """Number of the consumption of a dataset (from 1) at which a run that is also a check of its text writes its calls so far
+    (`advisor.prove.trial.checked_run`); None: it does not."""
     deadline: float | None = None
     """Instant of `time.monotonic` at which the parent stops the script and raises `OutOfTime`; None: no deadline."""
 

@@ -303,14 +303,15 @@ def is_seeded(start_seed: int | None = None) -> bool | None:
         return None
 
 
-def run_session(message: str) -> int:
+def run_session(message: str, kind: type[Session] = Session) -> int:
     """Run one session in the child process and return the script's exit code.
 
     Args:
         message: A `SessionRequest`, encoded.
+        kind: The class of the session.
     """
     _ignore_stop_in_threads()
-    return Session(decode_message(message, SessionRequest)).run()
+    return kind(decode_message(message, SessionRequest)).run()
 
 
 def _ignore_stop_in_threads() -> None:

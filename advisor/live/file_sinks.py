@@ -1,6 +1,7 @@
 """Files to which the samples of a watched run are written: JSON lines, CSV.
 
 In: `LiveSample`s, slow periods and bottlenecks.  Out: lines; a new file, or more lines in the file of an earlier part of the run.
+A file that is closed before the first sample is removed, so that a command that was refused can be repeated as it is.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ class JsonLines:
             AdvisorError: It exists or cannot be created.
         """
         self.name = name
-        self._file = _opened(name, path, is_continued)
+        self._file = _NewFile(name, path, is_continued)
 
     def write(self, sample: LiveSample, changes: Sequence[Change]) -> None:
         """See `Sink`."""
         self._line(sample)
         for change in changes:
             self._line({"type": type(change).__name__, **msgspec.to_builtins(change)})
-        self._file.flush()
+        self._file.text.flush()
 
     def close(self) -> None:
         """See `Sink`."""
         self._file.close()
 
     def _line(self, message: Any) -> None:  # noqa: ANN401
-        self._file.write(msgspec.json.encode(message).decode() + "\n")
+        self._file.text.write(msgspec.json.encode(message).decode() + "\n")
 
 
 class CsvRows:
@@ -63,13 +64,13 @@ class CsvRows:
     def __init__(self, path: Path, name: str = "--csv", is_continued: bool = False) -> None:
         """Create the file; see `JsonLines`."""
         self.name = name
-        self._file = _opened(name, path, is_continued)
-        self._rows = csv.writer(self._file)
-        if not is_continued:
-            self._rows.writerow(COLUMNS)
+        self._file = _NewFile(name, path, is_continued)
+        self._rows = csv.writer(self._file.text)
 
     def write(self, sample: LiveSample, changes: Sequence[Change]) -> None:
         """See `Sink`."""
+        if self._file.is_empty:
+            self._rows.writerow(COLUMNS)
         for each in sample.consumers:
             self._rows.writerow(
                 (
@@ -78,20 +79,39 @@ class CsvRows:
                     _known(each.buffered), _known(each.buffer_size), f"{sample.cores:.3f}", _known(sample.rss_bytes),
                 )
             )  # fmt: skip
-        self._file.flush()
+        self._file.text.flush()
 
     def close(self) -> None:
         """See `Sink`."""
         self._file.close()
 
 
-def _opened(name: str, path: Path, is_continued: bool) -> IO[str]:
-    try:
-        return path.open("a" if is_continued else "x", encoding="utf-8", newline="")
-    except FileExistsError:
-        raise AdvisorError(f"{name}: {path} exists already; name a new file.") from None
-    except OSError as error:
-        raise AdvisorError(f"{name}: {path} cannot be created: {error.strerror or error}.") from None
+class _NewFile:
+    """A file of one run: created, or continued. It is removed when it is closed if nothing was written to it."""
+
+    def __init__(self, name: str, path: Path, is_continued: bool) -> None:
+        """See `JsonLines`."""
+        self._path = path
+        try:
+            self.text: IO[str] = path.open("a" if is_continued else "x", encoding="utf-8", newline="")
+        except FileExistsError:
+            raise AdvisorError(f"{name}: {path} exists already; name a new file.") from None
+        except OSError as error:
+            raise AdvisorError(f"{name}: {path} cannot be created: {error.strerror or error}.") from None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been written, by an earlier part of the run either."""
+        return not self.text.tell()
+
+    def close(self) -> None:
+        """Close it."""
+        try:
+            is_empty = self.is_empty
+        finally:
+            self.text.close()
+        if is_empty:
+            self._path.unlink(missing_ok=True)
 
 
 def _seconds(ns: float | None) -> str:

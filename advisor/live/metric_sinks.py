@@ -12,6 +12,7 @@ from typing import Any
 from advisor.live.watched_run import Change
 from advisor.model.errors import AdvisorError
 from advisor.model.live import LiveConsumer, LiveSample, SlowPeriod
+from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S
 
 LOOPBACK = "127.0.0.1"
@@ -74,9 +75,10 @@ class PrometheusEndpoint:
         self._rss = gauge("resident_memory_bytes", "Resident memory of the process.", ())
         try:
             self._server, _ = client.start_http_server(port, addr=host, registry=registry)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # UnicodeError: the host is no name, such as `a..b`
+            reason = getattr(error, "strerror", None) or message_of(error)
             raise AdvisorError(
-                f"{name} cannot listen on {host}:{port}: {error.strerror or error}; name another port."
+                f"{name} cannot listen on {host}:{port}: {reason}; name another port or address."
             ) from None
 
     @property
@@ -146,10 +148,9 @@ class TensorBoardScalars:
             raise AdvisorError(f"{name} needs tensorboard: pip install tensorboard.") from None
         try:
             self._writer = Writer(str(logdir))
-        except OSError as error:
-            raise AdvisorError(
-                f"{name} cannot write to {logdir}: {error.strerror or error}; name another folder."
-            ) from None
+        except Exception as error:  # TensorFlow's file system has errors of its own
+            reason = (getattr(error, "strerror", None) or message_of(error)).rstrip(".")
+            raise AdvisorError(f"{name} cannot write to {logdir}: {reason}; name another folder.") from None
 
     def write(self, sample: LiveSample, changes: Sequence[Change]) -> None:
         """See `Sink`."""

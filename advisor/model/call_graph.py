@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+CALLS_NAME = "calls.json"
+"""The `CallGraph` of a run, in its run folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallIdentity:

@@ -6,7 +6,7 @@ file. `StepEdit`s, which change the training step, are applied to the file only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from advisor.model.recording import Site
@@ -363,6 +363,8 @@ class Finding:
     """The command that tries this fix alone, with the options that permit it; filled in by the engine; empty if `advisor fix`
     never tries it, or if the run cannot be repeated."""
 
+    proposed: Fix | None = field(default=None, compare=False)
+    """The fix as its rule proposed it, if the proof has replaced AUTOTUNE in `fix` by numbers (`advisor.prove.fixed_numbers`)."""
     otherwise: Finding | None = field(default=None, compare=False)
     """A finding about the same, reported instead if `fix` cannot be written into the text: the second best change."""
 
@@ -370,6 +372,11 @@ class Finding:
     def is_of_step(self) -> bool:
         """Whether its fix changes the training step."""
         return self.fix is not None and self.fix.is_of_step
+
+    @property
+    def as_proposed(self) -> Finding:
+        """The finding as its rule made it."""
+        return self if self.proposed is None else replace(self, fix=self.proposed, proposed=None)
 
     @property
     def gain(self) -> float:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model import units
+
 TRAINING, PIPELINE = "training", "pipeline"
 """Values of `proved_on`: the whole script, or the input pipeline in isolation."""
 NOT_MEASURED, UNDECIDED = "not measured", "undecided"
@@ -35,6 +37,54 @@ class Phase:
     """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
     text`."""
     seconds: float
+    runs: int = 0
+    """Number of starts of the script in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedNumbers:
+    """Small fixed numbers instead of `tf.data.AUTOTUNE` in all changes, compared in the held script with imagined steps."""
+
+    parallel_calls: int | None
+    """`num_parallel_calls`; None: that number is not replaced, because the training needs all cores."""
+    buffer_size: int | None
+    """Of an added `prefetch`; None: there is none."""
+    step_ns: int
+    """Length of the imagined steps: that of the training's own, without their wait."""
+    autotune_bytes: int
+    """Memory that the pipeline takes with AUTOTUNE: the increase of the process's resident memory."""
+    fixed_bytes: int
+    """The same with the numbers."""
+    peak_bytes: int
+    """Peak resident memory of the process with AUTOTUNE."""
+    speed: tuple[float, float, float] | None = None
+    """Ratio of the rates, numbers to AUTOTUNE, with its 95 % interval; None: not measured, because little memory is saved."""
+    is_chosen: bool = False
+    """The numbers replace AUTOTUNE."""
+    seconds: float = 0.0
+    """Wall time of the comparison."""
+
+    @property
+    def sentence(self) -> str:
+        """What was compared and decided."""
+        calls = None if self.parallel_calls is None else f"num_parallel_calls={self.parallel_calls}"
+        size = None if self.buffer_size is None else f"prefetch({self.buffer_size})"
+        numbers = " and ".join(filter(None, (calls, size)))
+        took = f"{units.format_bytes(max(0, self.fixed_bytes))} instead of {units.format_bytes(max(0, self.autotune_bytes))}"
+        memory = f"{took}, at a peak of {units.format_bytes(self.peak_bytes)}"
+        steps = f"in steps of {units.format_ns(self.step_ns)}"
+        if self.speed is None:
+            return (
+                f"AUTOTUNE is kept instead of {numbers}: the pipeline would take {memory}, which saves too little to give up "
+                "what adapts to another machine."
+            )
+        ratio = units.format_range(*self.speed)
+        if self.is_chosen:
+            return (
+                f"{numbers} instead of AUTOTUNE: as fast {steps} ({ratio}), and the pipeline takes {memory}. On another machine, "
+                "measure again: these numbers do not adapt."
+            )
+        return f"AUTOTUNE is kept instead of {numbers}: the pipeline would take {memory}, but {steps} it may be slower ({ratio})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +123,5 @@ class Proof:
     the gain), or `not measured`."""
     phases: tuple[Phase, ...] = ()
     """Where `seconds` went; the rest is reading, writing and rendering."""
+    fixed_numbers: FixedNumbers | None = None
+    """Numbers that were compared with AUTOTUNE; None if none were."""

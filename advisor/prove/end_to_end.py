@@ -3,9 +3,10 @@
 In: two `CaptureRequest`s that differ in their overlay (or script).
 Out: `EndToEnd`: the ratio of step times with its interval, input wait and memory of both sides.
 
-One turn is one run of each side, stopped after its window. The order changes from turn to turn, so that a machine that slows down
-favours neither side. A run counts as one observation: steps within a run are not independent, runs are. There are 3 to 8 turns,
-depending on how clear the answer is (`advisor.model.sequential_test`).
+One turn is one run of each side, stopped after its window. A run that was made before, to check a text, may be one of the first
+turn. The order changes from turn to turn, so that a machine that slows down favours neither side. A run counts as one
+observation: steps within a run are not independent, runs are. There are 3 to 8 turns, depending on how clear the answer is
+(`advisor.model.sequential_test`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import msgspec
 
-from advisor.capture.launch import capture
+from advisor.capture.launch import CHILD, capture
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
 from advisor.model.codec import decode
@@ -32,6 +34,8 @@ from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
 OnProgress = Callable[[Progress], None]
+CHECKED_CHILD = Path(__file__).parent / "trial" / "checked_child.py"
+"""The program of a run with `calls_at`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,15 @@ class RunSteps:
     """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
     other_loops: tuple[LoopSteps, ...] = ()
     """The other consumers with enough steps since the beginning of the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyRun:
+    """A run that was made before its measurement, because it also had to check the text."""
+
+    steps: RunSteps
+    seconds: float
+    """Wall time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,7 @@ def measure_end_to_end(
     slowdown: float = 1.0,
     may_give_up: bool = True,
     is_per_element: bool = False,
+    early: Mapping[str, EarlyRun] | None = None,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -131,18 +145,24 @@ def measure_end_to_end(
         may_give_up: As for `decide`.
         is_per_element: Whether a step of the changed script may take other numbers of elements: its step times are then those of
             as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
+        early: `before`, `after` -> the run of that side which was made immediately before and is the one of the first turn.
 
     Raises:
         ScriptFailed: The script fails without the change.
     """
+    early = early or {}
     sides = {"before": replace(before, deadline=deadline), "after": replace(after, deadline=deadline)}
     seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
-    began = time.monotonic()
+    began = time.monotonic() - sum(run.seconds for run in early.values())
+    is_after_first = set(early) == {"after"}
     for turn in range(MAX_PAIRS):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
             return _out_of_time(seen, turn)
-        for name in ("before", "after") if turn % 2 == 0 else ("after", "before"):
+        for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
+            if turn == 0 and name in early:
+                seen[name].append(early[name].steps)
+                continue
             label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {MAX_PAIRS}"
             try:
                 steps = time_run(sides[name], _labelled(on_progress, label), is_with_gaps)
@@ -172,9 +192,15 @@ def time_run(request: CaptureRequest, on_progress: OnProgress, is_with_gaps: boo
 def record_run(request: CaptureRequest, on_progress: OnProgress) -> Recording:
     """Run the script once without the profiler, in a temporary run folder, and return its recording."""
     with temporary_run(request) as run_request:
-        folder = capture(replace(run_request, is_profiled=False), on_progress)
-        path = folder / RECORDING_NAME
-        return decode(path.read_bytes(), Recording, str(path))
+        return record_run_in(run_request, on_progress)
+
+
+def record_run_in(request: CaptureRequest, on_progress: OnProgress) -> Recording:
+    """Run the script once without the profiler, and return its recording."""
+    child = CHILD if request.calls_at is None else CHECKED_CHILD
+    folder = capture(replace(request, is_profiled=False), on_progress, child=child)
+    path = folder / RECORDING_NAME
+    return decode(path.read_bytes(), Recording, str(path))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd
         loop: All attempts.
         whole: The measurement of the whole script with all kept fixes; None if it was not measured.
     """
-    analysis, finding = report.analysis, attempt.finding
+    analysis, finding = report.analysis, attempt.finding.as_proposed
     alone, step = finding.prediction, None
     is_of_training = analysis.recording is None or not analysis.recording.is_pipeline_alone
     if analysis.recording is not None and analysis.recording.as_if_step_ns is not None:
@@ -43,5 +43,5 @@ def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd
     measured = attempt.trial.speedup
     if attempt.is_end_to_end:
         return Gain(alone), Gain(step, measured)
-    is_only = loop.kept == (finding,) and whole is not None
+    is_only = loop.kept == (attempt.finding,) and whole is not None
     return Gain(alone, measured), Gain(step, whole.speedup if is_only and whole is not None else None)

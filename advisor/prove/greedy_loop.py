@@ -22,6 +22,7 @@ from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Finding, Safety, StepEdit
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
+from advisor.model.proof import FixedNumbers
 from advisor.model.recording import Call
 from advisor.model.termination import is_interrupt
 from advisor.prove.result_lines import line_of_trial
@@ -84,6 +85,8 @@ class LoopResult:
     """One sentence; empty if the loop ended for lack of new proposals."""
     is_interrupted: bool = False
     """Ctrl-C ended the proof: what was found until then is reported, and nothing is written."""
+    fixed_numbers: FixedNumbers | None = None
+    """Numbers that were compared with AUTOTUNE; None if none were."""
 
 
 class LoopInterrupted(KeyboardInterrupt):

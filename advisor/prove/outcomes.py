@@ -178,6 +178,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         notes=tuple(dict.fromkeys(note for note in (*about.notes, loop.stopped_because) if note and note != sentence)),
         seconds=about.seconds,
         phases=about.phases,
+        fixed_numbers=loop.fixed_numbers,
     )
     outcomes = (
         outcome_of(
@@ -204,7 +205,11 @@ def _consistent_outlook(report: Report, loop: LoopResult) -> Outlook | None:
     outlook = report.outlook
     if outlook is None or outlook.plan is None:
         return outlook
-    failed = [attempt.finding for attempt in loop.attempts if not attempt.is_kept and attempt.trial.verdict != REFUSED]
+    failed = [
+        attempt.finding.as_proposed
+        for attempt in loop.attempts
+        if not attempt.is_kept and attempt.trial.verdict != REFUSED
+    ]
     is_failed = any(report.findings[place] in failed for place in outlook.plan.findings)
     return replace(outlook, plan=None) if is_failed else outlook
 

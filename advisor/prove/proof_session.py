@@ -37,8 +37,10 @@ from advisor.model.recording import Call, ScriptExit
 from advisor.model.termination import is_interrupt
 from advisor.prove.trial.messages import (
     Calls,
+    CompareNumbers,
     Ended,
     Failed,
+    NumbersCompared,
     Profile,
     Profiled,
     ProofRequest,
@@ -199,6 +201,17 @@ class ProofSession:
             raise AdvisorError(str(error)) from None
         return out
 
+    def compare_numbers(
+        self, edits: tuple[Edit, ...], numbered: tuple[Edit, ...], step_ns: int, seconds: float
+    ) -> NumbersCompared:
+        """Compare the pipeline with AUTOTUNE and the one with fixed numbers, both feeding imagined steps.
+
+        Raises:
+            AdvisorError: They cannot be compared; the session continues, unless the pipeline hangs.
+        """
+        request = CompareNumbers(edits_to_json(edits), edits_to_json(numbered), step_ns, seconds)
+        return self.ask(request, NumbersCompared)
+
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
         """Measure and compare the original pipeline against all kept edits."""
         return self.try_fix((), edits, claimed)
@@ -227,7 +240,7 @@ class ProofSession:
             raise AdvisorError(f"{target_name(self._request)} is no longer held.")
         return self._files
 
-    def ask(self, request: TextRequest | MeasureService, wanted: type[R]) -> R:
+    def ask(self, request: TextRequest | MeasureService | CompareNumbers, wanted: type[R]) -> R:
         """Return the reply to a request about the held text, or about its pipeline on workers.
 
         Raises:

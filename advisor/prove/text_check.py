@@ -1,8 +1,9 @@
 """Checks whether the patched text makes the proved calls.
 
 In: the calls of the unchanged script (`ProofSession.call_graph`), edits and their patch.  Out: `TextVerdict`. The patched
-script is run up to the first element of its training and held there; it does not train. Elements are compared for replayed
-edits, so without this check an error in the rewritten text would go unnoticed.
+script is run up to the first element of its training and held there; it does not train. If the changed script is to be measured
+next, it goes on instead, and is the first run of that measurement. Elements are compared for replayed edits, so without this
+check an error in the rewritten text would go unnoticed.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import msgspec
 
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.model.call_graph import CallGraph
+from advisor.model.call_graph import CALLS_NAME, CallGraph
+from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit
 from advisor.model.recording import Call
+from advisor.prove.end_to_end import EarlyRun, record_run_in, steps_of, temporary_run
 from advisor.prove.graph_difference import Field, difference, unstable_fields
 from advisor.prove.proof_session import ProofSession
+from advisor.prove.script_windows import ScriptWindow
 from advisor.prove.source_overlays import Overlay, overlays
 from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
@@ -57,6 +61,7 @@ class TextCheck:
         graph: CallGraph | None,
         deadline: float,
         on_progress: OnProgress,
+        window_of: Callable[[Sequence[Edit]], ScriptWindow | None] = lambda edits: None,
     ) -> None:
         """Create a checker.
 
@@ -66,11 +71,14 @@ class TextCheck:
             graph: Calls of the unchanged script; None if unknown.
             deadline: A time of `time.monotonic` by which all runs have ended.
             on_progress: Called with progress messages.
+            window_of: Returns how the script with these edits will be measured next; None: it will not be.
         """
         self._request, self._deadline, self._on_progress = request, deadline, on_progress
+        self._window_of = window_of
+        self._early: dict[_Key, tuple[ScriptWindow, EarlyRun]] = {}
         self._calls = {call.id: call for call in calls}
         self._graph = graph
-        self._verdicts: dict[tuple[tuple[str, bytes], ...], TextVerdict] = {}
+        self._verdicts: dict[_Key, TextVerdict] = {}
         self._unstable: frozenset[Field] | None = None
         self._has_control = False
         self.runs = 0
@@ -78,10 +86,19 @@ class TextCheck:
 
     def check(self, edits: Sequence[Edit], patch: Patch) -> TextVerdict:
         """Compare the calls of the patched script with the edited recorded calls."""
-        key = tuple(sorted(patch.after().items()))
+        key = _key_of(patch)
         if key not in self._verdicts:
             self._verdicts[key] = self._check(edits, patch) if patch.files else TextVerdict()
         return self._verdicts[key]
+
+    def early_run(self, patch: Patch, window: ScriptWindow) -> EarlyRun | None:
+        """Return the run that has checked this text if it was timed in this way."""
+        timed, run = self._early.get(_key_of(patch), (None, None))
+        return run if timed == window else None
+
+    def forget_early_runs(self) -> None:
+        """Give up runs that were timed: too much time has passed for them to be compared with others."""
+        self._early.clear()
 
     def _check(self, edits: Sequence[Edit], patch: Patch) -> TextVerdict:
         if self._graph is None:
@@ -93,7 +110,9 @@ class TextCheck:
                 code |= changed_code(before, after)
             with overlays({}, patch.files) as (as_it_is, patched):
                 try:
-                    actual = self._recorded(patched, "the changed text, up to its first element")
+                    actual = self._timed(edits, patch, patched)
+                    if actual is None:
+                        actual = self._recorded(patched, "the changed text, up to its first element")
                 except ScriptFailed as error:
                     return TextVerdict(True, f"With the changes: {error}")
                 reason = difference(expected, actual, changed_code=code)
@@ -118,6 +137,38 @@ class TextCheck:
             self._unstable, self._has_control = unstable_fields(self._graph, again), True
         return self._unstable is None or bool(self._unstable)
 
+    def _timed(self, edits: Sequence[Edit], patch: Patch, overlay: Overlay) -> CallGraph | None:
+        """Run the changed script through its window and return its calls; None if it must be held for that.
+
+        Once a text is not proved, the others, which are to find the cause, are only held.
+
+        Raises:
+            OutOfTime: The script does not reach its first element in time.
+            ScriptFailed: It fails before that.
+        """
+        assert self._graph is not None
+        is_first = all(verdict.is_proved for verdict in self._verdicts.values())
+        window = self._window_of(edits) if is_first else None
+        if window is None:
+            return None
+        self.runs += 1
+        began = time.monotonic()
+        request = replace(window.request, overlay=overlay, calls_at=self._graph.consumption, deadline=self._deadline)
+        with temporary_run(request) as run:
+            steps = None
+            try:
+                recording = record_run_in(run, self._labelled("with the changes: their calls, and turn 1"))
+                steps = steps_of(recording, window.epochs is not None)
+            except (OutOfTime, ScriptFailed):
+                if not (run.out / CALLS_NAME).exists():
+                    raise
+            if not (run.out / CALLS_NAME).exists():
+                return None
+            graph = decode_message((run.out / CALLS_NAME).read_bytes(), CallGraph)
+        if steps is not None:
+            self._early[_key_of(patch)] = window, EarlyRun(steps, time.monotonic() - began)
+        return graph
+
     def _recorded(self, overlay: Overlay, what: str) -> CallGraph:
         """Run the script with these texts and return its calls.
 
@@ -138,6 +189,14 @@ class TextCheck:
 
     def _labelled(self, text: str) -> OnProgress:
         return lambda progress: self._on_progress(msgspec.structs.replace(progress, text=text))
+
+
+_Key = tuple[tuple[str, bytes], ...]
+"""The changed texts, by path."""
+
+
+def _key_of(patch: Patch) -> _Key:
+    return tuple(sorted(patch.after().items()))
 
 
 _UNSTABLE = (

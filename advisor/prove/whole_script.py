@@ -14,27 +14,19 @@ from dataclasses import replace
 import msgspec
 
 from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
-from advisor.host.calibration.proof import (
-    BUDGET_SHARE,
-    EXPECTED_PAIRS,
-    MAX_WINDOW_S,
-    MIN_WINDOW_S,
-    SCRIPT_SETTLE_S,
-    SHUTDOWN_S,
-    UNKNOWN_STEP_S,
-    WINDOW_STEPS,
-)
-from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, SetOption
+from advisor.host.calibration.proof import BUDGET_SHARE, EXPECTED_PAIRS
+from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
 from advisor.model.termination import is_interrupt
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
-from advisor.prove.end_to_end import EndToEnd, main_series, measure_end_to_end
-from advisor.prove.epoch_window import EpochWindow, epoch_window
+from advisor.prove.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
+from advisor.prove.epoch_window import EpochWindow
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, interrupted, judged, without_last
 from advisor.prove.proposals import Proposals
 from advisor.prove.result_lines import line_of_whole
+from advisor.prove.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.source_overlays import overlays
-from advisor.prove.steady_state import UnknownEpoch, steps_until_steady
+from advisor.prove.steady_state import UnknownEpoch
 from advisor.prove.step_trials import attempt_of
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
@@ -47,8 +39,6 @@ INJECTING_OPTIONS = (
     "experimental_optimization.inject_prefetch",
 )
 """Options under which tf.data appends a prefetch."""
-_LONGEST_WINDOW_S = 3600.0
-"""A window of whole epochs ends after its steps; the deadline of the runs limits its time."""
 
 
 class WholeScript:
@@ -79,11 +69,8 @@ class WholeScript:
         self.text_check: TextCheck | None = None
         """Applied before a changed text is timed; it counts its own runs."""
         self._analysis, self._proposals = analysis, proposals
-        self._startup_s, self._deadline, self._on_progress = startup_s, deadline, on_progress
-        seconds = request.seconds
-        if seconds is None and request.steps is None:
-            seconds = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * self._step_s()))
-        self._request = replace(request, seconds=seconds)
+        self._deadline, self._on_progress = deadline, on_progress
+        self._windows = ScriptWindows(request, analysis, startup_s)
         self.runs = 0
         self.notes: list[str] = []
         self.method_of = {call.id: call.method for call in analysis.calls}
@@ -100,8 +87,7 @@ class WholeScript:
             The measurement; None, with a note, if the script cannot be measured; with `is_out_of_time` and a note if only the
             time is missing.
         """
-        recording = self._analysis.recording
-        if recording is None or main_series(recording) is None:
+        if not self._windows.has_steps:
             self.notes.append(
                 "The whole script was not measured: its loop runs inside a tf.function, where steps cannot be observed."
             )
@@ -110,47 +96,67 @@ class WholeScript:
         if isinstance(patches[0], CannotRewrite) or isinstance(patches[1], CannotRewrite):
             return None
         try:
-            warmup = self._warmup(candidate)
-            window = self._epoch_window(candidate, warmup)
+            window = self._windows.of(self._edits_of(candidate))
         except UnknownEpoch:
             self.notes.append(f"The whole script was not measured: {_why_epochs_matter(candidate)}")
             return None
-        if not self._has_time(warmup, window):
+        if not self._has_time(window, len(self._early_runs(patches, window))):
             return EndToEnd(REFUSED, is_out_of_time=True)
         problem = self._problem_of_text(candidate)
         if problem:
             return EndToEnd(BROKEN, note=problem, is_other_text=True)
-        request = replace(self._request, warmup=warmup)
+        early = self._early_runs(patches, window)
+        request = window.request
         if any(finding.is_of_step for finding in candidate):  # whose losses are compared
-            request = replace(request, start_seed=START_SEED)
-        if window is not None:
-            request = replace(request, warmup=window.warmup, steps=window.steps, seconds=_LONGEST_WINDOW_S)
+            request, early = replace(request, start_seed=START_SEED), {}
         with overlays(patches[0].files, patches[1].files) as (before, after):
             whole = measure_end_to_end(
                 replace(request, overlay=before),
                 replace(request, overlay=after),
                 lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
                 self._deadline,
-                is_with_gaps=window is not None,
+                is_with_gaps=window.epochs is not None,
                 is_per_element=any(finding.is_of_step for finding in candidate),
+                early=early,
             )
+        if self.text_check is not None:
+            self.text_check.forget_early_runs()
         if whole.before and whole.after and whole.before[0].batches != whole.after[0].batches:
             self.notes.append(
                 "With the changes, one call runs several batches: its step times are per batch, as without the changes."
             )
-        if window is not None:
-            whole = self._of_epochs(whole, window)
-        self.runs += whole.runs
+        self.runs += whole.runs - len(early)  # the check has counted those
+        if window.epochs is not None:
+            whole = self._of_epochs(whole, window.epochs)
         self._on_progress(Progress(RESULT, text=line_of_whole(title, whole)))
         if whole.speedup is None and whole.note:
             self.notes.append(whole.note)
         return whole
 
-    def _epoch_window(self, findings: Sequence[Finding], warmup: int | None) -> EpochWindow | None:
-        """The window of whole epochs, if a change saves time between epochs, which is part of no step."""
-        if not any(finding.fix is not None and is_building_once(finding.fix) for finding in findings):
+    def window_of(self, edits: Sequence[Edit]) -> ScriptWindow | None:
+        """Return how the script with these edits will be measured against the unchanged one; None if it will not be."""
+        if not self._windows.has_steps:
             return None
-        return epoch_window(self._analysis, warmup or 0)
+        try:
+            window = self._windows.of(edits)
+        except UnknownEpoch:
+            return None
+        return window if window.runs_s() <= self._deadline - self._clock() else None
+
+    def _early_runs(self, patches: Sequence[Patch | CannotRewrite], window: ScriptWindow) -> dict[str, EarlyRun]:
+        """The runs of both sides that have checked their texts and can be those of the first turn."""
+        check = self.text_check
+        if check is None:
+            return {}
+        runs = {
+            name: check.early_run(patch, window)
+            for name, patch in zip(("before", "after"), patches, strict=True)
+            if isinstance(patch, Patch)
+        }
+        return {name: run for name, run in runs.items() if run is not None}
+
+    def _edits_of(self, findings: Sequence[Finding]) -> tuple[Edit, ...]:
+        return edits_of(findings, {call.id: call for call in self._analysis.calls})
 
     def _of_epochs(self, whole: EndToEnd, window: EpochWindow) -> EndToEnd:
         """The measurement over whole epochs; it is `broken` if the changed script still makes the dataset in every epoch."""
@@ -175,59 +181,31 @@ class WholeScript:
         patch = self._proposals.patch(findings) if findings else Patch()
         if self.text_check is None or isinstance(patch, CannotRewrite):
             return ""
-        edits = edits_of(findings, {call.id: call for call in self._analysis.calls})
-        verdict = self.text_check.check(edits, patch)
+        verdict = self.text_check.check(self._edits_of(findings), patch)
         return verdict.note if verdict.is_broken else ""
 
     def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
         """Estimate the seconds to prove any of these fixes; 0 if they exceed `BUDGET_SHARE` of the remaining budget."""
-        runs_s = [self._run_s(0, None)]
+        runs_s = [self._windows.least_run_s]
         for finding in findings:
             with suppress(UnknownEpoch, ValueError):
-                warmup = self._warmup([finding])
-                runs_s.append(self._run_s(warmup, self._epoch_window([finding], warmup)))
+                runs_s.append(self._windows.of(self._edits_of([finding])).run_s)
         need_s = 2 * EXPECTED_PAIRS.value * max(runs_s)
         return need_s if need_s <= BUDGET_SHARE.value * (self._deadline - self._clock()) else 0.0
 
-    def _has_time(self, warmup: int | None, window: EpochWindow | None) -> bool:
-        need_s, left_s = (
-            2 * EXPECTED_PAIRS.value * self._run_s(warmup, window),
-            max(0.0, self._deadline - self._clock()),
-        )
+    def _has_time(self, window: ScriptWindow, done: int) -> bool:
+        """Whether there is time for the runs, of which some are done; otherwise a note says how much is missing."""
+        need_s, left_s = window.runs_s(done), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
-        filling = (
-            f" ({warmup} steps each to fill the cache)"
-            if warmup and warmup * self._step_s() > SCRIPT_SETTLE_S.value
-            else ""
-        )
+        filling = f" ({window.filling} steps each to fill the cache)" if window.filling else ""
         left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
-            f"The whole script was not measured: {2 * EXPECTED_PAIRS.value} runs would take about "
+            f"The whole script was not measured: {2 * EXPECTED_PAIRS.value - done} runs would take about "
             f"{format_ns(need_s * NS_PER_S)}{filling}, and "
             f"{left}. It needs a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer."
         )
         return False
-
-    def _warmup(self, findings: Sequence[Finding]) -> int | None:
-        """Steps before the window: the user's setting, or more if new caches need longer to fill."""
-        steady = steps_until_steady(
-            self._analysis, edits_of(findings, {call.id: call for call in self._analysis.calls})
-        )
-        return self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
-
-    def _run_s(self, warmup: int | None, window: EpochWindow | None) -> float:
-        """Estimated seconds of one run."""
-        if window is not None:
-            return self._startup_s + window.seconds + SHUTDOWN_S.value
-        window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS.value) * self._step_s()
-        return (
-            self._startup_s + max(SCRIPT_SETTLE_S.value, (warmup or 0) * self._step_s()) + window_s + SHUTDOWN_S.value
-        )
-
-    def _step_s(self) -> float:
-        steps = self._analysis.verdict.steps
-        return steps.mean_ns / NS_PER_S if steps is not None else UNKNOWN_STEP_S.value
 
 
 def _why_epochs_matter(findings: Sequence[Finding]) -> str:

@@ -224,6 +224,32 @@ class Phase(Object, frozen=True):
     """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
     text`."""
     seconds: Amount
+    runs: Count
+    """Number of starts of the script in it."""
+
+
+class FixedNumbers(Object, frozen=True):
+    """Small fixed numbers instead of `tf.data.AUTOTUNE` in all changes, compared on the pipeline alone with imagined steps."""
+
+    parallel_calls: Count | None
+    """`num_parallel_calls`; null if that number was not replaced."""
+    buffer_size: Count | None
+    """Of an added `prefetch`; null if there is none."""
+    step_ns: Count
+    """Length of the imagined steps: that of the training's own, without their wait."""
+    autotune_bytes: int
+    """Increase of the process's resident memory by the pipeline with AUTOTUNE."""
+    fixed_bytes: int
+    """The same with the numbers."""
+    peak_bytes: Count
+    """Peak resident memory of the process with AUTOTUNE."""
+    speed: Speedup | None
+    """Ratio of the rates, numbers to AUTOTUNE; null if it was not measured, because little memory is saved."""
+    chosen: bool
+    """The numbers replace AUTOTUNE in the diff."""
+    seconds: Amount
+    """Wall time of the comparison."""
+    sentence: str
 
 
 class Proof(Object, frozen=True):
@@ -260,6 +286,8 @@ class Proof(Object, frozen=True):
     """Wall time of the whole proof."""
     phases: Sequence[Phase]
     """Where that time went."""
+    fixed_numbers: FixedNumbers | None
+    """Fixed numbers that were compared with AUTOTUNE; null if none were."""
 
 
 class Throughput(Object, frozen=True):

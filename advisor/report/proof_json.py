@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from advisor.model.finding import RunGain
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.outlook import CombinedPlan, Outlook
-from advisor.model.proof import Proof, Side
+from advisor.model.proof import FixedNumbers, Proof, Side
 from advisor.report import proof_format as v1
 from advisor.report.json_format import milliseconds
 from advisor.report.pipeline_format import Site
@@ -66,6 +66,7 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
         after=_side(result.after),
         diff=result.diff or None,
         phases=[v1.Phase.of(phase) for phase in result.phases],
+        fixed_numbers=result.fixed_numbers and _fixed_numbers(result.fixed_numbers),
         fixes=[
             v1.FixDetails.of(
                 fix,
@@ -79,6 +80,11 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
             for fix in fixes
         ],
     )
+
+
+def _fixed_numbers(numbers: FixedNumbers) -> v1.FixedNumbers:
+    speed = None if numbers.speed is None else v1.Speedup(*numbers.speed)
+    return v1.FixedNumbers.of(numbers, speed=speed, chosen=numbers.is_chosen)
 
 
 def _gain(gain: Gain) -> v1.Gain:

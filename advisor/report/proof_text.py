@@ -18,7 +18,7 @@ from rich.text import Text
 from advisor.model import units
 from advisor.model.finding import Rejected
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
-from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
+from advisor.model.proof import PIPELINE, TRAINING, Phase, Proof, Side
 from advisor.model.sequential_test import MAX_PAIRS
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
@@ -147,6 +147,8 @@ def _notes_of_fixes(report: Report) -> Iterable[RenderableType]:
     for fix in report.fixes:
         if fix.note:
             yield Text(clean(f"{fix.title or fix.rule}: {fix.note}"), "dim")
+    if report.proof is not None and report.proof.fixed_numbers is not None:
+        yield Text(clean(report.proof.fixed_numbers.sentence), "dim")
     is_measured = report.comparison is not None and report.comparison.end_to_end is not None
     if is_measured and any(fix.is_applied and fix.step.measured is None for fix in report.fixes):
         yield Text("The training step was measured with all kept changes together, below.", "dim")
@@ -212,12 +214,17 @@ def _measured(report: Report, proof: Proof) -> str:
         )
     runs = f"the script was run {units.format_many(proof.runs, 'time')}"
     took = units.format_ns(proof.seconds * units.NS_PER_S)
-    phases = ", ".join(f"{phase.name} {units.format_ns(phase.seconds * units.NS_PER_S)}" for phase in proof.phases)
+    phases = ", ".join(map(_phase, proof.phases))
     took += f" ({phases})" if phases else ""
     host = report.analysis.host
     machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
     interval = "; medians with 95 % intervals" if parts else ""
     return clean(f"Measured: {', '.join([*parts, runs])} in {took}{interval}.{machine}")
+
+
+def _phase(phase: Phase) -> str:
+    took = f"{phase.name} {units.format_ns(phase.seconds * units.NS_PER_S)}"
+    return f"{took} for {units.format_many(phase.runs, 'run')}" if phase.runs else took
 
 
 def _early(proof: Proof) -> str:

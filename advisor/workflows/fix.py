@@ -80,9 +80,9 @@ class _ScriptFixing(FixPhases):
         try:
             with self._phase("analysis"):
                 report = analyze(request, self._rules, self._settings, self._on_progress)
+                self._runs += 1
         except OutOfTime:
             raise self._too_slow("measured") from None
-        self._runs += 1
         proposals = self._proposals_of(report)
         candidates = self._candidates(report, proposals)
         if not candidates:
@@ -105,10 +105,11 @@ class _ScriptFixing(FixPhases):
             if loop.is_interrupted:
                 return self._conclude(report, proposals, loop, None)
         loop = replace(loop, attempts=(*loop.attempts, *to_be_tried(candidates)))
-        check = whole.text_check = self._text_check(report)
+        has_step = any(finding.is_of_step for finding in candidates)  # measured with seeds, and so in runs of their own
+        check = whole.text_check = self._text_check(report, None if has_step else whole.window_of)
         with self._phase("whole script"):
             loop, proved = self._prove_on_script(loop, proposals, check, whole)
-        self._runs += whole.runs + check.runs
+            self._runs += whole.runs + check.runs
         self._notes += whole.notes
         return self._conclude(report, proposals, loop, proved)
 
@@ -148,6 +149,7 @@ class _ScriptFixing(FixPhases):
                 except AdvisorError as error:  # the whole script may still be run
                     return self._all_refused(report, proposals, str(error))
                 loop = self._loop(session, report, proposals, deadline)
+                loop = self._with_cheapest(session, loop, report, proposals, deadline)
                 self._read_calls(session, loop, proposals)
                 return loop
         except LoopInterrupted as stop:

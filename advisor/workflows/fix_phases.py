@@ -18,7 +18,7 @@ from advisor.capture.request import RESULT, CaptureRequest, Progress
 from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.call_graph import CallGraph
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Finding, Safety
+from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.proof import Phase
 from advisor.model.recording import Call
@@ -26,10 +26,12 @@ from advisor.model.units import NS_PER_S, format_ns
 from advisor.prove.budget import Budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.fixed_numbers import with_cheapest
 from advisor.prove.greedy_loop import LoopResult, edits_of, is_enough, prove_fixes
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
+from advisor.prove.script_windows import ScriptWindow
 from advisor.prove.text_check import TextCheck
 from advisor.rewrite.apply.writable import uncommitted
 from advisor.rewrite.fix_plan import is_seeded
@@ -54,7 +56,7 @@ class FixPhases:
         self._request, self._rules, self._settings, self._on_progress = request, rules, settings, on_progress
         self._budget = Budget(request.budget_s, time.monotonic())
         self._began_ns = time.time_ns()
-        self._runs = 0
+        self._runs = self._runs_of_session = 0
         self._notes: list[str] = []
         self._written: tuple[str, ...] = ()
         self._graph: CallGraph | None = None
@@ -62,12 +64,12 @@ class FixPhases:
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
-        """Measure the wall time of a block."""
-        began = time.monotonic()
+        """Measure the wall time of a block, and count the starts of the script in it."""
+        began, before = time.monotonic(), self._runs
         try:
             yield
         finally:
-            self._phases.append(Phase(name, time.monotonic() - began))
+            self._phases.append(Phase(name, time.monotonic() - began, self._runs - before))
 
     def _proposals_of(self, report: Report) -> Proposals:
         analysis = report.analysis
@@ -138,19 +140,45 @@ class FixPhases:
             LEAST_TRIAL_S.value,
         )
 
+    def _with_cheapest(
+        self, session: ProofSession, loop: LoopResult, report: Report, proposals: Proposals, deadline: float
+    ) -> LoopResult:
+        """Compare AUTOTUNE with numbers, if it is known how fast the training takes the elements."""
+        verdict, recording = report.analysis.verdict, report.analysis.recording
+        if verdict.steps is None or verdict.input_wait_share is None or recording is None or recording.host is None:
+            return loop
+        if recording.is_pipeline_alone:
+            return loop
+        step_ns = verdict.steps.mean_ns * (1 - verdict.input_wait_share)
+        cores = recording.host.cores
+        return with_cheapest(session, loop, proposals.calls, step_ns, cores, deadline, self._on_progress)
+
     def _read_calls(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> None:
         try:
             self._graph = session.call_graph(edits_of(loop.kept, proposals.calls))
         except AdvisorError:  # the text check then reports that the text is not proved
             self._graph = None
 
-    def _text_check(self, report: Report) -> TextCheck:
+    def _text_check(
+        self, report: Report, window_of: Callable[[Sequence[Edit]], ScriptWindow | None] | None = None
+    ) -> TextCheck:
         script = self._request.script
         request = CaptureRequest(Path("unused"), script.path, script.module, script.args, in_place=script.in_place)
-        return TextCheck(request, report.analysis.calls, self._graph, self._budget.end, self._on_progress)
+        return TextCheck(
+            request,
+            report.analysis.calls,
+            self._graph,
+            self._budget.end,
+            self._on_progress,
+            window_of or (lambda edits: None),
+        )
+
+    def _count_runs(self, session: ProofSession) -> None:
+        self._runs += session.runs - self._runs_of_session
+        self._runs_of_session = session.runs
 
     def _collect_facts(self, session: ProofSession) -> None:
-        self._runs += session.runs
+        self._count_runs(session)
         self._written = session.written_files
         self._notes += session.notes
 

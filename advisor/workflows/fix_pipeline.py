@@ -47,6 +47,7 @@ class PipelineFixing(FixPhases):
                     with self._phase("analysis"):
                         try:
                             stack.enter_context(session)
+                            self._count_runs(session)
                             profile = session.profile(())
                         except OutOfTime:
                             raise self._too_slow("held at its first element and profiled") from None
@@ -60,6 +61,7 @@ class PipelineFixing(FixPhases):
                     else:
                         with self._phase("trials"):
                             loop = self._loop(session, report, proposals, deadline)
+                            loop = self._with_cheapest(session, loop, report, proposals, deadline)
                             self._read_calls(session, loop, proposals)
                             wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
             except LoopInterrupted as stop:
@@ -69,7 +71,7 @@ class PipelineFixing(FixPhases):
             if not loop.is_interrupted:
                 with self._phase("check of the changed text"):
                     loop = with_proved_text(loop, proposals, check, self._notes.append)
-            self._runs += check.runs
+                    self._runs += check.runs
             self._notes.append(
                 f"The training was not run: a wait of {format_ns(step_ns)}, which takes no core, replaced each step."
                 if step_ns

@@ -282,7 +282,7 @@ def test_whole_script_by_turns(folder, validate):
     """Analysed, held, and 3 to 8 pairs of runs; nothing is written without --write."""
     code, out, err = fix(folder, "--json", "-", "--steps", "40", "train.py")
     assert code == 0, err
-    assert err.startswith("The script will be run up to 19 times")
+    assert err.startswith("The script will be run up to 18 times")
     report = json.loads(out)
     validate(report)
     proof = report["proof"]

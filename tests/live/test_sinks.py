@@ -71,6 +71,20 @@ def test_a_second_part_of_a_run_is_appended(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [JsonLines, CsvRows])
+def test_a_file_closed_before_the_first_sample_does_not_refuse_the_next_run(kind, tmp_path):
+    path = tmp_path / "live"
+    kind(path).close()
+    assert not path.exists()
+    kind(path, "sink", is_continued=True).close()
+    with Sinks([kind(path, "sink", is_continued=True)]) as sinks:
+        sinks.write(SAMPLE, ())
+    once = path.read_text()
+    kind(path, "sink", is_continued=True).close()
+    assert path.read_text() == once
+    assert len(once.splitlines()) == (1 if kind is JsonLines else 2)
+
+
+@pytest.mark.parametrize("kind", [JsonLines, CsvRows])
 def test_existing_files_are_not_touched(kind, tmp_path):
     (tmp_path / "results").write_text("mine")
     with pytest.raises(AdvisorError, match="exists already; name a new file"):
@@ -127,6 +141,11 @@ def test_a_port_in_use_is_one_sentence():
             AdvisorError, match=r"cannot listen on 127\.0\.0\.1:\d+: Address already in use; name another"
         ):
             PrometheusEndpoint("127.0.0.1", taken.getsockname()[1])
+
+
+def test_a_host_that_is_no_name_is_one_sentence():
+    with pytest.raises(AdvisorError, match=r"cannot listen on a\.\.b:0: .*; name another port or address"):
+        PrometheusEndpoint("a..b", 0)
 
 
 @pytest.mark.tensorflow

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from advisor.capture.request import CaptureRequest
 from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
 from advisor.model.outcome import Interval
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
+from advisor.prove import end_to_end
 from advisor.prove.compare_runs import compare_reports
-from advisor.prove.end_to_end import EndToEnd, LoopSteps, RunSteps, median_of, steps_of
+from advisor.prove.end_to_end import EarlyRun, EndToEnd, LoopSteps, RunSteps, measure_end_to_end, median_of, steps_of
 from advisor.prove.greedy_loop import Attempt
 from advisor.prove.source_overlays import overlays
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
@@ -143,3 +145,28 @@ def test_elements_per_step_are_those_of_the_analysis(name):
     found = steps_of(report.analysis.recording)
     if found is not None:
         assert found.rows == rows_per_step(report.analysis)
+
+
+@pytest.mark.parametrize(
+    ("early", "order"),
+    [
+        ((), "BA AB BA"),
+        (("after",), "B BA AB"),
+        (("before",), "A AB BA"),
+        (("before", "after"), "AB BA"),
+    ],
+)
+def test_runs_that_were_made_before_are_those_of_the_first_turn(early, order, monkeypatch):
+    """The sides still alternate in order, and each has a run in each turn."""
+    made = []
+    runs = {"before": RunSteps(20.0 * MS, None, 50, None), "after": RunSteps(10.0 * MS, None, 50, None)}
+
+    def timed(request, on_progress, is_with_gaps):
+        made.append(request.script.name)
+        return runs["before" if request.script.name == "B" else "after"]
+
+    monkeypatch.setattr(end_to_end, "time_run", timed)
+    sides = (CaptureRequest(Path("unused"), Path(name)) for name in ("B", "A"))
+    found = measure_end_to_end(*sides, lambda progress: None, early={name: EarlyRun(runs[name], 5.0) for name in early})
+    assert "".join(made) == order.replace(" ", "")
+    assert (found.verdict, len(found.before), len(found.after)) == (FASTER, 3, 3)

@@ -15,6 +15,7 @@ from advisor.capture.request import CaptureRequest
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
 from advisor.prove.graph_difference import difference
 from advisor.prove.proof_session import ProofSession
+from advisor.prove.script_windows import ScriptWindow
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.script_calls import recorded_graph
 from advisor.replay.edited import CannotReplay
@@ -207,3 +208,70 @@ def test_the_patched_script_is_held_at_its_first_element(tmp_path, monkeypatch):
     assert check.runs == 3
     assert [file.name for file in (tmp_path / "datasets").iterdir()] == ["begun"]
     assert path.read_text() == text
+
+
+TRAINED = (
+    SCRIPT
+    + """
+import time
+for x in val_ds.take(1): pass
+while True:
+    for x in ds:
+        time.sleep(0.005)
+"""
+)
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_a_text_that_is_measured_next_is_checked_in_its_first_run(tmp_path):
+    """One start for both; once a text is wrong, the others are only held."""
+    path = tmp_path / "train.py"
+    path.write_text(TRAINED)
+    request = CaptureRequest(tmp_path / "run", path)
+    with ProofSession(request, None, 120.0, lambda progress: None) as session:
+        graph = session.call_graph()
+    batch = [call.id for call in graph.calls if call.method == "batch"][-1]
+    edits = (InsertAfter(batch, "prefetch", (("", 1),)),)
+    window = ScriptWindow(CaptureRequest(tmp_path / "unused", path, warmup=5, steps=20), 10.0)
+    said = []
+    end = time.monotonic() + 240
+    check = TextCheck(request, (), graph, end, lambda progress: said.append(progress.phase), lambda edits: window)
+
+    def patch(link):
+        text = TRAINED.replace("ds = ds.batch(4)", f"ds = ds.batch(4){link}")
+        return Patch({path: (TRAINED.encode(), text.encode())})
+
+    right, wrong = patch(".prefetch(1)"), patch(".prefetch(1).take(2)")
+    verdict = check.check(edits, right)
+    assert (verdict.note, check.runs) == ("", 1)
+    early = check.early_run(right, window)
+    assert early is not None
+    assert early.steps.count >= 15 and 4e6 < early.steps.step_ns < 50e6
+    assert early.seconds > 1
+    assert check.early_run(right, ScriptWindow(window.request, 11.0)) is None
+    assert check.early_run(wrong, window) is None
+    check.forget_early_runs()
+    assert check.early_run(right, window) is None
+    assert "take at line" in check.check(edits, wrong).note
+    said.clear()
+    assert check.check(edits, patch(".prefetch(2)")).is_broken
+    assert "warming up" not in said and check.early_run(patch(".prefetch(2)"), window) is None
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_a_script_that_fails_after_its_first_element_has_been_checked(tmp_path):
+    path = tmp_path / "train.py"
+    text = SCRIPT + "for x in ds: raise SystemExit('no training')\n"
+    path.write_text(text)
+    request = CaptureRequest(tmp_path / "run", path)
+    with ProofSession(request, None, 120.0, lambda progress: None) as session:
+        graph = session.call_graph()
+    batch = [call.id for call in graph.calls if call.method == "batch"][-1]
+    edits = (InsertAfter(batch, "prefetch", (("", 1),)),)
+    window = ScriptWindow(CaptureRequest(tmp_path / "unused", path, warmup=5, steps=20), 10.0)
+    check = TextCheck(request, (), graph, time.monotonic() + 240, lambda progress: None, lambda edits: window)
+    patch = Patch({path: (text.encode(), text.replace("ds.batch(4)", "ds.batch(4).prefetch(1)").encode())})
+    assert check.check(edits, patch).is_proved
+    assert (check.runs, check.early_run(patch, window)) == (1, None)

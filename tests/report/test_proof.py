@@ -11,7 +11,8 @@ from rich.console import Console
 
 from advisor.model.finding import Prediction, Safety
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
-from advisor.model.proof import Phase, Proof, Side
+from advisor.model.proof import FixedNumbers, Phase, Proof, Side
+from advisor.report.html import report_to_html
 from advisor.report.progress import show_budget
 from advisor.report.proof_text import print_proof
 from advisor.report.report_json import report_to_bytes
@@ -36,7 +37,7 @@ def proved(**changes):
         Side(122.0, 23.6e6, 0.69, GIB), Side(800.0, 8.1e6, 0.03, 2 * GIB), 14, 8, 6,
         "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-ds\n+ds.cache()\n", ("Shuffle less: would reorder.",),
         ("/tmp/checkpoint",), (), ("A note.",), 150.0, "training", "faster",
-        (Phase("analysis", 14.0), Phase("trials", 40.0), Phase("whole script", 90.0)),
+        (Phase("analysis", 14.0, 1), Phase("trials", 40.0), Phase("whole script", 90.0, 12)),
     )  # fmt: skip
     comparison = Comparison(122.0, 800.0, Interval(6.5, 6.1, 6.9), Interval(2.9, 2.7, 3.1), 0.69, 0.03)
     return dataclasses.replace(report, fixes=fixes, comparison=comparison, proof=dataclasses.replace(proof, **changes))
@@ -53,7 +54,7 @@ def test_everything_is_said(width):
     text = " ".join(printed(proved(), width).split())
     for part in ("2.9x (2.7x to 3.1x)", "23.6 ms", "8.1 ms", "800 elements/s", "69 %", "3 %", "+ds.cache()", "/tmp/checkpoint",
                  "would reorder", "A note.", "run 14 times", "6 alternating pairs of runs", "broken",
-                 "(analysis 14 s, trials 40 s, whole script 1.5 min)"):  # fmt: skip
+                 "(analysis 14 s for 1 run, trials 40 s, whole script 1.5 min for 12 runs)"):  # fmt: skip
         assert part in text, part
 
 
@@ -117,6 +118,25 @@ def test_json_is_the_contracts(validate):
     }
     assert data["proof"]["fixes"][0]["memory_bytes"] == {"before": GIB, "after": 2 * GIB}
     assert data["proof"]["before"]["step_time_ms"] == 23.6
+
+
+@pytest.mark.parametrize("is_chosen", [False, True])
+def test_numbers_compared_with_autotune_are_in_every_report(is_chosen, validate):
+    speed = (0.99, 0.97, 1.01) if is_chosen else None
+    numbers = FixedNumbers(4, 1, 20_000_000, GIB, GIB // 4, 3 * GIB, speed, is_chosen, 12.5)
+    report = proved(fixed_numbers=numbers)
+    begin = "num_parallel_calls=4 and prefetch(1) instead of AUTOTUNE" if is_chosen else "AUTOTUNE is kept instead of"
+    text = " ".join(printed(report, 200).split())
+    assert begin in text and "256 MiB instead of 1 GiB" in text
+    data = json.loads(report_to_bytes(report))
+    validate(data)
+    assert data["proof"]["fixed_numbers"]["chosen"] is is_chosen
+    assert data["proof"]["fixed_numbers"]["speed"] == (
+        {"speedup": 0.99, "low": 0.97, "high": 1.01} if is_chosen else None
+    )
+    assert data["proof"]["phases"][2] == {"name": "whole script", "seconds": 90.0, "runs": 12}
+    page = report_to_html(data).decode()
+    assert begin in page and "whole script 1.5 min for 12 runs" in page
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])

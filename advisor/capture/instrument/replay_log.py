@@ -61,10 +61,14 @@ class ReplayLog:
     """Call id -> (id, method) of all calls made inside it, in order, including those that made no new dataset."""
     foreign_seed: int | None = None
     """A global seed that the advisor has set, and not the script: calls under it count as unseeded."""
+    is_open: bool = True
+    """False: later calls are not kept."""
     _last: Seeds = NO_SEEDS
 
     def begin(self, call_id: str, method: str, parent: str | None) -> Seeds:
         """Record the start of a call and return the random state at that time."""
+        if not self.is_open:
+            return NO_SEEDS
         if parent is not None:
             self.inner.setdefault(parent, []).append((call_id, method))
         seeds = current_seeds()
@@ -78,10 +82,18 @@ class ReplayLog:
 
     def end(self, call: LoggedCall) -> None:
         """Record a call that made a new dataset."""
+        if not self.is_open:
+            return
         self.calls[call.id] = call
         if call.method not in DATA_SOURCES:
             with contextlib.suppress(Exception):  # objects of the script that cannot be inspected must not stop it
                 self.identities[call.id] = argument_identities(call.original, call.args, call.kwargs)
+
+    def close(self) -> None:
+        """Release all objects of the script, and keep no others."""
+        self.is_open = False
+        for kept in (self.calls, self.identities, self.inner):
+            kept.clear()
 
 
 def current_seeds() -> Seeds:

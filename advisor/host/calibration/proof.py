@@ -79,6 +79,21 @@ CACHE_RESERVE = Constant(
 MEMORY_SAMPLE_S = Constant(0.02, "s", "One sample costs some 20 us; datasets grow for longer than this.", TWO_CORES)
 """Time between two looks at the memory of the process."""
 
+# -- Fixed numbers instead of AUTOTUNE (`advisor.prove.fixed_numbers`)
+
+NUMBERS_RESERVE = Constant(
+    1.25, "ratio", "Chosen: the training shares the cores with the calls, and elements differ. Not measured."
+)
+"""Parallel calls relative to what the training needs on average."""
+NUMBERS_S = Constant(25.0, "s", "Two warm-ups of 2.5 s; with turns, six to ten pairs of 0.6 s in addition.", TWO_CORES)
+"""Longest time of the comparison; it does not start if less is left."""
+NUMBERS_TURNS = Constant(10, "turns")
+"""Maximum number of pairs of turns in it."""
+MATERIAL_BYTES = Constant(64 << 20, "bytes")
+"""Numbers that save less memory ..."""
+MATERIAL_SHARE = Constant(0.1, "share")
+"""... or less than this share of the process's peak do not replace AUTOTUNE."""
+
 # -- The child that serves trials (`advisor.prove.proof_session`)
 
 TRIAL_S = Constant(90.0, "s")

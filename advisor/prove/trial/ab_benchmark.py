@@ -111,6 +111,7 @@ class Side:
         plan: Plan,
         is_fill_needed: bool = True,
         fits: bool = True,
+        step_s: float = 0.0,
     ) -> None:
         """Create a side.
 
@@ -122,7 +123,9 @@ class Side:
             is_fill_needed: Whether a cache that cannot be filled is an error. If not (the caches are the script's own), the first
                 epoch is measured, because training never gets further either; if memory runs out, the epoch is restarted.
             fits: False if the caches are known not to fit into memory; no time is spent on filling them.
+            step_s: Wait after each element, which takes no core, in place of a training step.
         """
+        self._step_s = step_s
         self.name, self._dataset, self._caches, self._plan = name, dataset, caches, plan
         self._is_fill_needed, self._fits = is_fill_needed, fits
         self._least_free: float | None = None
@@ -208,6 +211,8 @@ class Side:
             raise CannotMeasure(f"the pipeline {self.name} fails: {tensorflow_message(error)}") from error
         else:
             self._epoch_count += 1
+            if self._step_s:
+                time.sleep(self._step_s)
             if self._least_free is not None:
                 self._check_memory(self._least_free)
             return 1

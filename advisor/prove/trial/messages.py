@@ -28,6 +28,7 @@ from advisor.model.finding import (
     SplitMap,
     Vectorize,
 )
+from advisor.model.outcome import Interval
 from advisor.model.recording import Call, ScriptExit
 from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured
 from advisor.prove.trial.text_messages import TextReply, TextRequest
@@ -75,6 +76,16 @@ class Profile(msgspec.Struct, frozen=True, tag=True):
     """Length of a wait after each element, in place of a training step; 0: the elements are taken as fast as possible."""
 
 
+class CompareNumbers(msgspec.Struct, frozen=True, tag=True):
+    """Compare AUTOTUNE with fixed numbers (`TrialRunner.compare_numbers`); answered with `NumbersCompared`."""
+
+    edits: list[dict[str, Any]]
+    numbered: list[dict[str, Any]]
+    step_ns: int
+    """Length of the imagined steps."""
+    seconds: float
+
+
 class ReadCalls(msgspec.Struct, frozen=True, tag=True):
     """Return the calls that the script has made so far; answered with `Calls`."""
 
@@ -86,7 +97,7 @@ class Quit(msgspec.Struct, frozen=True, tag=True):
     """End the script; not answered."""
 
 
-Request = TryFix | Profile | ReadCalls | Quit | MeasureService | TextRequest
+Request = TryFix | Profile | CompareNumbers | ReadCalls | Quit | MeasureService | TextRequest
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -100,6 +111,20 @@ class Tried(msgspec.Struct, frozen=True, tag=True):
     """The answer to `TryFix`."""
 
     trial: Trial
+
+
+class NumbersCompared(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `CompareNumbers`."""
+
+    autotune_bytes: int
+    """Increase of the resident memory by the pipeline with AUTOTUNE."""
+    fixed_bytes: int
+    peak_bytes: int
+    """Peak resident memory of the process with AUTOTUNE, without the other pipeline."""
+    is_material: bool
+    """So much memory is saved that the speed was to be measured."""
+    speed: Interval | None
+    """Ratio of the rates, numbers to AUTOTUNE; None: not measured."""
 
 
 class Profiled(msgspec.Struct, frozen=True, tag=True):
@@ -125,7 +150,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     script_exit: ScriptExit
 
 
-Reply = Progress | Ready | Tried | Profiled | Calls | Failed | Ended | ServiceMeasured | TextReply
+Reply = Progress | Ready | Tried | Profiled | NumbersCompared | Calls | Failed | Ended | ServiceMeasured | TextReply
 
 _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind

@@ -7,34 +7,30 @@ Out: one `Reply` per line; then the script is stopped as at the end of a window.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import shutil
 import sys
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import SIDE_KINDS
-from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.capture.instrument.keras_loops import KerasLoops
-from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import Progress
 from advisor.capture.script_runner import one_line
-from advisor.capture.session import Session, is_seeded
+from advisor.capture.session import is_seeded
 from advisor.capture.stop_script import StopScript
 from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
 from advisor.model.offload import ServiceMeasurement
 from advisor.model.recording import Call, ScriptExit
+from advisor.model.units import NS_PER_S
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.call_matching import CallMatching
+from advisor.prove.trial.counted_run import CountedRun
 from advisor.prove.trial.messages import (
     Calls,
+    CompareNumbers,
     Ended,
     Failed,
     Profile,
@@ -56,28 +52,19 @@ from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import as_sentence
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.prove.trial.written_files import WrittenFiles
-from advisor.replay.seeding import global_seed_unset
 
 
-class ProofRun(Session):
+class ProofRun(CountedRun):
     """A run of the script that is recorded, without a profile, until the script is held."""
 
     def __init__(self, message: ProofRequest) -> None:
         super().__init__(message.session)
         self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
-        self._recorder.replay_log = ReplayLog(foreign_seed=message.session.capture.start_seed)
-        self._consumption = Consumption(
-            self._recorder.finder, self._tracks, self._monitor, self._warn, self._hold_if_wanted
-        )
-        self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         self._requests = os.fdopen(message.request_fd, "rb")
         self._files = message.files
         self._matching = CallMatching(message.consumer, message.calls)
         self._written = WrittenFiles()
-        self._is_serving = False
-        self._is_over = False
         self._hold_at, self._lost = message.hold_at, message.lost
-        self._consumptions = 0
         self._texts: TextAnswers | None = None
 
     def run(self) -> int:
@@ -85,52 +72,22 @@ class ProofRun(Session):
         os.set_inheritable(self._requests.fileno(), False)
         return super().run()
 
-    def _on_tensorflow(self, tensorflow: ModuleType) -> None:
-        super()._on_tensorflow(tensorflow)
-        if (seed := self._request.start_seed) is not None:
-            # functions traced under that seed would look as if the script had seeded them
-            self._recorder.calling = functools.partial(global_seed_unset, seed)
-        with contextlib.suppress(ImportError, AttributeError):
-            from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
-
-            Function.__call__ = self._function_hook(Function.__call__)
-
-    def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Hold the script before a dataset is passed to a tf.function, in which it is another object."""
-
-        @functools.wraps(original)
-        def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            if not self._is_serving:
-                for value in (*args, *kwargs.values()):
-                    if hasattr(value, "_variant_tensor"):
-                        self._hold_if_wanted(value)
-            return original(function, *args, **kwargs)
-
-        return __call__
-
     # -- holding
 
-    def _hold_if_wanted(self, dataset: Any) -> Any:  # noqa: ANN401
-        if self._is_over:
-            raise StopScript  # again, because the script caught the first one
-        if not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
-            return dataset
-        call = self._recorder.call(call_id_of(dataset))
-        if call is None:
-            return dataset
-        self._consumptions += 1
+    def _on_consumption(self, call: Call) -> None:
+        """Hold the script here if this is what it is to be held at."""
         if not self._is_wanted(call):
-            return dataset
+            return
         self._recorder.is_open = False
         self._monitor.switch_off()
-        self._is_serving = True
+        self._is_counting = False
         try:
             self._serve(call.id)
         except (BrokenPipeError, KeyboardInterrupt):  # the parent has ended or is ending; not an error of the script
             pass
         finally:
             shutil.rmtree(self._files, ignore_errors=True)  # the parent may have been killed
-        self._is_serving, self._is_over = False, True
+        self._is_counting = self._is_over = True
         raise StopScript
 
     def _is_wanted(self, call: Call) -> bool:
@@ -146,7 +103,7 @@ class ProofRun(Session):
         track = self._consumption.current_track()
         if track is not None:
             return track.kind in SIDE_KINDS
-        return self._recorder.finder.place(sys._getframe(3)).library is not None
+        return self._recorder.finder.place(sys._getframe(4)).library is not None
 
     def _serve(self, call_id: str) -> None:
         import tensorflow as tf
@@ -173,7 +130,7 @@ class ProofRun(Session):
     def _answer(
         self,
         runner: TrialRunner,
-        request: TryFix | Profile | ReadCalls | MeasureService | TextRequest,
+        request: TryFix | Profile | CompareNumbers | ReadCalls | MeasureService | TextRequest,
         call_id: str,
     ) -> Reply:
         match request:
@@ -186,6 +143,9 @@ class ProofRun(Session):
             case Profile():
                 runner.profile(self._edits(request.edits), request.out, self._recorded, request.as_if_step_ns)
                 return Profiled()
+            case CompareNumbers():
+                edits, numbered = self._edits(request.edits), self._edits(request.numbered)
+                return runner.compare_numbers(edits, numbered, request.step_ns / NS_PER_S, request.seconds)
             case ReadCalls():
                 edits, first_ids = self._edits(request.edits), self._matching.first_ids()
                 return Calls(recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits))

@@ -34,6 +34,8 @@ from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.judgement import Judgement
+from advisor.prove.trial.messages import NumbersCompared
+from advisor.prove.trial.number_trial import compare_numbers
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.streams import OriginalFails
@@ -184,6 +186,24 @@ class TrialRunner:
             for side in sides:
                 side.close()
         return _with_memory(_with_measurement(trial, result), peaks)
+
+    def compare_numbers(
+        self, edits: tuple[Edit, ...], numbered: tuple[Edit, ...], step_s: float, seconds: float
+    ) -> NumbersCompared:
+        """See `advisor.prove.trial.number_trial.compare_numbers`.
+
+        Raises:
+            CannotMeasure: They cannot be compared, or the script has caches, which would be filled twice.
+            CannotReplay: The dataset cannot be rebuilt.
+        """
+
+        def dataset_of(its_edits: tuple[Edit, ...]) -> Any:  # noqa: ANN401
+            work = self._rebuild(self._as_trained(self._spread(its_edits)))
+            if _caches(work):
+                raise CannotMeasure("the pipeline has a cache")
+            return work.dataset(self._call_id)
+
+        return compare_numbers(dataset_of, edits, numbered, step_s, seconds, self._report)
 
     def _side(self, name: str, work: Replay, plan: Plan, is_edited: bool) -> Side:
         """Create a side. The script's own caches need not be filled, and are not if they would not fit."""

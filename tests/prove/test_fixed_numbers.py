@@ -1,0 +1,160 @@
+"""Fixed numbers instead of AUTOTUNE: which, when they are taken, and that the rest of the proof still knows the change."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from advisor.model.errors import AdvisorError
+from advisor.model.finding import Code, Finding, Fix, InsertAfter, Safety, SetArgument
+from advisor.model.outcome import Interval
+from advisor.model.recording import Call
+from advisor.prove.fixed_numbers import enough_calls, with_cheapest, with_numbers
+from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult
+from advisor.prove.trial.messages import NumbersCompared
+from advisor.prove.trial.trial_result import FASTER, SAME, Trial
+
+AUTOTUNE = Code("tf.data.AUTOTUNE")
+CALLS = {
+    "map": Call("map", "map", None),
+    "inner": Call("inner", "map", None, nested_in="read"),
+    "read": Call("read", "interleave", None),
+    "batch": Call("batch", "batch", None),
+}
+MIB = 1 << 20
+MS = 1_000_000
+
+
+def finding(*edits):
+    return Finding("made-up", "Do it", "", fix=Fix(edits, Safety.EXACT, is_auto=True))
+
+
+PARALLEL = finding(SetArgument("map", "num_parallel_calls", AUTOTUNE))
+PREFETCH = finding(InsertAfter("batch", "prefetch", (("", AUTOTUNE),)))
+OTHERS = (
+    finding(SetArgument("read", "num_parallel_calls", AUTOTUNE)),
+    finding(SetArgument("inner", "num_parallel_calls", AUTOTUNE)),
+    finding(SetArgument("map", "num_parallel_calls", 3)),
+    finding(InsertAfter("batch", "prefetch", (("", 2),))),
+    finding(InsertAfter("map", "cache")),
+    Finding("advice", "Think", ""),
+)
+
+
+class Held:
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def compare_numbers(self, edits, numbered, step_ns, seconds):
+        self.asked.append((edits, numbered, step_ns))
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def looped(*kept, left=()):
+    attempts = [Attempt(each, Trial(FASTER, rate_after=1000.0), is_kept=True) for each in kept]
+    attempts += [Attempt(each, Trial(SAME, rate_after=1000.0), is_kept=False) for each in left]
+    return LoopResult(tuple(attempts), kept, attempts[0].trial if len(kept) == 1 else None)
+
+
+def cheapest(held, loop, step_ns=10 * MS, cores=16, seconds=60.0):
+    return with_cheapest(held, loop, CALLS, step_ns, cores, time.monotonic() + seconds, lambda progress: None)
+
+
+def answer(saved_mib, ratio=None):
+    speed = None if ratio is None else Interval(ratio, ratio - 0.01, ratio + 0.01)
+    return NumbersCompared(500 * MIB, (500 - saved_mib) * MIB, 900 * MIB, saved_mib >= 90, speed)
+
+
+@pytest.mark.parametrize(
+    ("rate", "step_ms", "cores", "calls"),
+    [
+        (1000.0, 10, 16, 2),  # 16 calls make ten elements per step: one is wanted
+        (200.0, 10, 16, 10),  # two per step, with a quarter in reserve
+        (110.0, 10, 16, None),
+        (1000.0, 10, 3, 2),
+        (1000.0, 10, 2, None),
+        (None, 10, 8, None),
+        (1000.0, 0, 8, None),
+    ],
+)
+def test_as_many_calls_as_the_training_needs(rate, step_ms, cores, calls):
+    assert enough_calls(rate, step_ms * MS, cores) == calls
+
+
+def test_only_free_numbers_are_replaced():
+    assert with_numbers(PARALLEL, CALLS, 4).fix.edits == (SetArgument("map", "num_parallel_calls", 4),)
+    assert with_numbers(PREFETCH, CALLS, 4).fix.edits == (InsertAfter("batch", "prefetch", (("", 1),)),)
+    for other in OTHERS:
+        assert with_numbers(other, CALLS, 4) is other
+
+
+def test_little_memory_is_no_reason_to_give_up_what_adapts():
+    loop = looped(PARALLEL, left=(PREFETCH,))
+    held = Held(answer(3))
+    found = cheapest(held, loop)
+    assert (found.kept, found.attempts) == (loop.kept, loop.attempts)
+    numbers = found.fixed_numbers
+    assert (numbers.parallel_calls, numbers.buffer_size, numbers.is_chosen) == (2, 1, False)
+    assert numbers.sentence == (
+        "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): the pipeline would take 497 MiB instead of 500 MiB, "
+        "at a peak of 900 MiB, which saves too little to give up what adapts to another machine."
+    )
+    ((edits, numbered, step_ns),) = held.asked
+    assert step_ns == 10 * MS
+    assert {edit.value for edit in edits if isinstance(edit, SetArgument)} == {AUTOTUNE}
+    assert {edit.value for edit in numbered if isinstance(edit, SetArgument)} == {2}
+
+
+def test_much_memory_at_the_same_speed_is_one():
+    found = cheapest(Held(answer(400, 0.99)), looped(PARALLEL, left=(PREFETCH,)))
+    assert found.fixed_numbers.is_chosen
+    assert "as fast in steps of 10 ms (0.99x (0.98x to 1.00x))" in found.fixed_numbers.sentence
+    parallel, prefetch = (attempt.finding for attempt in found.attempts)
+    assert found.kept == (parallel,)
+    assert found.kept[0] is parallel  # the loop drops findings by identity
+    assert parallel.fix.edits == (SetArgument("map", "num_parallel_calls", 2),)
+    assert prefetch.fix.edits == (InsertAfter("batch", "prefetch", (("", 1),)),)
+    assert (parallel.as_proposed, prefetch.as_proposed) == (PARALLEL, PREFETCH)
+    assert PARALLEL.as_proposed is PARALLEL
+
+
+def test_what_may_be_slower_is_not_taken():
+    loop = looped(PARALLEL)
+    found = cheapest(Held(answer(400, 0.95)), loop)
+    assert found.kept == loop.kept
+    assert not found.fixed_numbers.is_chosen
+    assert "it may be slower (0.95x" in found.fixed_numbers.sentence
+
+
+@pytest.mark.parametrize(
+    ("loop", "options"),
+    [
+        (looped(PARALLEL), {"step_ns": 0}),
+        (looped(PARALLEL), {"step_ns": 3000 * MS}),
+        (looped(PARALLEL), {"seconds": 10.0}),
+        (looped(PARALLEL), {"cores": 2}),
+        (looped(*OTHERS[:3]), {}),
+        (looped(PARALLEL, finding(InsertAfter("map", "cache"))), {}),
+        (LoopResult(), {}),
+    ],
+)
+def test_nothing_is_compared_that_could_not_be_decided(loop, options):
+    held = Held(answer(400, 1.0))
+    found = cheapest(held, loop, **options)
+    assert held.asked == [] and found is loop
+
+
+def test_a_comparison_that_fails_changes_nothing():
+    loop = looped(PARALLEL)
+    assert cheapest(Held(AdvisorError("The pipeline has a cache.")), loop) is loop
+
+
+def test_interrupt_keeps_what_was_proved():
+    loop = looped(PARALLEL)
+    with pytest.raises(LoopInterrupted) as stop:
+        cheapest(Held(KeyboardInterrupt()), loop)
+    assert stop.value.result.kept == loop.kept
+    assert stop.value.result.is_interrupted

@@ -1,0 +1,49 @@
+"""Two variants of a pipeline in one process: memory first, and speed only where much memory is saved."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.model.finding import InsertAfter
+from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.number_trial import compare_numbers
+
+TUNED, FIXED = (InsertAfter("batch", "prefetch", (("", 48),)),), (InsertAfter("batch", "prefetch", (("", 1),)),)
+MIB = 1 << 20
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("is_material", [False, True])
+def test_speed_is_measured_only_where_much_memory_is_saved(is_material):
+    import tensorflow as tf
+
+    def dataset_of(edits):
+        filled = tf.data.Dataset.range(10**9).map(lambda x: tf.fill([4 * MIB], tf.cast(x % 7, tf.uint8)))
+        return filled.prefetch(edits[0].arguments[0][1] if is_material else 1)
+
+    phases = []
+    found = compare_numbers(
+        dataset_of, TUNED, FIXED, 0.01, 60.0, lambda phase, done, total: phases.append((phase, done))
+    )
+    assert found.is_material is is_material
+    assert (("measuring", 6) in phases) is is_material
+    assert found.peak_bytes > 100 * MIB
+    if not is_material:
+        assert found.speed is None
+        assert abs(found.autotune_bytes - found.fixed_bytes) < 64 * MIB
+        return
+    assert 120 * MIB < found.autotune_bytes - found.fixed_bytes < 400 * MIB
+    assert 0.7 < found.speed.value < 1.4  # both wait for the same steps
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_a_pipeline_that_fails_is_one_sentence():
+    import tensorflow as tf
+
+    def dataset_of(edits):
+        return tf.data.Dataset.range(100).map(lambda x: 1 // (x - x))
+
+    with pytest.raises(CannotMeasure, match="the pipeline with fixed numbers fails"):
+        compare_numbers(dataset_of, TUNED, FIXED, 0.0, 60.0, lambda phase, done, total: None)
