@@ -69,6 +69,10 @@ FAIL_ON = ("refused", "undecided", "no-gain")
     help="Link of the training host, in Gbit/s.",
 )  # fmt: skip
 @click.option("--address", metavar="grpc://HOST:PORT", help="Dispatcher, as it is written into the source.")
+@click.option(
+    "--service", metavar="grpc://HOST:PORT",
+    help="Dispatcher of a running service: prove the script with it, and start no workers here.",
+)  # fmt: skip
 @click.option("--no-measurement", is_flag=True, help="Start no workers; judge the recording only.")
 @click.option("--fail-on", multiple=True, type=click.Choice(FAIL_ON), help="Exit with 1 if this is the result.")
 @json_option
@@ -77,13 +81,14 @@ FAIL_ON = ("refused", "undecided", "no-gain")
 @click.option("--quiet", is_flag=True, help="Print neither report nor progress.")
 @click.option("--show-output", is_flag=True, help="Show the script's output on stderr.")
 def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: Path | None, budget: float, sharding: str,
-            worker_cores: float | None, network: float, address: str | None, no_measurement: bool, fail_on: tuple[str, ...],
-            json_path: str | None, quiet: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
+            worker_cores: float | None, network: float, address: str | None, service: str | None, no_measurement: bool,
+            fail_on: tuple[str, ...], json_path: str | None, quiet: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Say whether the input pipeline of SCRIPT can move to other machines, how many it takes, and make the files for them.
 
     SCRIPT is a script, `-m MODULE`, or a saved run, of which only the recording is judged; the arguments after a script are
-    passed to it. Real dispatcher and worker processes of tf.data service run its pipeline here. No file is written without
-    --files or --write.
+    passed to it. Real dispatcher and worker processes of tf.data service run its pipeline here; with --service, those that you
+    run elsewhere do, and the script is run alternately with its own pipeline and with theirs. No file is written without --files
+    or --write.
     """
     from advisor.offload.sizing import Machines
     from advisor.prove.budget import check_budget
@@ -101,13 +106,16 @@ def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: 
         Machines(worker_cores, network * _BYTES_PER_GIGABIT),
         is_measured=not (no_measurement or request.is_saved_run),
         is_to_be_written=write,
-        are_files_wanted=write or files is not None,
+        are_files_wanted=(write and service is None) or files is not None,
     )
+    if service is not None:
+        _check_service(request, address, no_measurement)
+        asked = replace(asked, service=_checked("--service", service))
     if address is not None:
-        asked = replace(asked, address=_checked(address))
+        asked = replace(asked, address=_checked("--address", address))
     if write and not asked.is_measured:
         raise click.UsageError("--write needs the measurement; without it, --files DIR writes the files.")
-    folder = files or (_folder_of(request) if write else None)
+    folder = files or (_folder_of(request) if write and service is None else None)
     if folder is not None:
         from advisor.workflows.offload_files import check_folder
 
@@ -139,7 +147,8 @@ def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: 
 def _results(found: Offload) -> set[str]:
     """Return the values of `--fail-on` that the result matches."""
     results = {found.movability.verdict}
-    if found.sizing is not None and found.sizing.verdict == "no gain":
+    is_useless = found.sizing is not None and found.sizing.verdict == "no gain"
+    if is_useless or (found.proof is not None and found.proof.verdict != "faster"):
         results.add("no-gain")
     return results
 
@@ -156,7 +165,7 @@ def _write(
     from advisor.workflows.offload_files import write_files
 
     found = result.offload
-    refusal = why_not_written(found.movability, found.sizing, found.diff) if is_source_changed else ""
+    refusal = why_not_written(found.movability, found.sizing, found.diff, found.proof) if is_source_changed else ""
     if refusal:
         return found, AdvisorError(refusal)
     try:
@@ -191,7 +200,21 @@ def _folder_of(request: Request) -> Path:
     return (Path.cwd() if request.path is None else request.path.parent) / FOLDER
 
 
-def _checked(address: str) -> str:
+def _check_service(request: Request, address: str | None, no_measurement: bool) -> None:
+    """Check what goes together with --service.
+
+    Raises:
+        UsageError: It needs the script, or another option contradicts it.
+    """
+    if request.is_saved_run:
+        raise click.UsageError("--service needs the script, which it runs; a saved run can only be judged.")
+    if address is not None:
+        raise click.UsageError("--service is the address that is written into the source, so --address is not needed.")
+    if no_measurement:
+        raise click.UsageError("--service and --no-measurement are mutually exclusive.")
+
+
+def _checked(option: str, address: str) -> str:
     """Return the dispatcher's address.
 
     Raises:
@@ -200,7 +223,7 @@ def _checked(address: str) -> str:
     protocol, _, rest = address.partition("://")
     host, _, port = rest.rpartition(":")
     if protocol != "grpc" or not host or not port.isdecimal() or any(c.isspace() or c in "\"'\\" for c in rest):
-        raise click.UsageError(f"--address {address} is not of the form grpc://HOST:PORT.")
+        raise click.UsageError(f"{option} {address} is not of the form grpc://HOST:PORT.")
     return address
 
 

@@ -16,7 +16,7 @@ from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.hosts.differences import difference_sentences
 from advisor.hosts.merged_hosts import MergedHosts, Row, slowest_pipeline, summarize
-from advisor.hosts.services import service_sentences
+from advisor.hosts.services import service_bottleneck, service_sentences
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.model.run_hosts import HostComparison, HostSummary
@@ -77,6 +77,7 @@ def compare(analysis: Analysis, merged: MergedHosts) -> Analysis:
         stragglers=tuple(_straggler_sentence(host, together) for host in hosts if host.is_straggler),
         differences=tuple(difference_sentences(merged.differences, names)[:MOST_DIFFERENCES]),
         services=service_sentences(merged.services, names, workers),
+        service_bottleneck=service_bottleneck(merged.services, names),
         do_step_together=together,
         num_detailed=len(detailed),
     )

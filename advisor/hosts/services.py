@@ -1,6 +1,6 @@
 """Which tf.data service workers produce the elements of which consumers.
 
-In: the pipelines of each host.  Out: `Services`, which can be merged, and sentences.
+In: the pipelines of each host.  Out: `Services`, which can be merged, sentences, and the side that is the limit.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.hosts.differences import chain_of, short_chain
-from advisor.model.catalog import base_type
+from advisor.model.catalog import FILE_SOURCES, base_type
 from advisor.model.pipeline import Pipeline
+from advisor.model.run_hosts import CLIENT, STORAGE, TRAINER, WORKERS, ServiceBottleneck
 from advisor.model.units import format_rate, format_share
 from advisor.profile.profile_files import few
 
+_MOST = 0.5
+"""Share above which most of a wait, or of a time, is meant."""
 MAX_CONSUMERS = 100
 """Maximum number of consumers that get a sentence."""
 
@@ -30,8 +34,13 @@ class Services:
     rates: Fraction = Fraction()
     """Sum of the workers' rates in elements/s; exact, so that it does not depend on the order of the hosts."""
     num_rates: int = 0
-    consumers: tuple[tuple[int, float], ...] = ()
-    """(place of the host, share of its wait) of the first `MAX_CONSUMERS` consumers."""
+    busy: Fraction = Fraction()
+    """Sum of the shares of the time that the workers' threads wait for their own pipeline; the rest of the time, elements wait
+    for the client."""
+    num_reading: int = 0
+    """Number of the workers' pipelines whose bottleneck reads files."""
+    consumers: tuple[tuple[int, float, float], ...] = ()
+    """(place of the host, share of its wait, share of its steps that it waits) of the first `MAX_CONSUMERS` consumers."""
     num_consumers: int = 0
 
     def plus(self, later: Services) -> Services:
@@ -44,6 +53,8 @@ class Services:
             slowest,
             self.rates + later.rates,
             self.num_rates + later.num_rates,
+            self.busy + later.busy,
+            self.num_reading + later.num_reading,
             (*self.consumers, *later.consumers)[:MAX_CONSUMERS],
             self.num_consumers + later.num_consumers,
         )
@@ -54,7 +65,7 @@ def services_of(place: int, pipelines: Sequence[Pipeline]) -> Services:
     workers = [p for p in pipelines if p.serves_elements]
     rates = [Fraction(p.elements_per_s) for p in workers if p.span_ns]
     consumers = tuple(
-        (place, sum(it.blame_share for it in p.iterators if base_type(it.name) == "DataService"))
+        (place, sum(it.blame_share for it in p.iterators if base_type(it.name) == "DataService"), p.wait_share)
         for p in pipelines
         if any(base_type(it.name) == "DataService" for it in p.iterators)
     )
@@ -68,6 +79,8 @@ def services_of(place: int, pipelines: Sequence[Pipeline]) -> Services:
         slowest=slowest,
         rates=sum(rates, Fraction()),
         num_rates=len(rates),
+        busy=sum((Fraction(p.wait_share) for p in workers if p.span_ns), Fraction()),
+        num_reading=sum(map(_reads, workers)),
         consumers=consumers[:MAX_CONSUMERS],
         num_consumers=len(consumers),
     )
@@ -97,8 +110,60 @@ def service_sentences(services: Services, names: Mapping[int, str], workers: Seq
     sentences = [
         f"{names[place]} gets its elements from the tf.data service workers ({listed}; {format_share(share)} of its wait"
         f" is for them): {chain}{rate}{behind}."
-        for place, share in services.consumers
+        for place, share, _ in services.consumers
     ]
     if services.num_consumers > len(sentences):
         sentences.append(f"The same holds for {services.num_consumers - len(sentences)} more consumers.")
     return tuple(sentences)
+
+
+def service_bottleneck(services: Services, names: Mapping[int, str]) -> ServiceBottleneck | None:
+    """Return what limits the consumer that waits most; None if nothing is known of workers or consumers.
+
+    A worker's thread asks its pipeline for the next element as soon as the one before has found a place in a small buffer. If it
+    waits for the pipeline nearly all the time, the pipeline is too slow. If not, the buffer is full, and elements wait for the
+    client.
+
+    Args:
+        services: The service of all hosts.
+        names: Place -> name of the host.
+    """
+    if not services.consumers or not services.num_rates or len(services.chains) > 1:
+        return None
+    place, share, wait = max(services.consumers, key=lambda consumer: consumer[2])
+    name, busy = names[place], float(services.busy) / services.num_rates
+    waits = f"{name} waits for input during {format_share(wait)} of a step"
+    if wait < MODERATE_WAIT_SHARE:
+        return ServiceBottleneck(TRAINER, f"The trainer is the limit: {waits}, so more workers would not help.")
+    if share < _MOST:
+        sentence = (
+            f"The trainer's own part of the pipeline is the limit: {waits}, and only {format_share(share)} of that is for "
+            "elements of the workers. Move what follows `distribute` before it."
+        )
+        return ServiceBottleneck(TRAINER, sentence)
+    if busy < _MOST:
+        sentence = (
+            f"The client's connection is the limit: {waits}, but the workers' pipelines are busy during only "
+            f"{format_share(busy)} of the time, because their elements wait until they are fetched. Send smaller elements "
+            "(uint8 instead of float32) or larger batches, and compare `compression` None and AUTO; more workers would not help."
+        )
+        return ServiceBottleneck(CLIENT, sentence)
+    slowest = max(services.slowest, key=lambda name: services.slowest[name], default="")
+    where = f", most of whose time goes to {slowest}" if slowest else ""
+    busy_text = f"{waits}, and the workers' pipelines are busy during {format_share(busy)} of the time{where}"
+    if 2 * services.num_reading > services.num_rates:
+        sentence = (
+            f"The workers' storage is the limit: {busy_text}, which reads files. Read more files at the same time "
+            "(`interleave` with num_parallel_calls) or from faster storage; more workers help only if the storage serves them."
+        )
+        return ServiceBottleneck(STORAGE, sentence)
+    sentence = f"The workers' pipeline is the limit: {busy_text}. A faster pipeline or more workers help."
+    return ServiceBottleneck(WORKERS, sentence)
+
+
+def _reads(worker: Pipeline) -> bool:
+    """Whether the bottleneck of a worker's pipeline reads files."""
+    if worker.bottleneck is None:
+        return False
+    slowest = worker.iterator(worker.bottleneck.iterator_id)
+    return base_type(slowest.name) in FILE_SOURCES or any(op.op == "ReadFile" for op in slowest.ops[:1])

@@ -1,7 +1,8 @@
 """What `advisor offload` finds: whether a pipeline can move to tf.data service, what was measured, how many workers it needs.
 
 `Movability` is made by `advisor.offload.legality`, `ServiceMeasurement` by `advisor.prove.trial.service_trial`, `Sizing` by
-`advisor.offload.sizing`, and `Offload`, which holds them all, by `advisor.workflows.offload`.
+`advisor.offload.sizing`, `ServedMeasurement` by `advisor.prove.trial.served_trial`, `ServiceProof` by
+`advisor.workflows.offload_proof`, and `Offload`, which holds them all, by `advisor.workflows.offload`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.finding import Edit, Safety
+from advisor.model.outcome import Interval
+from advisor.model.proof import Side
 from advisor.model.recording import Site
 
 MOVABLE, UNDECIDED, REFUSED = "movable", "undecided", "refused"
@@ -40,6 +43,9 @@ DYNAMIC, OFF = "dynamic", "off"
 POLICIES = (DYNAMIC, OFF)
 PROCESSING_MODES = {DYNAMIC: "distributed_epoch", OFF: "parallel_epochs"}
 """Policy -> the `processing_mode` of `distribute`, which exists in every version of TensorFlow 2."""
+
+
+_NOT_MEASURED = Side()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,51 @@ class ServiceMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedMeasurement:
+    """What the workers of a service that the user runs did with the pipeline, which the held script read without training."""
+
+    measurement: ServiceMeasurement
+    """The comparison; without `rates`, as the CPU time of other machines is unknown."""
+    workers: int = 0
+    """Workers that could be reached at the beginning."""
+    lost: tuple[str, ...] = ()
+    """Addresses of workers that could be reached at the beginning, and no longer at the end."""
+    delivered_per_s: float | None = None
+    """Elements per second that arrived without a training; None if not measured."""
+    client_cpu_s: float | None = None
+    """CPU time that receiving an element took here, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProof:
+    """The script with its own pipeline against the script that reads from a running service, in alternating runs."""
+
+    address: str
+    verdict: str
+    """`faster`, `same`, `slower`, `broken` (the script fails with the service), `undecided` (the runs vary by more than the
+    gain), `not measured`."""
+    sentence: str
+    workers: int = 0
+    """Workers that could be reached at the beginning."""
+    lost_workers: tuple[str, ...] = ()
+    """Addresses of those that ended, or could no longer be reached, before the end."""
+    delivered_per_s: float | None = None
+    """Elements per second that the service delivered to a reader that did nothing else; None if not measured."""
+    client_cpu_s: float | None = None
+    """CPU time that receiving an element took in the trainer, in seconds."""
+    predicted_speedup: float | None = None
+    """The gain that these elements per second promise, before the script was run with them; None if unknown."""
+    speedup: Interval | None = None
+    """Step time without the service / with it; None if not measured."""
+    turns: int = 0
+    """Pairs of runs."""
+    before: Side = _NOT_MEASURED
+    """The script as it is."""
+    after: Side = _NOT_MEASURED
+    """The script that reads from the service."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sizing:
     """How many workers the training needs."""
 
@@ -186,6 +237,8 @@ class Offload:
     policy: str
     diff: str
     """Unified diff of the script; empty if it cannot be written, and a note says why."""
+    proof: ServiceProof | None = None
+    """With `--service`: what the script gained from that service."""
     files: tuple[str, ...] = ()
     """Paths of the files that were written."""
     changed_files: tuple[str, ...] = ()

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from advisor.model.json_types import Amount, Count, Share
+from advisor.model.json_types import Amount, Count, Share, one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,19 @@ class HostSummary:
     """Whether its pipeline produces elements for consumers on other hosts."""
 
 
+TRAINER, CLIENT, WORKERS, STORAGE = "trainer", "client", "workers", "storage"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceBottleneck:
+    """What limits a training that reads from a tf.data service."""
+
+    side: Annotated[str, one_of(TRAINER, CLIENT, WORKERS, STORAGE)]
+    """`trainer`: the model, or what it does with the elements itself. `client`: its connection to the workers. `workers`: their
+    pipeline. `storage`: the files that they read."""
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostComparison:
     """All hosts of a run."""
@@ -50,6 +64,8 @@ class HostComparison:
     """Differences between the hosts, in sentences."""
     services: tuple[str, ...] = ()
     """Which tf.data service workers produce the elements of which consumer, in sentences."""
+    service_bottleneck: ServiceBottleneck | None = None
+    """What limits the consumer that waits most; None without a service whose trainer and workers were both profiled."""
     num_detailed: Count = 0
     """Number of hosts whose pipelines are in the report: all of them, or of very many hosts the most input-bound ones."""
     hosts: tuple[HostSummary, ...]

@@ -17,9 +17,12 @@ from advisor.model.offload import (
     Movability,
     Objection,
     ServiceMeasurement,
+    ServiceProof,
     Sizing,
 )
 
+FASTER = "faster"
+"""The verdict of a `ServiceProof` that permits writing."""
 _DECIDED_BY_WORKERS = frozenset({COUNTS, OP, SOURCE})
 """Causes of doubt that a pass through worker processes with equal elements removes. State that may change later is not among
 them."""
@@ -53,14 +56,16 @@ def decided(movability: Movability, measured: ServiceMeasurement) -> Movability:
     return replace(movability, verdict=MOVABLE, sentence=sentence, objections=())
 
 
-def sentence_of(movability: Movability, sizing: Sizing | None) -> str:
+def sentence_of(movability: Movability, sizing: Sizing | None, proof: ServiceProof | None = None) -> str:
     """Return the first sentence of the report."""
+    if proof is not None and movability.verdict != REFUSED:
+        return f"{movability.sentence} {proof.sentence}"
     if movability.verdict == REFUSED or sizing is None:
         return movability.sentence
     return f"{movability.sentence} {sizing.sentence}"
 
 
-def why_not_written(movability: Movability, sizing: Sizing | None, diff: str) -> str:
+def why_not_written(movability: Movability, sizing: Sizing | None, diff: str, proof: ServiceProof | None = None) -> str:
     """Return why --write must not change the script, in one sentence; empty if it may."""
     if movability.verdict == REFUSED:
         return "Nothing was written, because the pipeline cannot move to workers."
@@ -69,6 +74,9 @@ def why_not_written(movability: Movability, sizing: Sizing | None, diff: str) ->
             "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks "
             "against it."
         )
-    if sizing is None or sizing.workers is None:
+    if proof is not None:
+        if proof.verdict != FASTER:
+            return "Nothing was written, because the training was not proved faster with this service."
+    elif sizing is None or sizing.workers is None:
         return "Nothing was written, because no number of workers was found that makes the training faster."
     return "" if diff else "Nothing was written, because the change of the script cannot be expressed."

@@ -6,7 +6,9 @@ In: an `Analysis`, the `Movability` and the `ServiceMeasurement` of its pipeline
 
 The first is the rate of the steps without their wait for input. The second is elements per second of CPU time of a real worker
 process, times the cores of a worker. It is measured in CPU time because the worker shared this machine with its client, which it
-will not do later. What the client can receive is an upper limit: its own CPU time per element, and its network.
+will not do later. If most of this machine's cores were idle meanwhile, the worker waited for something else, such as storage: its
+rate is then the one that was measured, whatever the cores. What the client can receive is an upper limit: its own CPU time per
+element, and its network.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from advisor.host.calibration.offload import (
     CLIENT_CORE_SHARE,
     CLIENT_LINK_BYTES_PER_S,
     DISPATCHER_CORES,
+    IDLE_SHARE,
     LATE_END_S,
     LESS_WORK,
     LINK_SHARE,
@@ -67,6 +70,7 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
     host_cores = analysis.host.cores if analysis.host is not None else 1.0
     cores = machines.worker_cores or host_cores
     rate = faster(measured.rates)
+    worker = _worker_rates(rate, cores, host_cores)
     per_step = _elements_per_step(analysis, main, movability)
     wanted = _wanted(main, per_step)
     client_bytes = None if wanted is None else wanted * measured.element_bytes
@@ -74,11 +78,11 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
         UNKNOWN,
         "",
         wanted_per_s=wanted,
-        worker_per_s=rate.elements_per_core_s * cores,
+        worker_per_s=worker[0],
         worker_cores=cores,
         compression=rate.compression,
         client_bytes_per_s=client_bytes,
-        notes=_notes(measured, rate),
+        notes=(*_notes(measured, rate), *([_WAITING] if _is_waiting(rate, host_cores) else [])),
     )
     if main.wait_share < MODEL_WAIT_SHARE.value and main.steps is not None:
         sentence = (
@@ -92,7 +96,7 @@ def size(analysis: Analysis, movability: Movability, measured: ServiceMeasuremen
             UNKNOWN,
             "The number of workers is unknown: training did nothing but wait for its input, or its steps were not timed.",
         )
-    if rate.elements_per_core_s <= 0:
+    if worker[0] <= 0:
         return _with(
             base, UNKNOWN, "The number of workers is unknown: the worker's CPU time was too short to be measured."
         )
@@ -124,11 +128,8 @@ def _of_limits(
         why = _limit_text(name, limits[name], measured, rate, machines)
         return _with(base, NO_GAIN, f"More workers will not help: {why}", name, reachable)
     cores = base.worker_cores or 1.0
-    counts = [
-        max(1, math.ceil(reachable / (per_core * cores)))
-        for per_core in (rate.elements_per_core_s, rate.elements_per_core_s_high, rate.elements_per_core_s_low)
-        if per_core > 0
-    ]
+    rates = _worker_rates(rate, cores, host_cores)
+    counts = [max(1, math.ceil(reachable / each)) for each in rates if each > 0]
     workers, low, high = (*counts, *[counts[0]] * 2)[:3]
     limit, tail = "", ""
     if reachable < wanted:
@@ -143,10 +144,49 @@ def _of_limits(
     spread = "" if low == high else f" ({low} to {high})"
     sentence = (
         f"It takes {format_many(workers, 'worker')}{spread} with {format_count(cores)} cores each: training would consume "
-        f"{format_rate(wanted)} without waiting, and a worker prepares {format_rate(rate.elements_per_core_s * cores)}.{tail}"
+        f"{format_rate(wanted)} without waiting, and a worker prepares {format_rate(rates[0])}.{tail}"
     )
     made = _with(base, NEEDED, sentence, limit, reachable)
     return replace(made, workers=workers, workers_low=low, workers_high=high)
+
+
+_WAITING = (
+    "The worker left most of this machine's cores idle, so it waits for something else, such as storage. Its rate counts as that "
+    "of a worker with any number of cores; more parallel calls of `interleave` or `map` would raise it without other machines."
+)
+
+
+def _is_waiting(rate: ServiceRate, host_cores: float) -> bool:
+    """Whether worker, client and dispatcher together left most of this machine idle, so that no core limits the rate."""
+    worker = 1 / rate.elements_per_core_s if rate.elements_per_core_s > 0 else 0.0
+    used = rate.elements_per_s * (worker + rate.client_cpu_s + rate.dispatcher_cpu_s)
+    return rate.elements_per_s > 0 and used < IDLE_SHARE.value * host_cores
+
+
+def _worker_rates(rate: ServiceRate, cores: float, host_cores: float) -> tuple[float, float, float]:
+    """Return the elements per second of a worker: the value, the most, and the least."""
+    if _is_waiting(rate, host_cores):
+        return (rate.elements_per_s,) * 3
+    return rate.elements_per_core_s * cores, rate.elements_per_core_s_high * cores, rate.elements_per_core_s_low * cores
+
+
+def speedup_at(analysis: Analysis, movability: Movability, delivered_per_s: float) -> float | None:
+    """Return the ratio of step times, before / after, that a service promises.
+
+    Args:
+        analysis: The analysis of the training.
+        movability: Where its pipeline moves.
+        delivered_per_s: Elements per second that the service delivers.
+
+    Returns:
+        None if the training's own rate is unknown.
+    """
+    main = analysis.main
+    per_step = _elements_per_step(analysis, main, movability) if main is not None else None
+    wanted = _wanted(main, per_step) if main is not None else None
+    if main is None or per_step is None or wanted is None:
+        return None
+    return min(wanted, delivered_per_s) / (main.elements_per_s * per_step)
 
 
 def faster(rates: tuple[ServiceRate, ...]) -> ServiceRate:

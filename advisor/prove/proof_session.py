@@ -53,7 +53,7 @@ from advisor.prove.trial.messages import (
     TryFix,
     edits_to_json,
 )
-from advisor.prove.trial.service_messages import MeasureService
+from advisor.prove.trial.service_messages import ServiceRequest
 from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.sandbox.private_run import PrivateRun
@@ -240,7 +240,7 @@ class ProofSession:
             raise AdvisorError(f"{target_name(self._request)} is no longer held.")
         return self._files
 
-    def ask(self, request: TextRequest | MeasureService | CompareNumbers, wanted: type[R]) -> R:
+    def ask(self, request: TextRequest | ServiceRequest | CompareNumbers, wanted: type[R]) -> R:
         """Return the reply to a request about the held text, or about its pipeline on workers.
 
         Raises:

@@ -48,6 +48,8 @@ def hosts_table(comparison: HostComparison, console: Console) -> Table:
 def host_sentences(comparison: HostComparison) -> list[str]:
     """Sentences on stragglers, differences, tf.data services, and the number of hosts that the table omits."""
     sentences = [*comparison.stragglers, *comparison.differences, *comparison.services]
+    if comparison.service_bottleneck is not None:
+        sentences.append(comparison.service_bottleneck.sentence)
     if len(_shown(comparison)) < len(comparison.hosts):
         sentences.append(f"{units.format_count(len(comparison.hosts))} hosts in total; report.json lists all of them")
     if 0 < comparison.num_detailed < len(comparison.hosts):

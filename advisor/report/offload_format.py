@@ -10,6 +10,7 @@ from advisor.model.json_types import Amount, Count, Positive, Share, one_of
 from advisor.model.offload import CAUSES, MOVABLE, POLICIES, REFUSED, UNDECIDED
 from advisor.report.json_format import Object
 from advisor.report.pipeline_format import Site
+from advisor.report.proof_format import Speedup
 
 
 class Objection(Object, frozen=True):
@@ -70,7 +71,7 @@ class Rate(Object, frozen=True):
 
 
 class Measurement(Object, frozen=True):
-    """What real dispatcher and worker processes on this machine did."""
+    """What real dispatcher and worker processes did: on this machine, or with `--service`, those of that service."""
 
     compared_workers: Count
     """0: nothing was compared."""
@@ -87,6 +88,7 @@ class Measurement(Object, frozen=True):
     end_delay_ms: Amount | None
     """How much later the end of a pass came through the service than its last element."""
     rates: Sequence[Rate]
+    """Empty with `--service`: the CPU time of other machines is unknown."""
 
 
 class Sizing(Object, frozen=True):
@@ -108,6 +110,40 @@ class Sizing(Object, frozen=True):
     compression: Annotated[str, one_of("AUTO", "none")]
 
 
+class ProofSide(Object, frozen=True):
+    """The script as it is, or reading from the service; null: not measured."""
+
+    step_time_ms: Amount | None
+    """Mean step time; the median over the runs."""
+    input_wait_share: Share | None
+    peak_rss_bytes: Count | None
+
+
+class Proof(Object, frozen=True):
+    """With `--service`: the script with its own pipeline against the script that reads from that service."""
+
+    address: str
+    verdict: Annotated[str, one_of("faster", "same", "slower", "broken", "undecided", "not measured")]
+    """`broken`: the script fails with the service. `undecided`: the runs vary by more than the gain."""
+    sentence: str
+    workers: Count
+    """Workers that could be reached at the beginning."""
+    lost_workers: Sequence[str]
+    """Addresses of those that ended, or could no longer be reached, before the end."""
+    delivered_elements_per_s: Amount | None
+    """What the service delivered to a reader that did nothing else."""
+    client_cpu_ms: Amount | None
+    """CPU time of the trainer per element received."""
+    predicted_speedup: Amount | None
+    """The gain that this rate promises."""
+    step_speedup: Speedup | None
+    """Step time without the service / with it, with its 95 % interval."""
+    turns: Count
+    """Pairs of fresh runs behind it."""
+    before: ProofSide
+    after: ProofSide
+
+
 class Offload(Object, frozen=True):
     """Whether an input pipeline can move to tf.data service, and what that takes."""
 
@@ -119,6 +155,8 @@ class Offload(Object, frozen=True):
     movability: Movability
     measurement: Measurement | None
     sizing: Sizing | None
+    proof: Proof | None
+    """Null without `--service`."""
     diff: str
     """Unified diff of the script; empty if there is none."""
     files: Sequence[str]

@@ -6,10 +6,12 @@ In: an `Offload`.  Out: the bytes. The keys are the fields of `offload_format.Of
 from __future__ import annotations
 
 from advisor.model import offload as model
+from advisor.model.proof import Side
 from advisor.model.version import __version__
 from advisor.report import offload_format as v1
-from advisor.report.json_format import SCHEMA_VERSION, Json, read_schema, to_bytes, to_dict
+from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, read_schema, to_bytes, to_dict
 from advisor.report.pipeline_format import Site
+from advisor.report.proof_json import speedup
 
 _MS_PER_S = 1000
 
@@ -24,6 +26,7 @@ def offload_to_bytes(offload: model.Offload) -> bytes:
         movability=_movability(offload.movability, bool(offload.diff)),
         measurement=offload.measurement and _measurement(offload.measurement),
         sizing=offload.sizing and _sizing(offload.sizing),
+        proof=offload.proof and _proof(offload.proof),
     )
     return to_bytes(to_dict(document))
 
@@ -66,4 +69,23 @@ def _sizing(sizing: model.Sizing) -> v1.Sizing:
         worker_elements_per_s=sizing.worker_per_s,
         wanted_elements_per_s=sizing.wanted_per_s,
         reachable_elements_per_s=sizing.reachable_per_s,
+    )
+
+
+def _proof(proof: model.ServiceProof) -> v1.Proof:
+    return v1.Proof.of(
+        proof,
+        delivered_elements_per_s=proof.delivered_per_s,
+        client_cpu_ms=None if proof.client_cpu_s is None else proof.client_cpu_s * _MS_PER_S,
+        step_speedup=speedup(proof.speedup),
+        before=_side(proof.before),
+        after=_side(proof.after),
+    )
+
+
+def _side(side: Side) -> v1.ProofSide:
+    return v1.ProofSide.of(
+        side,
+        step_time_ms=None if side.step_ns is None else milliseconds(side.step_ns),
+        input_wait_share=side.wait_share,
     )

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor.model import units
-from advisor.model.offload import MOVABLE, REFUSED, Objection, Offload, Repair, ServiceMeasurement
+from advisor.model.offload import MOVABLE, REFUSED, Objection, Offload, Repair, ServiceMeasurement, ServiceProof
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, place
 
@@ -30,10 +30,13 @@ def print_offload(offload: Offload, console: Console) -> None:
     print_list(console, "Conditions", (f"{_capital(text)}." for text in movability.conditions))
     if movability.repairs and movability.verdict != REFUSED:
         print_section(console, "What else to change", map(_repair, movability.repairs))
-    if offload.measurement is not None and offload.measurement.rates:
-        print_section(console, "One worker process on this machine", [_rates(offload.measurement)])
-        if offload.measurement.comparison:
-            print_lines(console, Text(clean(offload.measurement.comparison)), indent=2)
+    measured = offload.measurement
+    if measured is not None and measured.rates:
+        print_section(console, "One worker process on this machine", [_rates(measured)])
+        if measured.comparison:
+            print_lines(console, Text(clean(measured.comparison)), indent=2)
+    if offload.proof is not None:
+        _print_proof(offload.proof, measured, console)
     if offload.diff:
         print_section(console, "The change of the script", [diff_text(offload.diff)])
     print_list(console, "Written", (*offload.files, *offload.changed_files))
@@ -78,6 +81,36 @@ def _rates(measured: ServiceMeasurement) -> Table:
             units.format_ns(rate.client_cpu_s * units.NS_PER_S),
         )
     return table
+
+
+def _print_proof(proof: ServiceProof, measured: ServiceMeasurement | None, console: Console) -> None:
+    """Print what the service delivered, whether its elements are the same, and both sides of the alternating runs."""
+    lines = []
+    if measured is not None and measured.comparison:
+        lines.append(Text(clean(measured.comparison)))
+    if proof.delivered_per_s is not None:
+        local = f", the pipeline of the script {units.format_rate(measured.local_elements_per_s)}" if measured else ""
+        lines.append(
+            Text(f"Without a training, the service delivers {units.format_rate(proof.delivered_per_s)}{local}.")
+        )
+    if lines:
+        print_section(console, f"The service at {clean(proof.address)}", lines)
+    ratio = proof.speedup
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("", "own pipeline", "with the service", "gain"):
+        table.add_column(title, overflow="fold")
+    rows = (
+        ("step time", proof.before.step_ns, proof.after.step_ns, units.format_ns),
+        ("input wait", proof.before.wait_share, proof.after.wait_share, units.format_share),
+        ("peak memory", proof.before.peak_rss_bytes, proof.after.peak_rss_bytes, units.format_bytes),
+        ("alternating turns", proof.turns or None, proof.turns or None, units.format_count),
+    )
+    for title, before, after, write in rows:
+        if before is not None or after is not None:
+            gain = units.format_range(ratio.value, ratio.low, ratio.high) if ratio and title == "step time" else ""
+            table.add_row(title, *("-" if value is None else write(value) for value in (before, after)), gain)
+    if table.row_count:
+        print_section(console, "Whole script", [table])
 
 
 def _throughput(elements_per_s: float, measured: ServiceMeasurement) -> str:

@@ -92,7 +92,7 @@ class _ScriptFixing(FixPhases):
             Path("unused"), script.path, script.module, script.args,
             self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
         )  # fmt: skip
-        startup_s = _startup_s(report, began_ns)
+        startup_s = startup_s_of(report, began_ns)
         whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
         loop = LoopResult()
         if not all(finding.is_of_step for finding in candidates):
@@ -162,8 +162,8 @@ class _ScriptFixing(FixPhases):
         return LoopResult(tuple(Attempt(finding, refused, is_kept=False) for finding in findings))
 
 
-def _startup_s(report: Report, began_ns: int) -> float:
-    """Seconds from the script's start to its first step."""
+def startup_s_of(report: Report, began_ns: int) -> float:
+    """Return the seconds from the script's start to its first step; 0 if unknown."""
     recording = report.analysis.recording
     series = main_series(recording) if recording is not None else None
     return max(0.0, (series.start_ns[0] - began_ns) / 1e9) if series is not None and series.start_ns else 0.0

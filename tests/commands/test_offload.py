@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -14,8 +17,11 @@ import pytest
 
 from advisor.cli import main
 from advisor.commands import offload as command
-from advisor.model.offload import MOVABLE, REFUSED, Movability, Offload, Sizing
+from advisor.model.offload import MOVABLE, REFUSED, Movability, Offload, ServiceProof, Sizing
+from advisor.offload.dispatcher import Dispatcher
 from advisor.offload.files import server_text
+from advisor.prove import whole_script
+from advisor.prove.end_to_end import measure_end_to_end
 from advisor.prove.trial.service_processes import ServiceProcesses
 
 long = [pytest.mark.tensorflow, pytest.mark.long]
@@ -57,6 +63,20 @@ PYTHON_SCRIPT = """
     for epoch in range(10_000):
         for batch in dataset:
             pass
+    """
+WAITING_SCRIPT = """
+    import time
+    import tensorflow as tf
+    from tensorflow.python.data.experimental.ops.testing import sleep
+
+    def read(part):
+        return tf.data.Dataset.range(part * 8, part * 8 + 8).apply(sleep(20_000))
+
+    dataset = tf.data.Dataset.range(16).repeat()
+    dataset = dataset.interleave(read, cycle_length=2, num_parallel_calls=2)
+    dataset = dataset.batch(4)
+    for batch in dataset:
+        time.sleep(0.004)
     """
 
 
@@ -145,9 +165,95 @@ class TestReal:
         assert path.read_bytes() == before
 
 
+class TestRunningService:
+    pytestmark = long
+
+    @pytest.fixture
+    def service(self, monkeypatch, tmp_path):
+        monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+        from running_service import RunningService
+
+        folder = tmp_path / "servers"
+        folder.mkdir()
+        with RunningService(folder) as running:
+            running.start_dispatcher()
+            yield running
+
+    def test_two_workers_are_proved_written_and_undone(self, script, service, capsys) -> None:
+        service.start_worker()
+        service.start_worker()
+        path = script(WAITING_SCRIPT)
+        before = path.read_bytes()
+        arguments = [
+            "offload",
+            "--service",
+            service.address,
+            "--write",
+            "--fail-on",
+            "no-gain",
+            "--json",
+            "-",
+            "train.py",
+        ]
+        code = main(arguments)
+        output = capsys.readouterr()
+        result = json.loads(output.out)
+        assert code == 0, (result["sentence"], result["notes"], output.err)
+        assert result["measurement"]["same_elements"] is True and result["measurement"]["local_elements"] == 128
+        proof = result["proof"]
+        assert (proof["verdict"], proof["workers"], proof["lost_workers"]) == ("faster", 2, [])
+        assert proof["step_speedup"]["low"] > 1 and proof["turns"] >= 3
+        assert 1.2 < proof["predicted_speedup"] < 3  # 2 on an idle machine
+        assert result["runs"] == 2 + 2 * proof["turns"]
+        assert result["changed_files"] == [str(path)] and not result["files"]
+        assert f'distribute("distributed_epoch", "{service.address}")' in path.read_text()
+        assert main(["offload", "--undo", "train.py"]) == 0
+        assert path.read_bytes() == before
+
+    def test_a_worker_that_ends_during_the_runs_is_said(self, script, service, capsys, monkeypatch) -> None:
+        service.start_worker()
+        service.start_worker()
+        script(WAITING_SCRIPT)
+        timers = []
+
+        def measure(*args, **kwargs):
+            timers.append(threading.Timer(15.0, service.workers[0].kill))
+            timers[0].start()
+            return measure_end_to_end(*args, **kwargs)
+
+        monkeypatch.setattr(whole_script, "measure_end_to_end", measure)
+        assert main(["offload", "--service", service.address, "--json", "-", "train.py"]) == 0
+        timers[0].join()
+        proof = json.loads(capsys.readouterr().out)["proof"]
+        assert len(proof["lost_workers"]) == 1 and proof["lost_workers"][0] in proof["sentence"]
+        assert proof["turns"] >= 3
+
+    def test_a_service_without_workers_is_refused_before_anything_runs(
+        self, script, service, capsys, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(Dispatcher.wait_for_workers, "__defaults__", (lambda: None, 1.0))
+        script("raise SystemExit('it was run')")
+        assert main(["offload", "--service", service.address, "train.py"]) == 2
+        error = capsys.readouterr().err
+        assert "has no workers" in error and "Nothing was run." in error and "it was run" not in error
+
+
+def test_a_dispatcher_that_is_not_there_is_said_before_anything_runs(script, capsys) -> None:
+    script("raise SystemExit('it was run')")
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+    assert main(["offload", "--service", f"grpc://localhost:{port}", "train.py"]) == 2
+    error = capsys.readouterr().err
+    assert f"No dispatcher of tf.data service answers at localhost:{port}" in error and "Nothing was run." in error
+    assert "it was run" not in error and "Traceback" not in error
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--service", "localhost:5000", "train.py"], "--service localhost:5000 is not of the form"),
+        (["--service", "grpc://h:1", "--address", "grpc://h:1", "train.py"], "--address is not needed"),
+        (["--service", "grpc://h:1", "--no-measurement", "train.py"], "mutually exclusive"),
         (["--write", "--undo", "train.py"], "mutually exclusive"),
         (["--undo", "train.py", "more"], "takes no script arguments"),
         (["--address", "dispatcher:5000", "train.py"], "not of the form"),
@@ -176,3 +282,10 @@ def test_results_for_fail_on() -> None:
     assert command._results(refused) == {"refused"}
     useless = Offload("t", "", Movability(MOVABLE, ""), None, Sizing("no gain", ""), "dynamic", "")
     assert command._results(useless) == {"movable", "no-gain"}
+    useful = Offload(
+        "t", "", Movability(MOVABLE, ""), None, None, "dynamic", "", ServiceProof("grpc://d:1", "faster", "")
+    )
+    assert command._results(useful) == {"movable"}
+    for verdict in ("same", "slower", "broken", "undecided", "not measured"):
+        proof = ServiceProof("grpc://d:1", verdict, "")
+        assert command._results(replace(useful, proof=proof)) == {"movable", "no-gain"}

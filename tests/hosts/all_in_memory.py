@@ -17,11 +17,12 @@ from pathlib import Path
 from advisor.graph import HostPart, analyse_host, combine
 from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
+from advisor.hosts.services import Services, service_bottleneck, services_of
 from advisor.model.catalog import base_type
 from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.robust import DEVIATIONS, median_and_deviation
-from advisor.model.run_hosts import HostComparison, HostSummary
+from advisor.model.run_hosts import HostComparison, HostSummary, ServiceBottleneck
 from advisor.model.units import format_ns, format_rate, format_share
 from advisor.profile import read_host
 from advisor.profile.profile_files import few
@@ -81,6 +82,7 @@ def compare(analysis: Analysis, parts: Sequence[HostPart]) -> Analysis:
         stragglers=tuple(_straggler_sentence(host, together) for host in hosts if host.is_straggler),
         differences=tuple(_differences(consuming)[:MOST_DIFFERENCES]),
         services=_services(analysis.pipelines),
+        service_bottleneck=_service_bottleneck(analysis.pipelines),
         do_step_together=together,
     )
     verdict = analysis.verdict
@@ -176,6 +178,13 @@ def _services(pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
             f" is for them): {_short_chain(_chain(workers[0]))}{rate}{behind}."
         )
     return tuple(sentences)
+
+
+def _service_bottleneck(pipelines: Sequence[Pipeline]) -> ServiceBottleneck | None:
+    services = Services()
+    for place, pipeline in enumerate(pipelines):
+        services = services.plus(services_of(place, [pipeline]))
+    return service_bottleneck(services, {place: pipeline.host for place, pipeline in enumerate(pipelines)})
 
 
 def _chain(pipeline: Pipeline) -> str:

@@ -14,6 +14,7 @@ from advisor.model.offload import (
     Movability,
     Objection,
     ServiceMeasurement,
+    ServiceProof,
     Sizing,
 )
 from advisor.offload.decision import decided, sentence_of, why_not_written
@@ -67,3 +68,16 @@ def test_the_first_sentence_holds_the_number_of_workers():
         sentence_of(Movability(MOVABLE, "It can move."), Sizing("workers", "It takes 2.")) == "It can move. It takes 2."
     )
     assert sentence_of(Movability(REFUSED, "It cannot."), None) == "It cannot."
+
+
+def test_with_a_service_the_source_is_changed_only_if_it_is_proved_faster():
+    movable = Movability(MOVABLE, "It can move.")
+    faster = ServiceProof("grpc://d:1", "faster", "The training is faster.")
+    assert why_not_written(movable, None, "diff", faster) == ""
+    for verdict in ("same", "slower", "undecided", "not measured", "broken"):
+        assert "not proved faster" in why_not_written(
+            movable, None, "diff", dataclasses.replace(faster, verdict=verdict)
+        )
+    assert "undecided" in why_not_written(UNSURE, None, "diff", faster)
+    assert sentence_of(movable, None, faster) == "It can move. The training is faster."
+    assert sentence_of(Movability(REFUSED, "It cannot."), None, faster) == "It cannot."

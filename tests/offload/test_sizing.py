@@ -8,7 +8,7 @@ import pytest
 
 from advisor.model.offload import MOVABLE, Movability, ServiceMeasurement, ServiceRate
 from advisor.offload.legality import judge
-from advisor.offload.sizing import Machines, faster, size
+from advisor.offload.sizing import Machines, faster, size, speedup_at
 from advisor.testing import batch, map_, pipeline, prefetch, repeat, source, take
 
 FAST = ServiceRate("AUTO", 20.0, 10.0, 9.0, 11.0, client_cpu_s=0.001, dispatcher_cpu_s=0.0, elements=100, seconds=5.0)
@@ -101,3 +101,28 @@ def test_without_a_measurement_the_number_is_unknown():
 
 def test_the_cost_of_the_service_is_said():
     assert any("the CPU time of the local pipeline" in note for note in sized().notes)
+
+
+def test_a_worker_that_leaves_the_cores_idle_waits_and_more_cores_do_not_help():
+    waiting = dataclasses.replace(
+        FAST, elements_per_core_s=400.0, elements_per_core_s_low=300.0, elements_per_core_s_high=500.0
+    )
+    measured = dataclasses.replace(MEASURED, rates=(waiting,))
+    found = sized(measured)
+    assert found.worker_per_s == 20.0 and found.workers == 10
+    assert (found.workers_low, found.workers_high) == (10, 10)
+    assert sized(measured, Machines(worker_cores=32)).workers == 10
+    assert any("waits for something else" in note for note in found.notes)
+    assert not any("waits for something else" in note for note in sized().notes)
+
+
+def test_what_a_service_promises_ends_at_the_rate_of_the_training():
+    analysis = pipeline(
+        source(), repeat(), map_("decode", ms=5), batch(32), prefetch(), consumer_ms=5, cores=4
+    ).analysis
+    movability = judge(analysis)
+    now = analysis.main.elements_per_s
+    assert speedup_at(analysis, movability, 2 * now) == pytest.approx(2)
+    most = speedup_at(analysis, movability, 1e9)
+    assert most == pytest.approx(1 / (1 - analysis.main.wait_share))
+    assert speedup_at(dataclasses.replace(analysis, pipelines=()), movability, 5.0) is None

@@ -19,10 +19,13 @@ from advisor.model.offload import (
     Offload,
     Repair,
     ServiceMeasurement,
+    ServiceProof,
     ServiceRate,
     Sizing,
 )
+from advisor.model.outcome import Interval
 from advisor.model.own_files import FileKind, is_own_file
+from advisor.model.proof import Side
 from advisor.model.recording import Site
 from advisor.report.offload_json import load_schema, offload_to_bytes
 from advisor.report.offload_text import print_offload
@@ -53,6 +56,14 @@ OFFLOAD = Offload(
     run_folder="/runs/train",
     notes=("A note.",),
 )  # fmt: skip
+
+PROOF = ServiceProof(
+    "grpc://dispatcher:5000", "faster", "With 4 workers, the training is faster.", 4, ("10.0.0.4:5001",), 100.0, 0.002, 4.2,
+    Interval(4.0, 3.9, 4.1), 3, Side(step_ns=40e6, wait_share=0.8), Side(step_ns=10e6, wait_share=0.2),
+)  # fmt: skip
+PROVED = dataclasses.replace(
+    OFFLOAD, proof=PROOF, sizing=None, measurement=dataclasses.replace(OFFLOAD.measurement, rates=())
+)
 
 
 def test_json_is_valid_and_recognised(tmp_path):
@@ -103,3 +114,16 @@ def test_a_refusal_shows_the_line_and_no_repairs():
     text = printed(dataclasses.replace(OFFLOAD, movability=movability, measurement=None, sizing=None))
     assert "train.py:12 take counts elements (refused: counts per worker)" in text
     assert "What else to change" not in text
+
+
+def test_a_proof_is_valid_json_and_shows_both_sides():
+    document = json.loads(offload_to_bytes(PROVED))
+    jsonschema.Draft202012Validator(load_schema()).validate(document)
+    proof = document["proof"]
+    assert proof["step_speedup"] == {"speedup": 4.0, "low": 3.9, "high": 4.1} and proof["turns"] == 3
+    assert (proof["before"]["step_time_ms"], proof["after"]["input_wait_share"]) == (40, 0.2)
+    assert proof["client_cpu_ms"] == 2 and proof["lost_workers"] == ["10.0.0.4:5001"]
+    text = printed(PROVED)
+    assert "The service at grpc://dispatcher:5000" in text and "The same 100 elements." in text
+    assert "40 ms" in text and "10 ms" in text and "3.9x to 4.1x" in text and "100 elements/s" in text
+    assert json.loads(offload_to_bytes(OFFLOAD))["proof"] is None

@@ -12,9 +12,12 @@ Source of messages and field numbers: `tsl/profiler/protobuf/profiler_service.pr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from advisor.capture.remote.wire_messages import Fields, message_classes
 
 _METHOD = "/tensorflow.ProfilerService/Profile"
 _PACKAGE = "tfdata_advisor.profiler_service"
@@ -22,7 +25,7 @@ _OPTIONS_VERSION = 1
 """`ProfileOptions.version`. From version 1 on a level of 0 means off; with version 0 the server uses its own defaults."""
 _CONNECT_MS = 5_000
 """Limit for one attempt to connect. gRPC's default of 20 s is too long if a firewall drops the packets."""
-_FIELDS = {
+_FIELDS: Fields = {
     "Options": (
         ("include_dataset_ops", 1, "bool"),
         ("host_tracer_level", 2, "uint32"),
@@ -99,7 +102,7 @@ class Worker:
         self._profile = self._channel.unary_unary(
             _METHOD,
             request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=_message("Response").FromString,
+            response_deserializer=_messages()["Response"].FromString,
         )
 
     def request_profile(self, wanted: ProfileRequest, timeout_s: float) -> Any:  # noqa: ANN401  grpc has no types
@@ -112,7 +115,7 @@ class Worker:
         Returns:
             A `grpc.Future` of a response for `read_response`. Cancelling it ends the profiler session in the job.
         """
-        options = _message("Options")(
+        options = _messages()["Options"](
             version=_OPTIONS_VERSION,
             include_dataset_ops=True,
             enable_hlo_proto=True,
@@ -121,7 +124,7 @@ class Worker:
             device_tracer_level=wanted.levels.device,
             duration_ms=wanted.duration_ms,
         )
-        request = _message("Request")(
+        request = _messages()["Request"](
             duration_ms=wanted.duration_ms,
             opts=options,
             repository_root=wanted.repository,
@@ -142,26 +145,5 @@ def read_response(response: Any) -> ProfileResponse:  # noqa: ANN401
 
 
 @cache
-def _message(name: str) -> Any:  # noqa: ANN401  protobuf's classes are created at run time
-    from google.protobuf import message_factory
-
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
-
-@cache
-def _pool() -> Any:  # noqa: ANN401
-    from google.protobuf import descriptor_pb2, descriptor_pool
-
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto3")
-    for message_name, fields in _FIELDS.items():
-        message = file.message_type.add(name=message_name)
-        for name, number, kind in fields:
-            added = message.field.add(name=name, number=number, label=field.LABEL_OPTIONAL)
-            if kind in _FIELDS:
-                added.type, added.type_name = field.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
-            else:
-                added.type = field.Type.Value(f"TYPE_{kind.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return pool
+def _messages() -> Mapping[str, Any]:
+    return message_classes(_PACKAGE, _FIELDS)

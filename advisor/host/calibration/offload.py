@@ -22,6 +22,8 @@ LATE_END_S = Constant(0.2, "s", "About 1 s was usual on TensorFlow 2.21.", TWO_C
 """A pass whose end comes so much later than its last element is worth a sentence."""
 LESS_WORK = Constant(0.02, "share", "CPU times of processes have a resolution of 10 ms.", TWO_CORES)
 """Least relative difference between two compressions that counts."""
+IDLE_SHARE = Constant(0.5, "share", "A pipeline of one busy thread, and its client, use more than half of two cores.")
+"""If a worker, its client and the dispatcher use less of this machine's cores, the worker waits for something else."""
 
 # -- The measurement with real processes
 
@@ -39,3 +41,20 @@ COMPARED_ROWS = Constant(20_000, "elements")
 """Most rows of one pass of the local pipeline and of the service that are compared ..."""
 COMPARED_PASS_S = Constant(20.0, "s")
 """... and the longest time for each of the two."""
+
+# -- A service that the user runs
+
+DISPATCHER_ANSWER_S = Constant(10.0, "s", "A dispatcher answers in milliseconds, and on another continent in a second.")
+"""Longest wait for one answer of a dispatcher."""
+WORKER_ANSWER_S = Constant(2.0, "s", "As for the dispatcher; a firewall that drops packets never answers.")
+"""Longest wait for a connection to a worker."""
+WORKERS_WAIT_S = Constant(
+    20.0, "s", "A worker that has just been started registers once TensorFlow is imported.", TWO_CORES
+)
+"""Longest wait for the first worker of a dispatcher."""
+PROBE_S = Constant(30.0, "s", "It is one element from each worker.")
+"""Longest wait for the answers of all workers to the question of their TensorFlow."""
+STALL_S = Constant(45.0, "s", "Retries of a client whose worker or dispatcher is gone take up to some seconds each.")
+"""Time without an element after which a pass through the service counts as stuck ..."""
+STALL_PASSES = Constant(3.0, "passes")
+"""... or as many local passes, if that is longer."""

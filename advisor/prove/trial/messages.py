@@ -30,7 +30,7 @@ from advisor.model.finding import (
 )
 from advisor.model.outcome import Interval
 from advisor.model.recording import Call, ScriptExit
-from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured
+from advisor.prove.trial.service_messages import ServiceMeasured, ServiceRequest, ServiceTried
 from advisor.prove.trial.text_messages import TextReply, TextRequest
 from advisor.prove.trial.trial_result import Trial
 
@@ -97,7 +97,7 @@ class Quit(msgspec.Struct, frozen=True, tag=True):
     """End the script; not answered."""
 
 
-Request = TryFix | Profile | CompareNumbers | ReadCalls | Quit | MeasureService | TextRequest
+Request = TryFix | Profile | CompareNumbers | ReadCalls | Quit | ServiceRequest | TextRequest
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -150,7 +150,19 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     script_exit: ScriptExit
 
 
-Reply = Progress | Ready | Tried | Profiled | NumbersCompared | Calls | Failed | Ended | ServiceMeasured | TextReply
+Reply = (
+    Progress
+    | Ready
+    | Tried
+    | Profiled
+    | NumbersCompared
+    | Calls
+    | Failed
+    | Ended
+    | ServiceMeasured
+    | ServiceTried
+    | TextReply
+)
 
 _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind

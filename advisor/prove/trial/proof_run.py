@@ -46,7 +46,7 @@ from advisor.prove.trial.messages import (
     edits_from_json,
 )
 from advisor.prove.trial.script_calls import recorded_graph
-from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured
+from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured, ServiceTried, TryService
 from advisor.prove.trial.text_answers import TextAnswers
 from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import as_sentence
@@ -130,7 +130,7 @@ class ProofRun(CountedRun):
     def _answer(
         self,
         runner: TrialRunner,
-        request: TryFix | Profile | CompareNumbers | ReadCalls | MeasureService | TextRequest,
+        request: TryFix | Profile | CompareNumbers | ReadCalls | MeasureService | TryService | TextRequest,
         call_id: str,
     ) -> Reply:
         match request:
@@ -151,6 +151,8 @@ class ProofRun(CountedRun):
                 return Calls(recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits))
             case MeasureService():
                 return ServiceMeasured(self._measured(request))
+            case TryService():
+                return self._served(request)
             case _:
                 if self._texts is None:
                     self._texts = TextAnswers(self._recorder, call_id, self._files, runner, self._say)
@@ -163,6 +165,14 @@ class ProofRun(CountedRun):
         request = msgspec.structs.replace(request, after_id=self._matching.now_id(request.after_id))
         edits = self._edits(request.edits)
         return ServiceTrial(self._recorder, request, edits, self._files, self._progress).measure()
+
+    def _served(self, request: TryService) -> ServiceTried:
+        """Read the pipeline through a running service, with the call ids of this run."""
+        from advisor.prove.trial.served_trial import ServedTrial
+
+        request = msgspec.structs.replace(request, after_id=self._matching.now_id(request.after_id))
+        edits = self._edits(request.edits)
+        return ServedTrial(self._recorder, request, edits, self._files, self._progress).measure()
 
     def _edits(self, data: list[dict[str, Any]]) -> tuple[Edit, ...]:
         return tuple(self._matching.translate(edit) for edit in edits_from_json(data))

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from advisor.capture.remote import client, sampling
-from advisor.capture.remote.client import _message
+from advisor.capture.remote.client import _messages
 from advisor.capture.remote.sampling import SamplingRequest, sample
 from advisor.cli import main
 from advisor.model.errors import AdvisorError
@@ -60,7 +60,7 @@ def grpc_server(answer):
     if answer is not None:
         handler = grpc.unary_unary_rpc_method_handler(
             answer,
-            request_deserializer=_message("Request").FromString,
+            request_deserializer=_messages()["Request"].FromString,
             response_serializer=lambda message: message.SerializeToString(),
         )
         service = grpc.method_handlers_generic_handler("tensorflow.ProfilerService", {"Profile": handler})
@@ -74,7 +74,7 @@ def grpc_server(answer):
 
 
 def profile(**fields):
-    return _message("Response")(**fields)
+    return _messages()["Response"](**fields)
 
 
 def test_a_port_without_a_server(folder):

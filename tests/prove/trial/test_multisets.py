@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.prove.trial.multisets import compared
+from advisor.prove.trial.multisets import compared, compared_after_loss
 from advisor.prove.trial.streams import Stream
 
 ROWS = [(b"a", b"1"), (b"b", b"2"), (b"b", b"2"), (b"c", b"3")]
@@ -58,3 +58,27 @@ def test_nothing_is_concluded_from_parts(again, is_complete):
 def test_components_without_values_are_not_compared():
     opaque = stream(ROWS, kinds=("opaque", "opaque"))
     assert compared(opaque, opaque, opaque, 1, 2)[0] is None
+
+
+def after_loss(served, again=ROWS):
+    return compared_after_loss(stream(ROWS), stream(again), stream(served), 1, workers=2, lost=("host:5001",))
+
+
+def test_what_a_worker_took_along_is_missing_but_not_wrong():
+    is_same, sentence = after_loss(ROWS[:3])
+    assert is_same is None
+    assert "1 of 2 workers ended during the pass (host:5001); 3 of 4 elements arrived. The other 1" in sentence
+
+
+def test_a_worker_that_held_nothing_takes_nothing_along():
+    assert after_loss(ROWS)[0] is True
+
+
+def test_other_elements_are_wrong_even_if_a_worker_ended():
+    assert after_loss([(b"x", b"1"), ROWS[0]])[0] is False
+    assert after_loss([ROWS[0], ROWS[0]])[0] is False
+
+
+def test_random_elements_cannot_be_wrong():
+    again = [(b"n%d" % n, b"m%d" % n) for n in range(4)]
+    assert after_loss([(b"x", b"1")], again)[0] is None

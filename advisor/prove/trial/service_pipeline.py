@@ -1,0 +1,189 @@
+"""The held script's pipeline up to the place of `distribute`, rebuilt here and read through a dispatcher.
+
+In: the recorded calls, the place, edits.  Out: datasets, their rows, rates; what workers refuse becomes an `Objection`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from advisor.capture.instrument.recorder import Recorder
+from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
+from advisor.model.errors import AdvisorError
+from advisor.model.finding import Edit, Remove
+from advisor.model.offload import FILES, OP, PROCESSING_MODES, PYTHON, REFUSED, SERVICE, Objection
+from advisor.model.recording import INFINITE_CARDINALITY
+from advisor.prove.trial.element_digests import Bounds, collect
+from advisor.prove.trial.equivalence import is_batched
+from advisor.prove.trial.sibling_datasets import upstream_ids
+from advisor.prove.trial.streams import Stream, tensorflow_message
+from advisor.replay.replay import Replay
+from advisor.rewrite.shared_calls import spread
+
+Report = Callable[[str, int, int | None], None]
+_CAUSES = (
+    (re.compile(r"Could not find callback|pyfunc_"), PYTHON),
+    (re.compile(r"Op type not registered"), OP),
+    (re.compile(r"No such file|not found|NOT_FOUND|Permission denied", re.IGNORECASE), FILES),
+)
+
+
+class WorkerRefuses(Exception):
+    """The workers, or the dispatcher, cannot run the pipeline."""
+
+
+class ServicePipeline:
+    """The datasets of one place."""
+
+    def __init__(self, recorder: Recorder, after_id: str, policy: str, edits: tuple[Edit, ...], files: Path) -> None:
+        """Prepare; nothing is built.
+
+        Args:
+            recorder: A closed recorder with a replay log.
+            after_id: The call after which the elements leave the workers, of this run.
+            policy: `dynamic` or `off`.
+            edits: Edits of calls before it, with the call ids of this run.
+            files: An existing folder of the trial's own.
+        """
+        self._recorder, self._after_id, self._policy, self._files = recorder, after_id, policy, files
+        self._edits = spread(edits, {call.id: call for call in recorder.calls()})
+        self._number = 0
+
+    def dataset(self, *more: Remove) -> Any:  # noqa: ANN401
+        """Return the dataset at the place, rebuilt.
+
+        Raises:
+            CannotReplay: It cannot be.
+        """
+        self._number += 1
+        files = self._files / f"side{self._number}"
+        files.mkdir(exist_ok=True)
+        return Replay(self._recorder, (*self._edits, *more), files=files).dataset(self._after_id)
+
+    def one_pass(self) -> Any:  # noqa: ANN401
+        """Return the dataset without endless repetition; it may still be endless."""
+        upstream = upstream_ids(self._recorder, self._after_id)
+        repeats = [
+            Remove(call.id)
+            for call in self._recorder.calls()
+            if call.id in upstream
+            and call.method == "repeat"
+            and call.nested_in is None
+            and call.made_by is None
+            and call.arguments.get("count") in (None, -1)
+        ]
+        return self.dataset(*repeats)
+
+    def distributed(self, dataset: Any, address: str, compression: str | None = "AUTO") -> Any:  # noqa: ANN401
+        """Return the dataset read through the dispatcher at `grpc://HOST:PORT`.
+
+        Raises:
+            WorkerRefuses: It cannot be registered there.
+        """
+        import tensorflow as tf
+
+        mode = PROCESSING_MODES[self._policy]
+        with refusals():
+            return dataset.apply(tf.data.experimental.service.distribute(mode, address, compression=compression))
+
+    def rows(self, dataset: Any, seconds: float = COMPARED_PASS_S.value) -> Stream:  # noqa: ANN401
+        """Return the rows of one pass, or its elements if they are no batches.
+
+        Args:
+            dataset: One of the datasets, or a `TimedDataset`.
+            seconds: The longest time for all of them.
+        """
+        bounds = Bounds(COMPARED_ROWS.value, seconds)
+        if is_batched(self._recorder, self._after_id):
+            with contextlib.suppress(TypeError, ValueError):
+                dataset = dataset.unbatch()
+        return collect(dataset, bounds)
+
+    def local_passes(self) -> tuple[Stream, Stream] | str:
+        """Return the rows of two local passes, or in a sentence why there are none to compare with."""
+        dataset = self.one_pass()
+        if int(dataset.cardinality()) == INFINITE_CARDINALITY:
+            return "The dataset is endless, so its elements were not compared."
+        local = self.rows(dataset)
+        if local.error:
+            return f"The script's own pipeline fails: {local.error}."
+        if not local.is_complete:
+            return (
+                f"One pass has more than {len(local.rows)} elements, or takes longer than {COMPARED_PASS_S.value:.0f} s: the "
+                "elements were not compared."
+            )
+        return local, self.rows(self.one_pass())
+
+    def objection(self, error: str) -> Objection:
+        """Return an error of the workers as an objection to the move."""
+        call = self._recorder.call(self._after_id)
+        cause = next((cause for pattern, cause in _CAUSES if pattern.search(error)), SERVICE)
+        return Objection(
+            REFUSED,
+            cause,
+            call.method if call is not None else "",
+            f"fails on a worker process: {error.rstrip('.')}",
+            call.site if call is not None else None,
+            self._after_id,
+        )
+
+
+class TimedDataset:
+    """Iterates over a dataset, and notes when elements arrived."""
+
+    def __init__(self, dataset: Any) -> None:  # noqa: ANN401
+        self._dataset = dataset
+        self.arrived = 0
+        """Elements so far."""
+        self.last = time.perf_counter()
+        """When the last one came; at first, when this object was made."""
+        self.delay_s = 0.0
+        """How long the end came after the last element."""
+
+    def unbatch(self) -> TimedDataset:
+        """Do the same for the rows of the batches."""
+        self._dataset = self._dataset.unbatch()
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        self.last = time.perf_counter()
+        for element in self._dataset:
+            self.arrived += 1
+            self.last = time.perf_counter()
+            yield element
+            self.last = time.perf_counter()
+        self.delay_s = time.perf_counter() - self.last
+
+
+def take(iterator: Iterable[Any], seconds: float, on_element: Callable[[], None] = lambda: None) -> tuple[int, float]:
+    """Take elements for some seconds, two at least; return their number and the time.
+
+    Raises:
+        AdvisorError: There are none.
+    """
+    elements = iter(iterator)
+    began, count = time.perf_counter(), 0
+    while (elapsed := time.perf_counter() - began) < seconds or count < 2:
+        try:
+            next(elements)
+        except StopIteration:
+            raise AdvisorError("The pipeline produces no elements, so nothing can be measured.") from None
+        count += 1
+        on_element()
+    return count, elapsed
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """Turn an error of TensorFlow into the answer of the workers."""
+    try:
+        yield
+    except (AdvisorError, KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception as error:
+        raise WorkerRefuses(tensorflow_message(error)) from error

@@ -1,0 +1,197 @@
+"""A service that somebody else runs: same elements, and what is said when parts of it are missing or end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.host.calibration.constant import Constant
+from advisor.model.errors import AdvisorError
+from advisor.model.offload import DYNAMIC, OFF, PYTHON
+from advisor.offload.dispatcher import Dispatcher, reachable
+from advisor.prove.trial import served_trial
+from advisor.prove.trial.served_trial import ServedTrial
+from advisor.prove.trial.service_messages import ServiceTried, TryService
+from advisor.prove.trial.service_versions import graph_version, own_version, probe
+from tests.recorded import Recorded
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
+OTHER_TENSORFLOW = os.environ.get("OTHER_TENSORFLOW", "")
+"""A Python with another release of TensorFlow, such as the one of `uv venv` with tensorflow-cpu 2.20.0."""
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorter stretches: these tests do not look at the rates."""
+    for name, value in (("SERVICE_WARMUP_S", 0.3), ("SERVICE_PART_S", 0.2)):
+        assert isinstance(getattr(served_trial, name), Constant)
+        monkeypatch.setattr(served_trial, name, Constant(value, "s"))
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up early where nothing more can come."""
+    monkeypatch.setattr(served_trial, "STALL_S", Constant(15.0, "s"))
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """A dispatcher with a journal, without workers."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from running_service import RunningService
+
+    folder, journal = tmp_path / "service", tmp_path / "journal"
+    folder.mkdir()
+    journal.mkdir()
+    with RunningService(folder, work_dir=journal) as running:
+        running.start_dispatcher()
+        yield running
+
+
+def read(
+    recorded: Recorded,
+    dataset: Any,
+    service: Any,
+    folder: Path,
+    policy: str = DYNAMIC,
+    during_the_pass: Callable[[], None] = lambda: None,
+) -> ServiceTried:
+    """Read the dataset through the service; the function runs in a thread once the pass through the workers goes on."""
+    after = call_id_of(dataset)
+    assert after is not None
+    recorded.recorder.is_open = False
+    seen = []
+
+    def report(phase: str, done: int, of: int | None) -> None:
+        seen.append(phase)
+        if seen.count("comparing") == 4:  # the first one is that of the local passes, the others come every half second
+            threading.Thread(target=during_the_pass).start()
+
+    return ServedTrial(recorded.recorder, TryService(after, [], policy, service.address), (), folder, report).measure()
+
+
+def slow(elements: int, milliseconds: float) -> Any:
+    """A dataset whose every element takes the worker some time."""
+    import tensorflow as tf
+    from tensorflow.python.data.experimental.ops.testing import sleep
+
+    return tf.data.Dataset.range(elements).apply(sleep(int(milliseconds * 1000))).map(lambda x: x * 2).batch(4)
+
+
+def test_the_same_elements_come_from_all_workers(recorded: Recorded, service: Any, tmp_path: Path) -> None:
+    service.start_worker()
+    service.start_worker()
+    tried = read(recorded, slow(200, 2), service, tmp_path)
+    found = tried.measurement
+    assert found.measurement.is_same is True, found.measurement.comparison
+    assert (found.measurement.local_elements, found.measurement.service_elements) == (200, 200)
+    assert (found.workers, found.lost, tried.notes) == (2, (), ())
+    assert found.delivered_per_s is not None and found.client_cpu_s is not None
+    assert found.delivered_per_s > found.measurement.local_elements_per_s  # two workers wait at the same time
+
+
+def test_without_sharding_every_worker_sends_everything(recorded: Recorded, service: Any, tmp_path: Path) -> None:
+    service.start_worker()
+    service.start_worker()
+    found = read(recorded, slow(60, 1), service, tmp_path, OFF).measurement
+    assert found.measurement.is_same is True and found.measurement.service_elements == 120
+
+
+def test_python_code_is_refused(recorded: Recorded, service: Any, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    service.start_worker()
+    dataset = tf.data.Dataset.range(40).map(lambda x: tf.numpy_function(lambda y: y + 1, [x], tf.int64)).batch(4)
+    found = read(recorded, dataset, service, tmp_path).measurement.measurement
+    assert found.objection is not None and found.objection.cause == PYTHON
+
+
+def test_a_worker_that_is_killed_in_the_middle(
+    recorded: Recorded, service: Any, tmp_path: Path, impatient: None
+) -> None:
+    from running_service import end
+
+    service.start_worker()
+    service.start_worker()
+    found = read(
+        recorded, slow(400, 20), service, tmp_path, during_the_pass=lambda: end(service.workers[0])
+    ).measurement
+    assert found.workers == 2 and len(found.lost) == 1
+    compared = found.measurement
+    assert compared.is_same is None and compared.objection is None
+    assert 0 < compared.service_elements < 400
+    assert found.lost[0] in compared.comparison
+    assert f"{compared.service_elements} of 400 elements" in compared.comparison, compared.comparison
+
+
+def test_a_dispatcher_that_is_restarted_continues_with_its_journal(
+    recorded: Recorded, service: Any, tmp_path: Path
+) -> None:
+    from running_service import end
+
+    service.start_worker()
+    service.start_worker()
+
+    def restart() -> None:
+        end(service.dispatcher)
+        service.start_dispatcher()
+
+    found = read(recorded, slow(400, 20), service, tmp_path, during_the_pass=restart).measurement
+    assert found.measurement.is_same is True, found.measurement.comparison
+    assert found.measurement.service_elements == 400 and found.lost == ()
+
+
+def test_a_dispatcher_that_ends_for_good(recorded: Recorded, service: Any, tmp_path: Path, impatient: None) -> None:
+    from running_service import end
+
+    service.start_worker()
+    dataset = slow(400, 20)
+    found = read(recorded, dataset, service, tmp_path, during_the_pass=lambda: end(service.dispatcher)).measurement
+    assert found.measurement.is_same is None
+    assert "the dispatcher no longer answers" in found.measurement.comparison
+
+
+def test_without_workers_it_is_said_after_a_bounded_time(service: Any) -> None:
+    began = time.monotonic()
+    with pytest.raises(AdvisorError, match=r"has no workers: none has registered within 2 s. Start at least one"):
+        Dispatcher(service.address).wait_for_workers(seconds=2)
+    assert time.monotonic() - began < 10
+
+
+def test_a_worker_with_an_address_of_its_own_machine_is_said(service: Any) -> None:
+    service.start_worker(address="localhost:9")
+    with pytest.raises(AdvisorError, match=r"None of the workers .* can be reached from here \(localhost:9\)"):
+        Dispatcher(service.address).wait_for_workers(seconds=1)
+
+
+def test_a_worker_is_no_dispatcher(service: Any) -> None:
+    service.start_worker()
+    (worker,) = Dispatcher(service.address).workers()
+    assert reachable([worker, "localhost:9"]) == (worker,)
+    with pytest.raises(AdvisorError, match=r"is no dispatcher of tf.data service"):
+        Dispatcher(f"grpc://{worker}").workers()
+
+
+def test_every_worker_says_which_tensorflow_it_runs(service: Any) -> None:
+    service.start_worker()
+    service.start_worker()
+    elements = probe(service.address).take(2)
+    assert [graph_version(element) for element in elements] == [own_version()[0]] * 2
+
+
+@pytest.mark.skipif(not OTHER_TENSORFLOW, reason="OTHER_TENSORFLOW names no Python with another TensorFlow")
+def test_a_worker_with_another_tensorflow_is_said(recorded: Recorded, service: Any, tmp_path: Path) -> None:
+    service.start_worker()
+    service.start_worker(python=OTHER_TENSORFLOW)
+    tried = read(recorded, slow(100, 1), service, tmp_path)
+    (note,) = tried.notes
+    assert note.startswith("1 of 2 workers runs a") and f"TensorFlow than the training ({own_version()[1]})" in note
+    assert tried.measurement.workers == 2
