@@ -6,7 +6,9 @@ A file that is closed before the first sample is removed, so that a command that
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -107,11 +109,15 @@ class _NewFile:
     def close(self) -> None:
         """Close it."""
         try:
-            is_empty = self.is_empty
+            self.text.flush()
+            own = os.fstat(self.text.fileno())
         finally:
             self.text.close()
-        if is_empty:
-            self._path.unlink(missing_ok=True)
+        if own.st_size:
+            return
+        with contextlib.suppress(OSError):  # somebody may have put another file in its place
+            if os.path.samestat(own, self._path.lstat()):
+                self._path.unlink()
 
 
 def _seconds(ns: float | None) -> str:

@@ -23,6 +23,7 @@ from advisor.model.finding import Code, Edit, Finding, InsertAfter, SetArgument,
 from advisor.model.proof import FixedNumbers
 from advisor.model.recording import Call
 from advisor.model.termination import is_interrupt
+from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S
 from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, edits_of, interrupted
 from advisor.prove.trial.messages import NumbersCompared
@@ -86,7 +87,8 @@ def with_cheapest(
         if any(isinstance(edit, InsertAfter) and edit.method in ("cache", "snapshot") for edit in before):
             return loop  # it would be filled twice, and an epoch that reads it hardly needs the calls before it
         compared = session.compare_numbers(before, after, round(step_ns), NUMBERS_S.value)
-    except (AdvisorError, ValueError):
+    except (AdvisorError, ValueError) as error:
+        on_progress(Progress(RESULT, text=f"Fixed numbers were not compared with AUTOTUNE: {message_of(error)}."))
         return loop
     except KeyboardInterrupt as error:
         if not is_interrupt(error):

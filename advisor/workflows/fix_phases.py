@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from advisor.model.settings import Settings
 
 OnProgress = Callable[[Progress], None]
+_SHORTEST_PHASE_S = 0.05
+"""A phase without a start of the script that is shorter had nothing to do."""
 
 
 class FixPhases:
@@ -64,12 +66,14 @@ class FixPhases:
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
-        """Measure the wall time of a block, and count the starts of the script in it."""
+        """Measure the wall time of a block, and count the starts of the script in it; one with nothing to do is left out."""
         began, before = time.monotonic(), self._runs
         try:
             yield
         finally:
-            self._phases.append(Phase(name, time.monotonic() - began, self._runs - before))
+            seconds, runs = time.monotonic() - began, self._runs - before
+            if runs or seconds >= _SHORTEST_PHASE_S:
+                self._phases.append(Phase(name, seconds, runs))
 
     def _proposals_of(self, report: Report) -> Proposals:
         analysis = report.analysis

@@ -85,6 +85,17 @@ def test_a_file_closed_before_the_first_sample_does_not_refuse_the_next_run(kind
 
 
 @pytest.mark.parametrize("kind", [JsonLines, CsvRows])
+@pytest.mark.parametrize("text", ["", "mine"])
+def test_a_file_that_took_its_place_stays(kind, text, tmp_path):
+    path = tmp_path / "live"
+    sink = kind(path)
+    path.unlink()
+    path.write_text(text)
+    sink.close()
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("kind", [JsonLines, CsvRows])
 def test_existing_files_are_not_touched(kind, tmp_path):
     (tmp_path / "results").write_text("mine")
     with pytest.raises(AdvisorError, match="exists already; name a new file"):

@@ -59,8 +59,8 @@ def looped(*kept, left=()):
     return LoopResult(tuple(attempts), kept, attempts[0].trial if len(kept) == 1 else None)
 
 
-def cheapest(held, loop, step_ns=10 * MS, cores=16, seconds=60.0):
-    return with_cheapest(held, loop, CALLS, step_ns, cores, time.monotonic() + seconds, lambda progress: None)
+def cheapest(held, loop, step_ns=10 * MS, cores=16, seconds=60.0, said=lambda progress: None):
+    return with_cheapest(held, loop, CALLS, step_ns, cores, time.monotonic() + seconds, said)
 
 
 def answer(saved_mib, ratio=None):
@@ -148,8 +148,9 @@ def test_nothing_is_compared_that_could_not_be_decided(loop, options):
 
 
 def test_a_comparison_that_fails_changes_nothing():
-    loop = looped(PARALLEL)
-    assert cheapest(Held(AdvisorError("The pipeline has a cache.")), loop) is loop
+    loop, said = looped(PARALLEL), []
+    assert cheapest(Held(AdvisorError("The pipeline has a cache.")), loop, said=said.append) is loop
+    assert said[-1].text == "Fixed numbers were not compared with AUTOTUNE: The pipeline has a cache."
 
 
 def test_interrupt_keeps_what_was_proved():

@@ -83,9 +83,11 @@ class LoopWindow:
         """
         if self._seconds is not None or self._is_longest:
             return None
-        requests = requests_in(folder, SLOW_LOOP_ELEMENTS.value)
         most = MAX_EVENTS.value * BYTES_PER_EVENT.value / max(1, profile_bytes(folder))
-        if requests is None or requests >= SLOW_LOOP_ELEMENTS.value or most <= 1:
+        if most <= 1:  # reading it would take much of the script's memory, too
+            return None
+        requests = requests_in(folder, SLOW_LOOP_ELEMENTS.value)
+        if requests is None or requests >= SLOW_LOOP_ELEMENTS.value:
             return None
         wanted = (SLOW_LOOP_ELEMENTS.value + 1) / max(1, requests)  # one more, because the first may come late
         return LoopWindow(self._track, None, min(REOPENED_LOOP_FACTOR.value, wanted, most) * self.least_s)

@@ -84,6 +84,13 @@ def test_a_longer_window_holds_no_more_events_than_any_other(track, tmp_path):
     assert LoopWindow(track, None).longer(profile(tmp_path / "b", bytes(most_bytes))) is None
 
 
+def test_a_large_profile_is_not_read_in_the_script(track, tmp_path, monkeypatch):
+    """Parsing takes several times its size in memory, which belongs to the training."""
+    monkeypatch.setattr("advisor.capture.window.loop_window._count", lambda content, enough: pytest.fail("it was read"))
+    large = profile(tmp_path, b"Iterator::Root" + bytes(int(MAX_EVENTS.value * BYTES_PER_EVENT.value)))
+    assert LoopWindow(track, None).longer(large) is None
+
+
 def test_the_limit_of_the_user_is_kept(track, tmp_path):
     window = LoopWindow(track, 2.0)
     assert not window.is_over(1.9) and window.is_over(2.0)
