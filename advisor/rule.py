@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from advisor.model import catalog
+from advisor.model.calls import INFINITE_CARDINALITY, Call, FunctionFacts, Site
 from advisor.model.finding import (
     BuildOnce,
     Code,
@@ -36,16 +37,7 @@ from advisor.model.finding import (
 )
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
-from advisor.model.recording import (
-    INFINITE_CARDINALITY,
-    Call,
-    Consumer,
-    FunctionFacts,
-    Host,
-    ProductTimes,
-    Site,
-    Usage,
-)
+from advisor.model.recording import Consumer, Host, ProductTimes, Usage
 from advisor.predict import (
     HIGH_WAITING,
     BuiltOnce,

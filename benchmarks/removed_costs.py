@@ -22,11 +22,12 @@ from bottleneck_accuracy import Case, read_cases, read_truths
 from published import machine_sentence, write_section
 
 from advisor.graph import analyse
+from advisor.model.calls import Call
 from advisor.model.codec import decode
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 from advisor.predict import predict_speedup
 from advisor.profile import read_trace
 

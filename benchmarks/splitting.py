@@ -25,7 +25,7 @@ from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.predict import split_of
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence

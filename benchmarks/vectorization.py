@@ -28,9 +28,9 @@ from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
+from advisor.model.calls import Call
 from advisor.model.catalog import BATCH_FORM_OPS, ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
 from advisor.model.finding import MoveAfter, Safety, Vectorize
-from advisor.model.recording import Call
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict import vectorizing_fix
 from advisor.prove.trial.element_digests import Bounds

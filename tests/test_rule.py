@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.engine import load_rules, run_rules
+from advisor.model.calls import Site
 from advisor.model.finding import InsertAfter, Safety
-from advisor.model.recording import Site
 from advisor.model.settings import Settings
 from advisor.rewrite.source import rewrite
 from advisor.rule import is_editable, last_editable_call, parallel_fix, takes_link

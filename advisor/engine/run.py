@@ -16,12 +16,12 @@ from advisor.engine.next_commands import with_commands
 from advisor.engine.permissions import permission_sentence
 from advisor.engine.rule_file import LoadedRule
 from advisor.engine.rule_process import ask_apart
+from advisor.model.calls import Site
 from advisor.model.finding import Edit, Evidence, Finding, Rejected, Safety, StepEdit
 from advisor.model.horizon import KNOWN
 from advisor.model.outcome import Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Site
 from advisor.model.regular_files import read_regular
 from advisor.model.settings import Settings, not_loaded_sentence
 from advisor.model.units import format_epochs, format_range

@@ -19,11 +19,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from advisor.model.calls import Call
 from advisor.model.check import BaselineEntry
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.model.regular_files import read_regular
 from advisor.model.text import printable
 

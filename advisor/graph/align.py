@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from advisor.graph.nodes import Forest, Node
+from advisor.model.calls import Call
 from advisor.model.catalog import base_type
 from advisor.model.pipeline import Iterator
-from advisor.model.recording import Call
 from advisor.model.units import format_many
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")

@@ -20,9 +20,10 @@ from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.thread_states import RootCalls, Timeline
 from advisor.graph.unmarked_steps import SLOW_CALL_NS, Steps, describe, find_steps, union, use_markers
 from advisor.host.calibration.analysis import UNSEEN_SHARE, UNSEEN_WAIT_SHARE
+from advisor.model.calls import Call
 from advisor.model.catalog import SHUFFLES, base_type, is_async, is_source
 from advisor.model.pipeline import Iterator, OpCost, Pipeline
-from advisor.model.recording import Call, Consumer, Recording
+from advisor.model.recording import Consumer, Recording
 from advisor.model.trace import HostTrace
 
 MOST_OPS = 20

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from advisor.model.calls import Call, FunctionFacts, Scalar
 from advisor.model.catalog import CACHES, base_type
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.model.recording import Call, FunctionFacts, Scalar
 
 HINT = "Calls are inferred from the iterators and have no lines; --source SCRIPT looks for them in the script."
 _METHODS: Mapping[str, tuple[str, ...]] = {

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from advisor.host.calibration.analysis import MIN_LINE_SAMPLES
+from advisor.model.calls import Call, CodeLine
 from advisor.model.catalog import PYTHON_OPS, written_op
 from advisor.model.pipeline import LineCost
-from advisor.model.recording import Call, CodeLine, PythonSamples, Recording, SampledLine
+from advisor.model.recording import PythonSamples, Recording, SampledLine
 
 MOST_LINES = 20
 """Lines kept per iterator, most expensive first."""

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from advisor.graph.align import calls_of
 from advisor.graph.nodes import Forest, Node
 from advisor.host.calibration.analysis import FEW_MODELLED
-from advisor.model.recording import Call, IteratorModel, ModelNode, Recording
+from advisor.model.calls import Call
+from advisor.model.recording import IteratorModel, ModelNode, Recording
 
 MOST_CALLS_BEHIND = 20
 """Maximum number of calls without an iterator between a consumer and the pipeline's last iterator."""

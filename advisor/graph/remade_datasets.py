@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from advisor.model.recording import Call, Recording
+from advisor.model.calls import Call
+from advisor.model.recording import Recording
 from advisor.model.shared_text import Span, span_of
 from advisor.model.trace import HostTrace
 

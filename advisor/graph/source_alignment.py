@@ -16,7 +16,7 @@ from advisor.graph.align import already_done
 from advisor.graph.source_calls import OPAQUE, SourceCall
 from advisor.graph.source_match import MAX_WAYS, Match, Way, constant
 from advisor.graph.source_script import Script, read_script
-from advisor.model.recording import Call, FunctionFacts, Scalar
+from advisor.model.calls import Call, FunctionFacts, Scalar
 
 if TYPE_CHECKING:
     from advisor.model.pipeline import Analysis, Pipeline

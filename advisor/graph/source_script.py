@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.graph.source_calls import SourceCall, calls_of
+from advisor.model.calls import Site
 from advisor.model.errors import AdvisorError
-from advisor.model.recording import Site
 
 MAX_SOURCE_BYTES = 5_000_000
 """Maximum size of a script; larger files are not hand-written source code."""

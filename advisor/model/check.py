@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.budgets import Budget
+from advisor.model.calls import Site
 from advisor.model.finding import Prediction
 from advisor.model.outcome import Interval
-from advisor.model.recording import Site
 
 PASSED, FAILED, NOT_MEASURED, UNCLEAR, SKIPPED = "passed", "failed", "not measured", "unclear", "skipped"
 """Results of a budget. `unclear`: base and head were compared, but the runs do not tell on which side of the limit the ratio is.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from advisor.model.recording import Site
+from advisor.model.calls import Site
 
 
 class Safety(StrEnum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.model.state import DATASET
 
 

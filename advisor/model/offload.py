@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.calls import Site
 from advisor.model.finding import Edit, Safety
 from advisor.model.outcome import Interval
 from advisor.model.proof import Side
-from advisor.model.recording import Site
 
 MOVABLE, UNDECIDED, REFUSED = "movable", "undecided", "refused"
 """Verdicts on a pipeline and on a single call. `UNDECIDED`: nothing recorded speaks against it, but it is on no reviewed list, or

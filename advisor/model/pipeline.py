@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from advisor.model.calls import Call, CodeLine, Scalar
 from advisor.model.json_types import Count
 from advisor.model.profile_statistics import DeviceFacts, Statistics
-from advisor.model.recording import Call, CodeLine, Consumer, Host, IteratorModel, Recording, Scalar, Usage
+from advisor.model.recording import Consumer, Host, IteratorModel, Recording, Usage
 from advisor.model.run_hosts import HostComparison
 
 

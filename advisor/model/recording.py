@@ -10,55 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from advisor.model.calibration import Calibration
-from advisor.model.state import CapturedResource, ObservedState
-
-INFINITE_CARDINALITY = -1
-"""`tf.data.INFINITE_CARDINALITY`."""
-UNKNOWN_CARDINALITY = -2
-"""`tf.data.UNKNOWN_CARDINALITY`."""
-AUTOTUNE = -1
-"""`tf.data.AUTOTUNE`."""
-
-Scalar = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A span of the user's source. Lines and columns count from 1, columns are in characters, `end_column` is exclusive.
-
-    The span starts at the method name of the call, which identifies it in a chain over several lines, and ends at the end of the
-    call.
-    """
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-
-@dataclass(frozen=True, slots=True)
-class CodeLine:
-    """A line inside a function of a pipeline."""
-
-    file: str
-    line: int
-    function: str = ""
-    """Name of the Python function that contains it."""
-    text: str = ""
-    """The line when it was recorded, at most 200 characters."""
-    via: int = 0
-    """The line of the pipeline's own function that led there, if the line is in another function; 0 otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpLine:
-    """The ops that one line of a function creates."""
-
-    at: CodeLine
-    ops: tuple[str, ...]
-    """Names of the ops: names in nested functions follow the name of the calling op (`PartitionedCall/sort/TopKV2`), and, for
-    control flow, the branch (`cond/then/cond/MatMul`), as TensorFlow names inlined ops."""
+from advisor.model.calls import Call, CodeLine, Scalar, Site
+from advisor.model.state import ObservedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,119 +41,6 @@ class PythonSamples:
     """Most frequent first; only the first `MAX_SAMPLED_LINES` are recorded."""
     unplaced: int = 0
     """Samples inside `py_function` and its kin, but outside the user's files: TensorFlow converts arguments and results."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionLine:
-    """The ops that one line in the body of a function makes, directly or through one of the functions that it calls."""
-
-    line: int
-    called: str
-    """Name of the function called in this line that makes the ops (`decode`); empty for the operators of the line itself."""
-    ops: dict[str, int]
-    """Op type -> number of ops, nested functions included."""
-    is_random: bool
-    """Whether one of the ops draws a random number."""
-    bytes_before: int | None = None
-    """Size of the values that exist before the first of these ops and are used by it or later; None if a shape is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionFacts:
-    """Facts about the Python function passed to a transformation, from the graph that TensorFlow traced."""
-
-    name: str
-    site: Site | None
-    is_stateful: bool
-    """Whether TensorFlow considers the function stateful; it does not parallelize stateful functions automatically."""
-    random_ops: tuple[str, ...] = ()
-    """Types of the ops that draw random numbers, nested functions included."""
-    python_ops: tuple[str, ...] = ()
-    """Types of the ops that run Python code (`PyFunc`, `EagerPyFunc`, ...) and therefore hold the GIL."""
-    ops: dict[str, int] = field(default_factory=dict)
-    """Op type -> number of such nodes, nested functions included."""
-    captured: tuple[str, ...] = ()
-    """Types of captured resources (`HashTableV2`, `VarHandleOp`, ...)."""
-    resources: tuple[CapturedResource, ...] = ()
-    """The captured resources and datasets, each identified by the object that owns it."""
-    stateful_ops: tuple[str, ...] | None = None
-    """Types of the ops that TensorFlow's registry marks as stateful or does not contain, nested functions included; None in
-    recordings of earlier versions, which did not check."""
-    is_seeded: bool = False
-    """Whether a random op in it has an op or global seed, or draws from a `tf.random.Generator`, which may have one."""
-    is_elementwise: bool | None = None
-    """Whether a call on a batch returns the batch of the results for each element; None if not checked."""
-    flow: tuple[tuple[str, str], ...] = ()
-    """Distinct (op type, type of an op that consumes its result)."""
-    fixed_ops: dict[str, int] = field(default_factory=dict)
-    """Op type -> number of ops that do not depend on a random number; empty if none is drawn."""
-    random_site: Site | None = None
-    """The user's line that first draws a random number."""
-    lines: tuple[FunctionLine, ...] = ()
-    """What each line of its body does, in the order of execution; empty if no random number is drawn or if it is unknown."""
-    unchanged: tuple[tuple[int, int], ...] = ()
-    """(component of the result, component of the element) pairs that are passed through unchanged; components are numbered as by
-    `tf.nest.flatten`."""
-    used_inputs: tuple[int, ...] | None = None
-    """Components of the element that the function reads; None if not checked."""
-    is_traced: bool = True
-    """False if the function was only read in a script that was not run (`--source`), so that its behaviour is unknown."""
-    op_lines: tuple[OpLine, ...] = ()
-    """The lines that create its ops, nested functions included; empty in recordings of earlier versions."""
-    op_lines_omitted: int = 0
-    """Number of ops without a line because the function, or the recording, has too many."""
-    python_functions: tuple[Site, ...] = ()
-    """The Python functions that its ops call, or the generator."""
-    uses_enclosing: bool | None = None
-    """Whether it reads tensors of the function inside which its call is made, such as the file name that an `interleave` passes;
-    None if not checked."""
-    keeps_padding: bool | None = None
-    """Whether an element-wise function makes the default padding (0, False, the empty string) of the default padding in every
-    dimension of unknown size, so that padding its results is the same as applying it to padded elements; None if not checked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One public tf.data call that created a dataset."""
-
-    id: str
-    """A unique Python identifier. It is also the `name=` that TensorFlow writes into the profile, unless `user_name` is set."""
-    method: str
-    """`map`, `batch`, `TFRecordDataset`, `from_tensor_slices`, ..."""
-    site: Site | None
-    """The user's call; for a call made by a library, the user's call of that library."""
-    inputs: tuple[str, ...] = ()
-    """Ids of the calls whose datasets it consumes, in order."""
-    arguments: dict[str, Scalar] = field(default_factory=dict)
-    """Bound arguments by parameter name. Values that are not scalars are described, as in `<function augment>`."""
-    explicit: tuple[str, ...] = ()
-    """Names of the parameters that the caller passed."""
-    function: FunctionFacts | None = None
-    user_name: str | None = None
-    library: str | None = None
-    """Top-level package of the code that made the call (`keras`, `tensorflow_datasets`, ...); None for the user's code."""
-    made_by: str | None = None
-    """Id of the public call inside which this one was made (`from_generator` makes a `flat_map`)."""
-    nested_in: str | None = None
-    """Id of the call whose function made this one (`map` inside an `interleave` function)."""
-    cardinality: int | None = None
-    """Elements per epoch; INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, or None if it was not determined."""
-    element_spec: str = ""
-    element_bytes: int | None = None
-    """Size of one element in bytes, if the shapes and types of the spec determine it."""
-    file_bytes: int | None = None
-    """Estimated size in bytes of all files passed by name, from a sample of them; None if no file names are passed."""
-    options: dict[str, Scalar] = field(default_factory=dict)
-    """For `with_options`: dotted option -> value, for the options that the user set (`autotune.enabled`)."""
-    unrecorded: tuple[str, ...] = ()
-    """Classes of datasets between this call and its recorded inputs (or in place of an input) without a recorded call."""
-    text: str = ""
-    """The call as written (`.map(augment)`), at most 200 characters."""
-    made_ns: int | None = None
-    """Duration of the call: mostly the tracing of its function. None in recordings of earlier versions."""
-    identity: str = ""
-    """Digest of its arguments, functions and their outside values included; equal for two calls if nothing that was compared
-    differs. Of large arrays the beginning is compared. Empty if it was not computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,6 +345,8 @@ class Recording:
     """Whether the consumer read the elements without using them: the pipeline in isolation instead of a training."""
     steps_queued_by: str = ""
     """The library whose steps run after the call that starts them has returned (`JAX`); empty if none is known."""
+    other_runs: int = 0
+    """Number of other processes on the machine that ran the same script at the end of the window."""
     as_if_step_ns: int | None = None
     """Length of the wait that replaced each training step; None for a training, and for the pipeline in isolation."""
     state: tuple[ObservedState, ...] | None = None

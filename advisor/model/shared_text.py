@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from advisor.model.recording import Call, Site
+from advisor.model.calls import Call, Site
 
 Span = tuple[Site, str, bool] | str
 """A call in the source: its site, its method and whether a library made it; or the id of a call that has no site."""

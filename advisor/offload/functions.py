@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from advisor.model import op_effects, state
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.offload import (
     EFFECT,
     FILES,
@@ -23,7 +24,7 @@ from advisor.model.offload import (
     UNDECIDED,
     Objection,
 )
-from advisor.model.recording import Call, FunctionFacts, Recording
+from advisor.model.recording import Recording
 from advisor.model.state import CapturedResource, ObservedState
 from advisor.predict.observed import Observations
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
+from advisor.model.calls import Call
 from advisor.model.finding import Safety
 from advisor.model.offload import COUNTS, DYNAMIC, MOVABLE, OFF, REFUSED, UNDECIDED, Movability, Objection
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.model.shared_text import siblings_of
 from advisor.model.units import format_share
 from advisor.offload import data_files, functions, transformations

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.offload.data_files import READERS
 from advisor.predict.structure import file_count
 

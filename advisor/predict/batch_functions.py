@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.catalog import ELEMENTWISE_OPS
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, Value, Vectorize
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.model.recording import Call, FunctionFacts
 from advisor.model.vectorizable_ops import (
     BRANCHING_OPS,
     CHECKING_OPS,

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from advisor.model.calls import Call
 from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import Call
 from advisor.predict.cache_size import cache_bytes
 from advisor.predict.determinism import ORDER, cache_assumptions, own_obstacles
 from advisor.predict.remade_calls import Remade

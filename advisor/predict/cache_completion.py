@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor.host.calibration.prediction import WHOLE_EPOCH_SHARE
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import Call
 from advisor.predict.cache_size import steps_per_epoch
 
 _KEEPING_COUNT = ("map", "prefetch", "with_options", "shuffle", "enumerate")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.model.shared_text import siblings_of
 from advisor.predict.call_index import graph_of
 

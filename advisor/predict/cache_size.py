@@ -6,8 +6,8 @@ In: an `Analysis`, a pipeline and a call.  Out: elements per epoch and bytes, or
 from __future__ import annotations
 
 from advisor.host.calibration.prediction import FEW_ELEMENTS
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.model.recording import Call
 from advisor.predict.observed import Observations
 from advisor.predict.structure import nested_calls, upstream_calls
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.host.calibration.prediction import CALLED_NS
+from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.shared_text import siblings_of, span_of
 from advisor.predict.cache_completion import is_cut, leaves_early
 from advisor.predict.cache_moves import is_held_twice, movable_cache

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.finding import Fix, Safety, SplitFlatMap
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, FunctionFacts
 from advisor.predict.determinism import parallel_safety
 from advisor.predict.splits import Split, facts_of_first, is_in_script, split_edit, text_of_file
 from advisor.predict.structure import linear_chain

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.finding import Code, Edit, Fix, MoveAfter, Safety, SetArgument
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, FunctionFacts
 from advisor.predict.determinism import parallel_safety
 from advisor.predict.structure import STAYING, users_inside
 

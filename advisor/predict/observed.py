@@ -10,8 +10,9 @@ from pathlib import PurePath
 
 from advisor.host.calibration.analysis import MIN_PYTHON_REPEATS
 from advisor.model import state
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.op_effects import FILE_READING_OPS
-from advisor.model.recording import Call, FunctionFacts, GeneratorPasses, Recording, RepeatedCalls
+from advisor.model.recording import GeneratorPasses, Recording, RepeatedCalls
 from advisor.model.state import CapturedResource, ObservedState
 from advisor.model.units import format_count
 

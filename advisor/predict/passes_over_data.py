@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.horizon import ASSUMED, KNOWN, UNKNOWN, Horizon
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import INFINITE_CARDINALITY, Call, Consumer, Loop
+from advisor.model.recording import Consumer, Loop
 from advisor.model.shared_text import siblings_of
 from advisor.model.units import format_many
 from advisor.predict.cache_size import elements_per_epoch, steps_per_epoch, window_elements

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import networkx as nx
 
+from advisor.model.calls import Call
 from advisor.model.lineage import Lineage
-from advisor.model.recording import Call
 
 
 class RecordedGraph:

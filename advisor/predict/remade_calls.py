@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import Call
 from advisor.model.shared_text import Span, span_of
 from advisor.predict.call_index import graph_of
 from advisor.predict.passes_over_data import root_steps_per_epoch

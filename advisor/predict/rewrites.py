@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator as Iter
 
 from advisor.model import catalog
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.model.recording import Call
 from advisor.predict.structure import consumed_call, upstream_calls
 
 FORBIDDING_OPTIONS = (

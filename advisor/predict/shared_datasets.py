@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from advisor.model.calls import Call, Site
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, Site
 from advisor.predict.call_index import graph_of
 
 

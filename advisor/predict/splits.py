@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.finding import Edit, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SplitFunction, SplitMap
 from advisor.model.op_effects import RESOURCE_READERS
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import Call, FunctionFacts
 from advisor.model.regular_files import read_regular
 from advisor.predict.cache_size import elements_per_epoch
 from advisor.predict.caching import cache_places, movable_shuffles

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from advisor.model.calls import Call
 from advisor.model.finding import (
     DecorateFunction,
     Fix,
@@ -21,7 +22,7 @@ from advisor.model.finding import (
     Value,
 )
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, CompileCall
+from advisor.model.recording import CompileCall
 from advisor.model.shared_text import siblings_of
 from advisor.predict.training_step import step_site
 

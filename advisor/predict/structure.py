@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
-from advisor.model.recording import Call
 from advisor.predict.call_index import graph_of
 
 _BLIND = frozenset({"shuffle", "repeat", "prefetch", "take", "skip", "shard", "with_options"})

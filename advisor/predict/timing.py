@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from advisor.model.calls import Call
 from advisor.model.finding import Edit, Fix, MoveAfter, Safety, SetArgument, SetOption, SplitFlatMap
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.model.shared_text import siblings_of
 from advisor.predict.call_index import graph_of
 from advisor.predict.determinism import parallel_safety

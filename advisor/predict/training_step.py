@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from advisor.model.calls import Call, Site
 from advisor.model.pipeline import Analysis
 from advisor.model.profile_statistics import DeviceFacts, OpRow
-from advisor.model.recording import Call, Site
 from advisor.predict.structure import consumed_call, upstream_calls
 
 WAITING = 0.05

@@ -6,8 +6,8 @@ the reason, for the reader who rewrites the function by hand.
 
 from __future__ import annotations
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict.batch_functions import is_vectorizable, padding_obstacle, vectorizing_fix
 

@@ -12,9 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from advisor.model.calls import Call, Site
 from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, Recording, Site
+from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from advisor.model.calls import Call
 from advisor.model.change_proof import NOT_MEASURED, UNKNOWN
 from advisor.model.outcome import LossDeviation, LossPoint
 from advisor.model.proof import Side
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 from advisor.prove.change_verdict import SpeedFacts, judge_speed
 from advisor.prove.end_to_end import EndToEnd, RunSteps, median_of
 from advisor.prove.losses import loss_curve, loss_deviation

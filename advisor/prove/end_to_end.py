@@ -24,10 +24,11 @@ import msgspec
 from advisor.capture.launch import CHILD, capture
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
+from advisor.model.calls import Site
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.outcome import Interval
-from advisor.model.recording import Recording, Site, StepSeries
+from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.sequential_test import MAX_PAIRS, decide
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge

@@ -18,12 +18,12 @@ from typing import Protocol
 from advisor.capture.request import RESULT, Progress
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
+from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Finding, Safety, StepEdit
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
 from advisor.model.proof import FixedNumbers
-from advisor.model.recording import Call
 from advisor.model.termination import is_interrupt
 from advisor.prove.result_lines import line_of_trial
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from advisor.host.calibration.proof import MIN_GAIN, STILL
 from advisor.model import units
+from advisor.model.calls import Call
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase, Proof, Side
-from advisor.model.recording import Call
 from advisor.prove.end_to_end import EndToEnd, median_of
 from advisor.prove.gains import gains_of
 from advisor.prove.greedy_loop import Attempt, LoopResult

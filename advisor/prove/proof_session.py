@@ -30,10 +30,11 @@ from advisor.capture.script_process import (
 )
 from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, MAX_HANGS, QUIT_GRACE_S, SILENCE_S, TRIAL_S
 from advisor.model.call_graph import CallGraph
+from advisor.model.calls import Call
 from advisor.model.codec import decode_message, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Safety
-from advisor.model.recording import Call, ScriptExit
+from advisor.model.recording import ScriptExit
 from advisor.model.termination import is_interrupt
 from advisor.prove.trial.messages import (
     Calls,

@@ -14,8 +14,8 @@ from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
 from advisor.capture.instrument.functions import function_facts
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.value_summaries import describe, element_facts
+from advisor.model.calls import Call, FunctionFacts, Scalar
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value
-from advisor.model.recording import Call, FunctionFacts, Scalar
 from advisor.replay.call_arguments import INTEGERS
 from advisor.replay.edited import Link, first_id
 from advisor.replay.replay import Replay

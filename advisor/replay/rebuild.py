@@ -23,7 +23,7 @@ from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, call
 from advisor.capture.instrument.patches import PATCHING, Patches
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
-from advisor.model.recording import Call, Site
+from advisor.model.calls import Call, Site
 from advisor.replay.program_state import state_above
 
 _SOURCES = {

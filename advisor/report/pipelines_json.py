@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Bottleneck, Iterator, LineCost, Pipeline, RootCall
-from advisor.model.recording import Call, Consumer
+from advisor.model.recording import Consumer
 from advisor.report import pipeline_format as v1
 
 

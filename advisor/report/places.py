@@ -12,9 +12,9 @@ from pathlib import Path, PurePath
 from rich.style import Style
 from rich.text import Text
 
+from advisor.model.calls import Call, Site
 from advisor.model.long_lines import shorten_line
 from advisor.model.pipeline import Iterator
-from advisor.model.recording import Call, Site
 from advisor.model.regular_files import read_regular
 from advisor.model.text import printable
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from advisor.model.calls import Call, Site
 from advisor.model.outcome import Report
-from advisor.model.recording import Call, Site
 from advisor.model.regular_files import read_regular
 from advisor.report.places import MAX_SOURCE_BYTES, clean, source_line
 from advisor.report.report_format import Source

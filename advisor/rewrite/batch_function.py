@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 import libcst as cst
 
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice

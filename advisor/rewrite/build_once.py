@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
+from advisor.model.calls import Call, Site
 from advisor.model.finding import BuildOnce
-from advisor.model.recording import Call, Site
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.moved_lines import move_lines
 from advisor.rewrite.pure_code import PureCode

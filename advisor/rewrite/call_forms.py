@@ -11,7 +11,7 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 from advisor.model import catalog
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.rewrite.names import Names
 
 

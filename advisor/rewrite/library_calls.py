@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.links import insert_link
 from advisor.rewrite.splices import Splice

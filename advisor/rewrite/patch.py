@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor.model.calls import Call
 from advisor.model.finding import Edit, Fix, StepEdit
-from advisor.model.recording import Call
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
 from advisor.rewrite.project import read_source, user_file

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from advisor.model.calls import Call
 from advisor.model.finding import BuildOnce, Edit, Fix, MoveAfter
-from advisor.model.recording import Call
 from advisor.model.shared_text import span_of
 
 MAX_JUDGED = 4

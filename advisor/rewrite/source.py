@@ -15,6 +15,7 @@ from typing import assert_never
 
 import libcst as cst
 
+from advisor.model.calls import Call
 from advisor.model.finding import (
     BuildOnce,
     Code,
@@ -32,7 +33,6 @@ from advisor.model.finding import (
     Value,
     Vectorize,
 )
-from advisor.model.recording import Call
 from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize

@@ -12,6 +12,7 @@ from typing import assert_never
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
+from advisor.model.calls import Call
 from advisor.model.finding import (
     Code,
     DecorateFunction,
@@ -22,7 +23,6 @@ from advisor.model.finding import (
     StepEdit,
     Value,
 )
-from advisor.model.recording import Call
 from advisor.rewrite.arguments import add_argument, find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.decorated_step import decorate

@@ -21,7 +21,7 @@ from libcst.metadata import (
 )
 
 from advisor.model.call_parameters import POSITIONS
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.rewrite.call_forms import Form, form_of
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.names import Names, names_in

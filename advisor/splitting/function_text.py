@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.splitting.cannot_split import CannotSplitError
 
 NEWLINE = re.compile(r"\r\n|\r|\n")

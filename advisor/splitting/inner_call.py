@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
+from advisor.model.calls import FunctionLine
 from advisor.model.catalog import ELEMENTWISE_OPS
-from advisor.model.recording import FunctionLine
 
 _CHEAP_OPS = ELEMENTWISE_OPS | {
     "ExpandDims", "Fill", "GatherV2", "Pack", "Prod", "Range", "Rank", "Reshape", "Shape", "Size", "Slice", "Squeeze",

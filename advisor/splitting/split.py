@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from advisor.model.calls import Call, FunctionLine
 from advisor.model.op_effects import is_dataset_op
-from advisor.model.recording import Call, FunctionLine
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.function_text import FunctionText, function_of
 from advisor.splitting.inner_call import fixed_part, is_worth_it

@@ -1,6 +1,6 @@
 """Simulated pipelines for the examples in rule files: the names that a rule file imports."""
 
-from advisor.model.recording import AUTOTUNE
+from advisor.model.calls import AUTOTUNE
 from advisor.testing.expectations import Example, fires, silent
 from advisor.testing.pipelines import cpu, gpu, op, pipeline, waiting_hosts
 from advisor.testing.simulated_run import SimulatedPipeline

@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from advisor.model.calls import Scalar, Site
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import CompileCall, Product, ProductTimes, Recording, Scalar, ScriptExit, Site
+from advisor.model.recording import CompileCall, Product, ProductTimes, Recording, ScriptExit
 from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.testing.simulated_device import SimulatedDevice, SimulatedOp
 from advisor.testing.simulated_run import MS, SimulatedPipeline, measure

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from advisor.model.calls import AUTOTUNE, Call, Scalar
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import AUTOTUNE, Call, Consumer, Host, Recording, Scalar, ScriptExit, Usage
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit, Usage
 from advisor.testing.simulated_script import FILE, Machine, Script, Stage
 
 MS = 1_000_000

@@ -8,15 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from advisor.model.recording import (
-    AUTOTUNE,
-    INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY,
-    Call,
-    FunctionFacts,
-    Scalar,
-    Site,
-)
+from advisor.model.calls import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call, FunctionFacts, Scalar, Site
 
 FILE = "train.py"
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from advisor.model.recording import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
+from advisor.model.calls import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
 from advisor.model.state import CapturedResource
 from advisor.testing.simulated_script import Stage
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from advisor.capture.request import RESULT, CaptureRequest, Progress
 from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.call_graph import CallGraph
+from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.proof import Phase
-from advisor.model.recording import Call
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.prove.budget import Budget
 from advisor.prove.carried_state import with_state_of

@@ -27,9 +27,9 @@ from advisor.workflows.analyze import Request, analyze_run, load
 
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
+    from advisor.model.calls import Call, Site
     from advisor.model.finding import Finding
     from advisor.model.outcome import Report
-    from advisor.model.recording import Call, Site
     from advisor.prove.trial.in_process_proof import InProcessSession
     from advisor.replay.program_state import Trace
     from advisor.replay.rebuild import Rebuilt

@@ -19,10 +19,11 @@ import msgspec
 from advisor.capture.request import START_SEED, CaptureRequest, Progress
 from advisor.gate.changed_texts import ChangedTexts
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
+from advisor.model.calls import Call
 from advisor.model.change_proof import DIFFERENT, ChangeProof
 from advisor.model.errors import AdvisorError, ChangeFailed, OutOfTime, ScriptFailed
 from advisor.model.finding import Safety
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S, format_ns

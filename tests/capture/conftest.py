@@ -13,8 +13,9 @@ import pytest
 
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.model.calls import Call
 from advisor.model.codec import decode
-from advisor.model.recording import Call, Consumer, Recording, StepSeries
+from advisor.model.recording import Consumer, Recording, StepSeries
 
 
 @dataclass

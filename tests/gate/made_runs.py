@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from advisor.model.calls import Call, Site
 from advisor.model.finding import Finding, Prediction
 from advisor.model.outcome import Report, RuleError
 from advisor.model.pipeline import Analysis, StepStats, Verdict
-from advisor.model.recording import Call, Site, Usage
+from advisor.model.recording import Usage
 
 MS = 1_000_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from advisor.graph.line_advice import advise
+from advisor.model.calls import CodeLine
 from advisor.model.pipeline import Iterator, LineCost, Pipeline
-from advisor.model.recording import CodeLine
 
 
 def op_line(number: int, text: str, op: str, share: float) -> LineCost:

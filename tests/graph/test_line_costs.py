@@ -7,18 +7,8 @@ from dataclasses import replace
 import pytest
 
 from advisor.graph.line_costs import lines_of
-from advisor.model.recording import (
-    Call,
-    CodeLine,
-    FunctionFacts,
-    Host,
-    OpLine,
-    PythonSamples,
-    Recording,
-    SampledLine,
-    ScriptExit,
-    Site,
-)
+from advisor.model.calls import Call, CodeLine, FunctionFacts, OpLine, Site
+from advisor.model.recording import Host, PythonSamples, Recording, SampledLine, ScriptExit
 
 MS = 1_000_000
 SITE = Site("/train.py", 10, 1, 20, 1)

@@ -8,7 +8,8 @@ import pytest
 
 from advisor.graph.analysis import HostPart, combine
 from advisor.graph.lockstep import longest_waited_for
-from advisor.model.recording import Consumer, Recording, Site, StepSeries
+from advisor.model.calls import Site
+from advisor.model.recording import Consumer, Recording, StepSeries
 from tests.graph.test_unprofiled_steps import PROFILED
 from tests.graph.test_unprofiled_steps import recording as recorded
 

@@ -10,9 +10,10 @@ import pytest
 
 from advisor.graph import analyse
 from advisor.graph.recorded_calls import MAX_ANALYSED_CALLS, check_calls, limit_calls
+from advisor.model.calls import Call
 from advisor.model.codec import decode, encode
 from advisor.model.errors import AdvisorError
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 from advisor.predict.structure import linear_chain, nested_calls, upstream_calls
 from advisor.workflows.analyze import read_recording
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.graph.remade_datasets import join_remade, joined_names
-from advisor.model.recording import Call, Consumer, Host, Recording, ScriptExit, Site
+from advisor.model.calls import Call, Site
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit
 from advisor.model.trace import HostTrace, IteratorFacts
 
 HOST = Host("h", 2, 2, 1, 1)

@@ -10,8 +10,9 @@ import pytest
 from advisor.graph import analyse
 from advisor.graph.unmarked_steps import Steps, describe
 from advisor.graph.verdict import certainty_of, judge
+from advisor.model.calls import Call
 from advisor.model.pipeline import StepStats, Verdict
-from advisor.model.recording import Call, Consumer, Host, Recording, ScriptExit, StepSeries, Window
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.model.units import format_rate
 from advisor.testing import batch, map_, pipeline, prefetch, source
 

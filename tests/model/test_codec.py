@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from advisor.model.calls import Call, Site
 from advisor.model.codec import decode, encode
 from advisor.model.errors import AdvisorError
-from advisor.model.recording import Call, Host, Recording, ScriptExit, Site, StepSeries
+from advisor.model.recording import Host, Recording, ScriptExit, StepSeries
 
 HOST = Host("box", 1.5, 4, 1 << 33, 1 << 32)
 

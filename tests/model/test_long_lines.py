@@ -11,8 +11,8 @@ from rich.console import Console
 
 from advisor.capture.request import CaptureRequest
 from advisor.capture.script_process import copy_to_stderr
+from advisor.model.calls import Call, Site
 from advisor.model.long_lines import MAX_OUTPUT_LINE, shorten_line, shorten_lines
-from advisor.model.recording import Call, Site
 from advisor.report.places import source_line
 from advisor.report.report_text import print_report
 from tests.report.made_reports import slow_report

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.host.calibration.prediction import MEMORY_SHARE, WORTH_MORE
+from advisor.model.calls import Call
 from advisor.model.finding import Effect, Finding, Fix, Prediction, Safety
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, Consumer, Recording, ScriptExit
+from advisor.model.recording import Consumer, Recording, ScriptExit
 from advisor.predict import predict_speedup
 from advisor.predict.best_plan import outlook, service_workers
 from advisor.predict.demand import demands

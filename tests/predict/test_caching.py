@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.predict import cache_places, is_cached_behind
 from advisor.testing import batch, cache, map_, pipeline, prefetch, repeat, source, take
 

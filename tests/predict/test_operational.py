@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from advisor.graph import analyse
 from advisor.host.calibration.prediction import BESIDE_INPUT
+from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
-from advisor.model.recording import Accelerator, Call, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
+from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.demand import demands
 from advisor.profile import read_trace

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.predict.recorded_graph import RecordedGraph
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from advisor.model.recording import Call, Consumer, FunctionFacts, Recording, ScriptExit, Site
+from advisor.model.calls import Call, FunctionFacts, Site
+from advisor.model.recording import Consumer, Recording, ScriptExit
 from advisor.model.state import CapturedResource, ObservedState, StateChange
 from advisor.predict import cache_assumptions, cache_obstacles, movable_shuffles
 from advisor.testing import map_, pipeline, source

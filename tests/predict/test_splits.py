@@ -10,9 +10,9 @@ import pytest
 
 from advisor.engine.loader import load_rules
 from advisor.engine.run import run_rules
+from advisor.model.calls import Call, FunctionLine, Site
 from advisor.model.finding import InsertAfter, MoveAfter, Safety, SplitMap
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, FunctionLine, Site
 from advisor.model.settings import Settings
 from advisor.model.state import CapturedResource
 from advisor.predict import split_of

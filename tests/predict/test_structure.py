@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
+from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Verdict
-from advisor.model.recording import Call
 from advisor.predict import (
     batch_behind,
     calls_behind,

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from advisor.engine import load_rules, run_rules
+from advisor.model.calls import Call, FunctionFacts, Site
 from advisor.model.finding import Code, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
-from advisor.model.recording import Call, FunctionFacts, Recording, ScriptExit, Site
+from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.model.state import CapturedResource, ObservedState, StateChange
 from advisor.predict import with_timing

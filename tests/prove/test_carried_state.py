@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from advisor.model.calls import Call, Site
 from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, Recording, ScriptExit, Site
+from advisor.model.recording import Recording, ScriptExit
 from advisor.model.state import ObservedState, StateChange
 from advisor.predict import cache_obstacles
 from advisor.prove.carried_state import with_state_of

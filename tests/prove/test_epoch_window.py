@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.recording import UNKNOWN_CARDINALITY, Consumer, Host, Loop, Recording, ScriptExit, StepSeries, Window
+from advisor.model.calls import UNKNOWN_CARDINALITY
+from advisor.model.recording import Consumer, Host, Loop, Recording, ScriptExit, StepSeries, Window
 from advisor.prove.end_to_end import RunSteps, steps_of
 from advisor.prove.epoch_window import epoch_window
 from advisor.prove.steady_state import UnknownEpoch

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Code, Finding, Fix, InsertAfter, Safety, SetArgument
 from advisor.model.outcome import Interval
-from advisor.model.recording import Call
 from advisor.prove.fixed_numbers import enough_calls, with_cheapest, with_numbers
 from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult
 from advisor.prove.trial.messages import NumbersCompared

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.model.calls import Call, Site
 from advisor.model.codec import decode
 from advisor.model.errors import AdvisorError, ScriptFailed
 from advisor.model.finding import Code, InsertAfter, Safety, SetArgument
-from advisor.model.recording import Call, Recording, Site
+from advisor.model.recording import Recording
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED
 

@@ -9,6 +9,7 @@ import pytest
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
+from advisor.model.calls import Site
 from advisor.model.finding import (
     Finding,
     Fix,
@@ -20,7 +21,6 @@ from advisor.model.finding import (
     StepEdit,
 )
 from advisor.model.outcome import Interval, Report
-from advisor.model.recording import Site
 from advisor.model.settings import Settings
 from advisor.prove.change_speed import speed_of_scripts
 from advisor.prove.end_to_end import EndToEnd, RunSteps, _as_much_as, steps_of

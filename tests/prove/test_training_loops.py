@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.model.recording import Call, Consumer, Loop, Site
+from advisor.model.calls import Call, Site
+from advisor.model.recording import Consumer, Loop
 from advisor.prove.training_loops import later_datasets, loop_difference
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from advisor.engine import load_rules, run_rules
+from advisor.model.calls import Site
 from advisor.model.finding import Evidence, Finding, Fix, Prediction, Safety, SetArgument
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
 from advisor.model.pipeline import Analysis, Verdict
-from advisor.model.recording import Site
 from advisor.model.settings import Settings
 from advisor.testing import batch, map_, pipeline, source
 

@@ -9,6 +9,7 @@ import json
 import jsonschema
 from rich.console import Console
 
+from advisor.model.calls import Site
 from advisor.model.finding import Remove
 from advisor.model.offload import (
     COUNTS,
@@ -26,7 +27,6 @@ from advisor.model.offload import (
 from advisor.model.outcome import Interval
 from advisor.model.own_files import FileKind, is_own_file
 from advisor.model.proof import Side
-from advisor.model.recording import Site
 from advisor.report.offload_json import load_schema, offload_to_bytes
 from advisor.report.offload_text import print_offload
 

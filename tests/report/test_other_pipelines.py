@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.recording import Consumer, Site
+from advisor.model.calls import Site
+from advisor.model.recording import Consumer
 from advisor.report.other_pipelines import MAX_OTHER_PIPELINES, other_pipelines
 from tests.report.made_reports import healthy_report, slow_report
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.recording import Call, Site
+from advisor.model.calls import Call, Site
 from advisor.report.places import call_text, clean, display_path, source_line
 
 SOURCE = "import x\nds = tf.data.Dataset.range(9)\nds = (ds\n    .map(augment)\t# \x1b[31m\n    .batch(2))\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from advisor.model.calls import Call, Site
 from advisor.model.finding import (
     Code,
     Edit,
@@ -12,7 +13,6 @@ from advisor.model.finding import (
     Safety,
     SetArgument,
 )
-from advisor.model.recording import Call, Site
 from advisor.rewrite.source import rewrite
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")

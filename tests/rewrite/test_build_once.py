@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model import catalog
+from advisor.model.calls import Call, Site
 from advisor.model.finding import BuildOnce, Fix, InsertAfter, Safety, SetArgument
-from advisor.model.recording import Call, Site
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
+from advisor.model.calls import Call, Site
 from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
-from advisor.model.recording import Call, Site
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
 from tests.effort import examples

@@ -21,8 +21,8 @@ from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
+from advisor.model.calls import Call
 from advisor.model.finding import BuildOnce, Edit, InsertAfter, MoveAfter, SetArgument, SplitFlatMap, SplitMap
-from advisor.model.recording import Call
 from advisor.prove.graph_difference import difference, unstable_fields
 from advisor.prove.trial.script_calls import recorded_graph
 from advisor.replay.edited_graph import edited_graph

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from advisor.model.calls import Site
 from advisor.model.finding import (
     DecorateFunction,
     Fix,
@@ -17,7 +18,6 @@ from advisor.model.finding import (
     SetPolicy,
     StepEdit,
 )
-from advisor.model.recording import Site
 from advisor.rewrite.apply.undo import undo
 from advisor.rewrite.apply.write import write_patch
 from advisor.rewrite.cannot_rewrite import CannotRewrite

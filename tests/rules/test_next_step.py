@@ -9,8 +9,8 @@ from advisor.rules.next_step import NextStep
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
+from advisor.model.calls import CodeLine
 from advisor.model.pipeline import LineCost
-from advisor.model.recording import CodeLine
 from advisor.model.settings import Settings
 from advisor.testing import batch, map_, pipeline, prefetch, source
 

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from advisor.model.recording import Call, FunctionFacts, FunctionLine, Site
+from advisor.model.calls import Call, FunctionFacts, FunctionLine, Site
 from advisor.splitting import CannotSplitError, Halves, split_function
 
 ONE = "TensorSpec(shape=(), dtype=tf.string, name=None)"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.gate.base_revision import BaseTexts
+from advisor.model.calls import Site
 from advisor.model.errors import ScriptFailed
-from advisor.model.recording import Site
 from advisor.model.settings import Settings
 from advisor.prove import end_to_end
 from advisor.prove.end_to_end import LoopSteps, RunSteps

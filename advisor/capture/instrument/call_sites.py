@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 
-from advisor.model.recording import Site
+from advisor.model.calls import Site
 
 _TEXT_LIMIT = 200
 _OURS = str(Path(__file__).resolve().parents[2])

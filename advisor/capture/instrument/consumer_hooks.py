@@ -25,7 +25,7 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.patches import Patches
-from advisor.model.recording import CodeLine
+from advisor.model.calls import CodeLine
 
 _TRACK = "_tfadv_track"
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advisor.model.recording import CodeLine, Consumer, Loop, Site, StepSeries
+from advisor.model.calls import CodeLine, Site
+from advisor.model.recording import Consumer, Loop, StepSeries
 
 MAX_STEPS = 50_000
 """At least this many of a consumer's latest steps are kept (1.2 MB), at most twice as many."""

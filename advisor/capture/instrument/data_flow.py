@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING, origin, takes_batches
-from advisor.model.recording import Site
+from advisor.model.calls import Site
 
 _MAX_FLOW = 200
 """Maximum number of recorded pairs of op types, so that a model inside a function does not inflate the recording."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.data_flow import nodes_inside
-from advisor.model.recording import FunctionLine, Site
+from advisor.model.calls import FunctionLine, Site
 
 _MAX_LINES = 200
 """Functions that make ops in more places are not described, so that they do not inflate the recording."""

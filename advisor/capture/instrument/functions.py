@@ -15,9 +15,9 @@ from advisor.capture.instrument.captured_state import Captured, captured_by, use
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines
 from advisor.capture.instrument.padding_kept import keeps_padding
+from advisor.model.calls import FunctionFacts, Site
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
-from advisor.model.recording import FunctionFacts, Site
 from advisor.model.state import DATASET, CapturedResource
 
 RANDOM_OPS = frozenset(

@@ -18,7 +18,7 @@ from typing import Any
 from advisor.capture.instrument.consumer_hooks import Consumption, StepFollower
 from advisor.capture.instrument.keras_models import KerasModels
 from advisor.capture.instrument.patches import Patches
-from advisor.model.recording import Scalar
+from advisor.model.calls import Scalar
 
 _LOOPS = {"fit": "train", "evaluate": "test", "predict": "predict"}
 

@@ -19,8 +19,8 @@ from typing import Any
 from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.functions import function_site
+from advisor.model.calls import CodeLine, FunctionFacts, OpLine, Site
 from advisor.model.catalog import PYTHON_OPS
-from advisor.model.recording import CodeLine, FunctionFacts, OpLine, Site
 
 MAX_OPS = 1_000
 """Maximum number of ops per function whose lines are looked up. A look-up takes about 0.1 ms."""

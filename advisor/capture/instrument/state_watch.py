@@ -23,8 +23,8 @@ from typing import Any
 from advisor.capture.instrument.captured_state import Captured, named_objects
 from advisor.capture.instrument.fingerprints import file_fingerprint, fingerprint, python_fingerprint
 from advisor.model import state
+from advisor.model.calls import Call
 from advisor.model.lineage import Lineage
-from advisor.model.recording import Call
 from advisor.model.state import ObservedState, StateChange
 
 MAX_FILES = 500

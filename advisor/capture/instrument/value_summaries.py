@@ -9,7 +9,7 @@ import enum
 from typing import Any
 
 from advisor.capture.instrument.functions import function_name
-from advisor.model.recording import Scalar
+from advisor.model.calls import Scalar
 
 _STRING_LIMIT = 200
 _SPEC_LIMIT = 500

@@ -35,7 +35,8 @@ from advisor.host.calibration.window import (
     SAMPLE_PAUSE_S,
     SAMPLE_SWITCH_S,
 )
-from advisor.model.recording import Call, PythonSamples, SampledLine, Site
+from advisor.model.calls import Call, Site
+from advisor.model.recording import PythonSamples, SampledLine
 
 MAX_SAMPLED_LINES = 500
 _MAX_FRAMES = 200

@@ -13,8 +13,8 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from advisor.model.calls import Call
 from advisor.model.finding import Edit, MoveAfter
-from advisor.model.recording import Call
 from advisor.replay.edited import CannotReplay
 
 _Key = tuple[str, str, int, int]

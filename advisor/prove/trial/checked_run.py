@@ -12,8 +12,8 @@ from advisor.capture.request import SessionRequest
 from advisor.capture.script_runner import one_line
 from advisor.capture.session import run_session
 from advisor.model.call_graph import CALLS_NAME
+from advisor.model.calls import Call
 from advisor.model.codec import encode_message
-from advisor.model.recording import Call
 from advisor.prove.trial.counted_run import CountedRun
 from advisor.prove.trial.script_calls import recorded_graph
 

@@ -19,7 +19,7 @@ from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import SessionRequest
 from advisor.capture.session import Session
 from advisor.capture.stop_script import StopScript
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.replay.seeding import global_seed_unset
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from advisor.capture.request import Progress, SessionRequest
 from advisor.model.call_graph import CallGraph
+from advisor.model.calls import Call
 from advisor.model.finding import (
     BuildOnce,
     Edit,
@@ -29,7 +30,7 @@ from advisor.model.finding import (
     Vectorize,
 )
 from advisor.model.outcome import Interval
-from advisor.model.recording import Call, ScriptExit
+from advisor.model.recording import ScriptExit
 from advisor.prove.trial.service_messages import ServiceMeasured, ServiceRequest, ServiceTried
 from advisor.prove.trial.text_messages import TextReply, TextRequest
 from advisor.prove.trial.trial_result import Trial

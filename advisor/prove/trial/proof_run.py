@@ -19,11 +19,12 @@ from advisor.capture.request import Progress
 from advisor.capture.script_runner import one_line
 from advisor.capture.session import is_seeded
 from advisor.capture.stop_script import StopScript
+from advisor.model.calls import Call
 from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
 from advisor.model.offload import ServiceMeasurement
-from advisor.model.recording import Call, ScriptExit
+from advisor.model.recording import ScriptExit
 from advisor.model.units import NS_PER_S
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.call_matching import CallMatching

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor.capture.instrument.functions import function_facts
-from advisor.model.recording import Call
+from advisor.model.calls import Call
 from advisor.model.state import CapturedResource
 from advisor.predict import cache_assumptions, cache_obstacles
 from advisor.testing import map_, pipeline, source

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from advisor.capture.instrument import op_lines
-from advisor.model.recording import FunctionFacts
+from advisor.model.calls import FunctionFacts
 from tests.recorded import install
 
 pytestmark = pytest.mark.tensorflow

@@ -12,8 +12,9 @@ from advisor.capture.instrument.captured_state import captured_by, named_objects
 from advisor.capture.instrument.fingerprints import python_fingerprint
 from advisor.capture.instrument.state_watch import StateWatch
 from advisor.host.data_files import file_names
+from advisor.model.calls import Call
 from advisor.model.codec import decode, encode
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 from advisor.predict import cache_assumptions, cache_obstacles
 from advisor.testing import map_, pipeline, source
 

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.capture.instrument.consumers import MAX_STEPS, Tracks
 from advisor.capture.window.live_counters import LiveCounters
-from advisor.model.recording import Site
+from advisor.model.calls import Site
 
 MS = 1_000_000
 

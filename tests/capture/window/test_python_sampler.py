@@ -11,7 +11,8 @@ import pytest
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.window.python_sampler import PythonSampler, sampler_for
-from advisor.model.recording import Call, FunctionFacts, PythonSamples, Site
+from advisor.model.calls import Call, FunctionFacts, Site
+from advisor.model.recording import PythonSamples
 from tests.capture.window.calls_functions import call_for
 
 _VALUES = np.random.default_rng(0).random(200_000)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.model.calls import Call, Site
 from advisor.model.finding import MoveAfter, Remove
-from advisor.model.recording import Call, Site
 from advisor.prove.trial.call_matching import CallMatching
 from advisor.replay.edited import CannotReplay
 

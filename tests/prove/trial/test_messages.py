@@ -9,10 +9,11 @@ import pytest
 
 from advisor.capture.request import CaptureRequest, Progress, SessionRequest
 from advisor.model.call_graph import CallGraph, CallIdentity
+from advisor.model.calls import Call, Site
 from advisor.model.codec import decode_message, encode_message
 from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption, Vectorize
 from advisor.model.outcome import Interval
-from advisor.model.recording import Call, ScriptExit, Site
+from advisor.model.recording import ScriptExit
 from advisor.prove.trial.compared_streams import Passes
 from advisor.prove.trial.messages import (
     Calls,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from advisor.model.calls import Call
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
-from advisor.model.recording import Call
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
 
