@@ -39,6 +39,7 @@ from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
 from advisor.host.data_files import disk_read_bytes_per_s
 from advisor.host.machine import describe_host
+from advisor.host.other_runs import other_runs
 from advisor.model.atomic_file import replacing
 from advisor.model.codec import decode_message, encode, encode_message
 from advisor.model.recording import Recording, ScriptExit
@@ -83,6 +84,8 @@ class Session:
         )
         self._disk: tuple[float | None] | None = None
         """Read throughput of the disk in bytes/s (None inside if unknown), once it was measured."""
+        self._others = 0
+        """Number of other runs of the script, counted when the disk is measured."""
         self._ceiling = None if request.ceiling_for is None else Ceiling(request.ceiling_for, self._recorder)
         self._consumption = Consumption(
             self._recorder.finder,
@@ -230,6 +233,8 @@ class Session:
         self._monitor.settle()
         if self._disk is None:
             self._disk = (disk_read_bytes_per_s(self._recorder.data_files.paths),)
+            script = self._request.script
+            self._others = other_runs(None if script is None else Path(self._cwd, script), self._request.module)
         host = replace(describe_host(), disk_read_bytes_per_s=self._disk[0])
         self._put("host.json", encode(host))
         self._put("recording.json", encode(self._recording(script_exit, host)))
@@ -274,6 +279,7 @@ class Session:
             unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(self._request.start_seed),
             steps_queued_by=queueing_library(),
+            other_runs=self._others,
             state=self._recorder.state.observed(),
             generators=self._recorder.generators.observed(),
             python_calls=self._recorder.python_calls.observed(),

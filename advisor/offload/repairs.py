@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from advisor.model.calls import Call
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
 from advisor.model.offload import DYNAMIC, PROCESSING_MODES, Movability, Repair
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call
 from advisor.model.units import format_count
 from advisor.offload import data_files
 from advisor.offload.transformations import BATCHES, is_endless
@@ -85,6 +85,28 @@ def repairs_of(analysis: Analysis, movability: Movability, policy: str) -> Itera
     yield from data_files.repairs_of(analysis, upstream)
     yield from _passes(analysis, upstream, consumed)
     yield from _replicas(analysis, upstream)
+    yield from _trainers(analysis)
+
+
+def _trainers(analysis: Analysis) -> Iterator[Repair]:
+    """Yield how trainers that run side by side can share the work of the workers.
+
+    Tried on TensorFlow 2.21: such a cache works with and without sharding, and refuses datasets that end.
+    """
+    recording, main = analysis.recording, analysis.main
+    if recording is None or not recording.other_runs:
+        return
+    if main is not None and main.consumer is not None and main.consumer.kind == "distributed":
+        return  # they are the replicas of one training, which read different elements
+    count = recording.other_runs
+    others = "Another process runs" if count == 1 else f"{format_count(count)} other processes run"
+    yield Repair(
+        f"{others} this script on the same machine: if they train on the same data independently of each other, such as the "
+        "trials of a search, the workers can compute each element once for all of them. Each trainer then reads what is in the "
+        "workers' cache, and a slow one may miss elements.",
+        code='.repeat()  # before `distribute`; distribute(..., job_name="train", '
+        "cross_trainer_cache=tf.data.experimental.service.CrossTrainerCache(trainer_id=NAME_OF_TRIAL))",
+    )
 
 
 def _replicas(analysis: Analysis, upstream: Sequence[Call]) -> Iterator[Repair]:

@@ -80,6 +80,9 @@ def _key(class_name: str) -> str:
 def _described(schema: dict[str, Any], kind: type) -> dict[str, Any]:
     """Add the descriptions of the fields. All fields are required, as even those with a default are written."""
     del schema["title"]
+    if "description" in schema:
+        # Python 3.13 has already removed the indentation.
+        schema["description"] = inspect.cleandoc(schema["description"])
     if "properties" not in schema:
         return schema
     docstrings = field_docstrings(Path(inspect.getfile(kind)), kind.__name__)

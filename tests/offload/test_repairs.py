@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from advisor.model.offload import Repair
 from advisor.model.pipeline import Analysis
 from advisor.offload.legality import judge
 from advisor.offload.repairs import distribute_edit, edits_with_distribute
@@ -19,8 +21,6 @@ DISTRIBUTE = f'.apply(tf.data.experimental.service.distribute("distributed_epoch
 
 def written(folder: Path, *stages: Stage, compression: str = "AUTO", policy: str = "dynamic") -> str:
     """The script with the change."""
-    import dataclasses
-
     made = pipeline(*stages, consumer_ms=5)
     path = folder / "train.py"
     path.write_text(made.source)
@@ -60,3 +60,16 @@ def test_a_take_moves_behind_the_batch_and_counts_batches(tmp_path: Path) -> Non
 )
 def test_arguments_of_distribute(tmp_path: Path, options: dict[str, str], expected: str) -> None:
     assert expected in written(tmp_path, source(), map_("decode", ms=5), batch(32), **options)
+
+
+@pytest.mark.parametrize(("others", "sentence"), [(1, "Another process runs this"), (3, "3 other processes run this")])
+def test_trainers_side_by_side_may_share_the_work_of_the_workers(others: int, sentence: str) -> None:
+    made = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, is_finished=True).analysis
+    assert made.recording is not None and not sharing(made)
+    (repair,) = sharing(dataclasses.replace(made, recording=dataclasses.replace(made.recording, other_runs=others)))
+    assert repair.text.startswith(sentence) and not repair.edits
+
+
+def sharing(analysis: Analysis) -> list[Repair]:
+    """What is proposed for several trainers."""
+    return [repair for repair in judge(analysis).repairs if "CrossTrainerCache" in repair.code]
