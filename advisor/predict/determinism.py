@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from advisor.model import op_effects, state
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.finding import Safety
 from advisor.model.lineage import Lineage
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, FunctionFacts
 from advisor.model.shared_text import siblings_of, span_of
 from advisor.predict.call_index import graph_of
 from advisor.predict.observed import Observations
@@ -33,7 +33,7 @@ _REPEATABLE_METHODS = frozenset({
     "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "group_by_window", "ignore_errors",
     "padded_batch", "prefetch", "ragged_batch", "rebatch", "repeat", "shard", "skip", "snapshot", "sparse_batch", "take",
     "unbatch", "unique", "window", "with_options", "zip", "choose_from_datasets", "pad_to_cardinality",
-    # Transformations that apply a function, which is judged separately. `apply` only makes other calls.
+    # Transformations that apply a function, which is judged separately. `apply` makes other calls, or a class of its own.
     "apply", "filter", "flat_map", "interleave", "map", "scan", "take_while",
     # Sources that return the same numbers, tensors or files in the same order; files are observed while the script runs.
     "counter", "Counter", "from_sparse_tensor_slices", "from_tensor_slices", "from_tensors", "from_list", "range",

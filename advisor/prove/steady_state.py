@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 
 from advisor.host.calibration.proof import MARGIN_STEPS
+from advisor.model.calls import Call
 from advisor.model.finding import Edit, InsertAfter
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import Call
 from advisor.predict.cache_size import elements_per_epoch, iterator_of
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call
@@ -25,7 +25,7 @@ _BATCHES = {
 }
 _ONE_FOR_ONE = frozenset(
     {
-        "apply", "cache", "enumerate", "filter", "ignore_errors", "map", "prefetch", "repeat", "scan", "shard", "shuffle",
+        "cache", "enumerate", "filter", "ignore_errors", "map", "prefetch", "repeat", "scan", "shard", "shuffle",
         "skip", "snapshot", "take", "take_while", "unique", "with_options", "zip",
     }
 )  # fmt: skip

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from advisor.host.calibration.prediction import CALLED_NS
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.finding import Safety
-from advisor.model.recording import Call, FunctionFacts, Recording, ScriptExit, StepSeries
+from advisor.model.recording import Recording, ScriptExit, StepSeries
 from advisor.model.state import CapturedResource, ObservedState, StateChange
 from advisor.predict import cache_assumptions, cache_obstacles, cache_places, parallel_safety
 from advisor.testing import AUTOTUNE, batch, interleave, map_, pipeline, prefetch, repeat, shuffle, source
@@ -103,6 +104,10 @@ CASES = {
     "a dataset class that nobody recorded": (
         (FILES, dataclasses.replace(call("batch"), unrecorded=("KafkaDataset",))),
         [("batch", "content")],
+    ),
+    "a dataset class that apply makes": (
+        (FILES, dataclasses.replace(call("apply"), unrecorded=("_ShuffleAndRepeatDataset",))),
+        [("apply", "content")],
     ),
     "options set by TensorFlow": ((FILES, dataclasses.replace(call("batch"), unrecorded=("_OptionsDataset",))), []),
 }

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from advisor.host.calibration.proof import MARGIN_STEPS
+from advisor.model.calls import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call
 from advisor.model.finding import InsertAfter, SetArgument
-from advisor.model.recording import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call
 from advisor.prove.steady_state import UnknownEpoch, steps_to_fill_caches, steps_until_steady
 from advisor.testing import batch, map_, pipeline, source
 
@@ -69,5 +69,12 @@ def test_caches_that_the_script_has():
 def test_the_length_of_an_epoch_may_be_known_otherwise():
     calls = chain(("Generator", UNKNOWN_CARDINALITY, {}), ("cache", UNKNOWN_CARDINALITY, {}))
     assert steps_to_fill_caches(calls, calls[-1], 40) == 40 + MARGIN_STEPS.value
+    with pytest.raises(UnknownEpoch):
+        steps_to_fill_caches(calls, calls[-1], None)
+
+
+def test_how_many_elements_an_unknown_transformation_makes_is_unknown():
+    """`apply` is only recorded if it makes a dataset without public calls, such as `map_and_batch`."""
+    calls = chain(("cache", 100, {}), ("apply", UNKNOWN_CARDINALITY, {}))
     with pytest.raises(UnknownEpoch):
         steps_to_fill_caches(calls, calls[-1], None)

@@ -31,8 +31,8 @@ from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, Logged
 from advisor.capture.instrument.state_watch import StateWatch
 from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
 from advisor.host.data_files import DataFiles, FileNames, file_names
+from advisor.model.calls import Call, FunctionFacts
 from advisor.model.op_effects import FILE_READING_OPS
-from advisor.model.recording import Call, FunctionFacts
 from advisor.model.state import DATASET
 
 MAX_CALLS = 20_000
@@ -300,6 +300,8 @@ class Recorder:
             return  # the call returned one of its arguments
         if has_id and pending.method == "apply":
             return  # the dataset was made by public calls inside, which are recorded
+        # Nothing is known of what else `apply` makes, such as `tf.data.experimental.shuffle_and_repeat`, but its class.
+        unrecorded = (*pending.unrecorded, type(dataset).__name__) if pending.method == "apply" else pending.unrecorded
         function = next(
             (pending.bound[name] for name in _FUNCTION_PARAMETERS if callable(pending.bound.get(name))), None
         )
@@ -330,7 +332,7 @@ class Recorder:
             element_bytes=element_bytes,
             file_bytes=pending.files.bytes(cardinality) if pending.files is not None else None,
             options=describe_options(pending.bound.get("options")) if pending.method == "with_options" else {},
-            unrecorded=pending.unrecorded,
+            unrecorded=unrecorded,
             text=pending.place.text,
             made_ns=pending.made_ns,
             identity=self._identity(pending),

@@ -167,6 +167,21 @@ def test_a_class_passed_as_a_function_is_no_dataset(watch):
 
 
 @pytest.mark.long
+def test_what_apply_makes_without_public_calls_is_named(watch):
+    """Otherwise a transformation that draws an order would pass for one that only makes other calls."""
+    run = watch("""\
+        import tensorflow as tf
+        ds = tf.data.Dataset.range(3)
+        list(ds.apply(lambda rows: rows.batch(2)))
+        list(ds.apply(tf.data.experimental.assert_cardinality(3)))
+        list(ds.apply(tf.data.experimental.shuffle_and_repeat(3, count=1)))
+    """)
+    assert [call.unrecorded for call in run.calls("batch")] == [()]
+    classes = [call.unrecorded for call in run.calls("apply")]
+    assert classes == [("_AssertCardinalityDataset",), ("_ShuffleAndRepeatDataset",)]
+
+
+@pytest.mark.long
 def test_names_reach_the_profile(watch):
     run = watch(
         """\
