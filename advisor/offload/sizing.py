@@ -227,7 +227,7 @@ def _elements_per_step(analysis: Analysis, main: Pipeline, movability: Movabilit
     return count
 
 
-_ONE_TO_ONE = frozenset({"apply", "cache", "enumerate", "map", "prefetch", "repeat", "shuffle", "take", "with_options"})
+_ONE_TO_ONE = frozenset({"cache", "enumerate", "map", "prefetch", "repeat", "shuffle", "take", "with_options"})
 """Transformations that emit an element for each that they read."""
 
 

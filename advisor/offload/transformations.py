@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor.model.offload import COUNTS, FILES, OFF, PYTHON, REFUSED, SOURCE, UNDECIDED, Objection
-from advisor.model.recording import INFINITE_CARDINALITY, Call
+from advisor.model.calls import INFINITE_CARDINALITY, Call
+from advisor.model.offload import COUNTS, FILES, OFF, PYTHON, REFUSED, SOURCE, STATE, UNDECIDED, Objection
 
 PASSIVE = frozenset({"prefetch", "with_options"})
 """What may follow `distribute` as well as precede it."""
@@ -40,7 +40,10 @@ _COUNTING = {
     "pad_to_cardinality": "counts elements, which every worker would do for its own part",
 }
 _PAIRING = frozenset({"zip", "choose_from_datasets"})
+_INSIDE = _ANYWHERE | _SPLITTABLE | _PAIRING | {*_COUNTING, "load", "random", "sample_from_datasets"}
+"""What a function may make: one call of it runs on one worker as a whole."""
 _COUNTED_CLASSES = frozenset({"_AssertCardinalityDataset"})
+_DEVICE_CLASSES = frozenset({"_CopyToDeviceDataset", "_MapOnGpuDataset"})
 _TRANSPARENT_CLASSES = frozenset({"_OptionsDataset", "DatasetV1Adapter", "_NestedVariant"})
 
 
@@ -66,9 +69,16 @@ def objection_inside(call: Call, outer: Call) -> Objection | None:
         return Objection(REFUSED, PYTHON, outer.method, reason, outer.site, outer.id)
     if call.method == "cache" and _writes_cache(call):
         return Objection(REFUSED, FILES, outer.method, _CACHE_FILE, outer.site, outer.id)
+    if call.method == "snapshot":
+        return Objection(REFUSED, FILES, outer.method, _SNAPSHOT, outer.site, outer.id)
+    unknown = [name for name in call.unrecorded if name not in _TRANSPARENT_CLASSES | _COUNTED_CLASSES]
+    if unknown or call.method not in _INSIDE:
+        reason = f"makes a dataset in its function ({[*unknown, call.method][0]}) that is not known to work on a worker"
+        return Objection(UNDECIDED, SOURCE, outer.method, reason, outer.site, outer.id)
     return None
 
 
+_SNAPSHOT = "writes a snapshot, which several workers would write at once"
 _CACHE_FILE = "writes a cache file, which several workers would write at once"
 
 
@@ -82,13 +92,15 @@ def _objection(call: Call, is_endless: bool, policy: str) -> tuple[str, str, str
             COUNTS,
             "asserts a number of elements, which every worker would compare with that of its own part",
         )
+    if _DEVICE_CLASSES & set(call.unrecorded):
+        return REFUSED, STATE, "copies elements to a device, which belongs to the process of the training"
     unknown = [name for name in call.unrecorded if name not in _TRANSPARENT_CLASSES | _COUNTED_CLASSES]
     if unknown:
         return UNDECIDED, SOURCE, f"takes its elements from a {unknown[0]}, which is not known to work on a worker"
     if method == "cache":
         return (REFUSED, FILES, _CACHE_FILE) if _writes_cache(call) else None
     if method == "snapshot":
-        return REFUSED, FILES, "writes a snapshot, which several workers would write at once"
+        return REFUSED, FILES, _SNAPSHOT
     if method in _COUNTING:
         return None if policy == OFF else (REFUSED, COUNTS, _COUNTING[method])  # OFF: every worker has all of the data
     if method in BATCHES and policy != OFF and not is_endless and call.arguments.get("drop_remainder") is True:

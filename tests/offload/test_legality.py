@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from advisor.model.calls import FunctionFacts
 from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
 from advisor.model.offload import (
     CAUSES,
@@ -25,7 +26,7 @@ from advisor.model.offload import (
     Movability,
 )
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import FunctionFacts, Recording, ScriptExit
+from advisor.model.recording import Recording, ScriptExit
 from advisor.model.state import CapturedResource, ObservedState, StateChange
 from advisor.offload.legality import judge
 from advisor.offload.repairs import edits_before
@@ -268,6 +269,40 @@ def test_an_asserted_cardinality_is_refused():
     plain = simulated(source(), map_("decode", ms=5), batch(32))
     found = judge(with_call(plain, "map", unrecorded=("_AssertCardinalityDataset",)))
     assert found.verdict == REFUSED and first(found) == (REFUSED, COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("method", "unrecorded", "expected"),
+    [
+        ("take", (), None),
+        ("snapshot", (), (REFUSED, FILES)),
+        ("teleport", (), (UNDECIDED, SOURCE)),
+        ("apply", ("_SleepDataset",), (UNDECIDED, SOURCE)),
+    ],
+)
+def test_datasets_that_a_function_makes_are_judged_by_a_list(method, unrecorded, expected):
+    plain = simulated(
+        source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5), calls=2), batch(32)
+    )
+    plain = with_call(plain, "interleave", function=facts())
+    inner = next(call for call in plain.calls if call.nested_in is not None and call.method == "map")
+    calls = tuple(
+        dataclasses.replace(call, method=method, unrecorded=unrecorded, function=None) if call is inner else call
+        for call in plain.calls
+    )
+    found = judge(dataclasses.replace(plain, calls=calls))
+    assert (first(found) if found.objections else None) == expected
+
+
+def test_a_copy_to_a_device_stays_in_the_training():
+    plain = simulated(source(), map_("decode", ms=5), batch(32))
+    found = judge(with_call(plain, "batch", unrecorded=("_CopyToDeviceDataset",)))
+    assert (found.verdict, found.after_method) == (MOVABLE, "map")
+    assert any(
+        "batch (line 5) stays in the training: it copies elements" in condition for condition in found.conditions
+    )
+    unknown = judge(with_call(plain, "batch", unrecorded=("KafkaDataset",)))
+    assert (unknown.verdict, unknown.after_method, first(unknown)) == (UNDECIDED, "batch", (UNDECIDED, SOURCE))
 
 
 def test_files_have_to_be_found_under_the_same_paths():

@@ -14,17 +14,19 @@ from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
+from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, Remove
+from advisor.model.finding import Edit, Remove, SetArgument
 from advisor.model.offload import FILES, OP, PROCESSING_MODES, PYTHON, REFUSED, SERVICE, Objection
-from advisor.model.recording import INFINITE_CARDINALITY
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import is_batched
 from advisor.prove.trial.sibling_datasets import upstream_ids
 from advisor.prove.trial.streams import Stream, tensorflow_message
-from advisor.replay.replay import Replay
+from advisor.replay.replay import CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
+_PADDING = frozenset({"padded_batch", "bucket_by_sequence_length"})
+"""Methods that pad each element to the longest one of its batch, which is another one if they come in another order."""
 Report = Callable[[str, int, int | None], None]
 _CAUSES = (
     (re.compile(r"Could not find callback|pyfunc_"), PYTHON),
@@ -53,9 +55,19 @@ class ServicePipeline:
         self._recorder, self._after_id, self._policy, self._files = recorder, after_id, policy, files
         self._edits = spread(edits, {call.id: call for call in recorder.calls()})
         self._number = 0
+        place = recorder.call(after_id)
+        self._compared_id = place.inputs[0] if place is not None and place.method in _PADDING else after_id
 
-    def dataset(self, *more: Remove) -> Any:  # noqa: ANN401
+    def dataset(self) -> Any:  # noqa: ANN401
         """Return the dataset at the place, rebuilt.
+
+        Raises:
+            CannotReplay: It cannot be.
+        """
+        return self._rebuilt(self._after_id, ())
+
+    def _rebuilt(self, call_id: str, more: tuple[Edit, ...]) -> Any:  # noqa: ANN401
+        """Return the dataset of a call with the edits and with more of them.
 
         Raises:
             CannotReplay: It cannot be.
@@ -63,11 +75,18 @@ class ServicePipeline:
         self._number += 1
         files = self._files / f"side{self._number}"
         files.mkdir(exist_ok=True)
-        return Replay(self._recorder, (*self._edits, *more), files=files).dataset(self._after_id)
+        return Replay(self._recorder, (*self._edits, *more), files=files).dataset(call_id)
 
     def one_pass(self) -> Any:  # noqa: ANN401
-        """Return the dataset without endless repetition; it may still be endless."""
-        upstream = upstream_ids(self._recorder, self._after_id)
+        """Return the dataset without endless repetition; it may still be endless.
+
+        If the elements leave the workers in padded batches, it is the dataset before these. Batches of data that are repeated
+        without end are never incomplete, so the last one of the pass is kept.
+
+        Raises:
+            CannotReplay: It cannot be rebuilt like this.
+        """
+        upstream = upstream_ids(self._recorder, self._compared_id)
         repeats = [
             Remove(call.id)
             for call in self._recorder.calls()
@@ -77,7 +96,15 @@ class ServicePipeline:
             and call.made_by is None
             and call.arguments.get("count") in (None, -1)
         ]
-        return self.dataset(*repeats)
+        removed = {edit.call_id for edit in repeats}
+        kept = [
+            SetArgument(call.id, "drop_remainder", False)
+            for call in self._recorder.calls()
+            if call.id in upstream
+            and call.arguments.get("drop_remainder") is True
+            and removed & upstream_ids(self._recorder, call.id)
+        ]
+        return self._rebuilt(self._compared_id, (*repeats, *kept))
 
     def distributed(self, dataset: Any, address: str, compression: str | None = "AUTO") -> Any:  # noqa: ANN401
         """Return the dataset read through the dispatcher at `grpc://HOST:PORT`.
@@ -99,14 +126,24 @@ class ServicePipeline:
             seconds: The longest time for all of them.
         """
         bounds = Bounds(COMPARED_ROWS.value, seconds)
-        if is_batched(self._recorder, self._after_id):
+        if is_batched(self._recorder, self._compared_id):
             with contextlib.suppress(TypeError, ValueError):
                 dataset = dataset.unbatch()
         return collect(dataset, bounds)
 
     def local_passes(self) -> tuple[Stream, Stream] | str:
         """Return the rows of two local passes, or in a sentence why there are none to compare with."""
-        dataset = self.one_pass()
+        padded = self._padded_before()
+        if padded is not None:
+            where = f" at line {padded.site.line}" if padded.site is not None else ""
+            return (
+                f"{padded.method}{where} pads each element to the longest one of its batch, which is another one on workers: the "
+                "elements were not compared."
+            )
+        try:
+            dataset = self.one_pass()
+        except CannotReplay as error:
+            return f"The elements of one pass were not compared: {error}"
         if int(dataset.cardinality()) == INFINITE_CARDINALITY:
             return "The dataset is endless, so its elements were not compared."
         local = self.rows(dataset)
@@ -118,6 +155,18 @@ class ServicePipeline:
                 "elements were not compared."
             )
         return local, self.rows(self.one_pass())
+
+    def _padded_before(self) -> Call | None:
+        """A call that pads before what is compared; those inside functions run as a whole on one worker."""
+        upstream = upstream_ids(self._recorder, self._compared_id)
+        return next(
+            (
+                call
+                for call in self._recorder.calls()
+                if call.id in upstream and call.method in _PADDING and call.nested_in is None and call.made_by is None
+            ),
+            None,
+        )
 
     def objection(self, error: str) -> Objection:
         """Return an error of the workers as an objection to the move."""

@@ -100,3 +100,34 @@ def test_a_sequential_interleave_behind_a_shuffle_reads_everything_on_every_work
     (tmp_path / "after").mkdir()
     found = measured(recorded, dataset, tmp_path / "after", edits=(parallel,))
     assert found.is_same is True, found.comparison
+
+
+@pytest.mark.parametrize("method", ["padded_batch", "bucket_by_sequence_length"])
+def test_elements_are_compared_before_they_are_padded(method: str, recorded: Recorded, tmp_path: Path) -> None:
+    """How much an element is padded depends on the others of its batch."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(200).map(lambda x: tf.fill([x % 7 + 1], x))
+    if method == "padded_batch":
+        dataset = dataset.padded_batch(16)
+    else:
+        dataset = dataset.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3, 5], [16, 16, 16])
+    found = measured(recorded, dataset, tmp_path)
+    assert (found.objection, found.is_same, found.local_elements) == (None, True, 200), found.comparison
+
+
+def test_what_is_made_of_padded_batches_is_not_compared(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(200).map(lambda x: tf.fill([x % 7 + 1], x)).padded_batch(16).map(lambda x: x * 2)
+    found = measured(recorded, dataset, tmp_path)
+    assert (found.objection, found.is_same) == (None, None)
+    assert "padded_batch" in found.comparison and found.comparison.endswith("the elements were not compared.")
+
+
+def test_batches_of_endless_data_are_never_incomplete(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(200).repeat().map(lambda x: x * 2).batch(16, drop_remainder=True)
+    found = measured(recorded, dataset, tmp_path)
+    assert (found.objection, found.is_same, found.local_elements) == (None, True, 200), found.comparison
