@@ -57,7 +57,7 @@ class Budget:
         return self.clock() - self.began
 
     def pipeline_end(self, reserved_s: float, startup_s: float) -> float:
-        """Return the deadline of trials on the pipeline alone.
+        """Return the time by which trials on the pipeline alone are expected to end; one that has begun may go on.
 
         One trial takes precedence over the reserve, since without it the whole script has nothing to prove. Time for another
         start is always kept to check the changed text, which is required before writing.

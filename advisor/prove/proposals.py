@@ -6,14 +6,16 @@ can be written into the user's source; and the fixes left out, with reasons.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from advisor.host.calibration.proof import EARLY_SAVING
+from advisor.model.calls import Call, Site
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Call, Site
 from advisor.predict.run_gain import with_run_gains
 from advisor.prove.greedy_loop import edits_of
 from advisor.rewrite.apply.writable import first_obstacle
@@ -73,7 +75,8 @@ class Proposals:
         """Return the findings of `report` whose fixes may be tried on top of `kept`, in the order in which to try them.
 
         The best prediction comes first. If the report's plan combines caches with changes that help from the first element, those
-        changes precede it: on top of a cache, no benchmark of later epochs could show what they gain in the first one.
+        of them that save about as much come before the caches: on top of a cache, no benchmark of later epochs could show what
+        they gain in the first one.
         """
         done = {finding.fix.changes for finding in kept if finding.fix is not None}
         known = (*report.findings, *report.hints)
@@ -91,7 +94,7 @@ class Proposals:
                 chosen.append(finding)
             else:
                 self._leave_out(finding, reason)
-        early = _helping_the_first_epoch(report)
+        early = _worth_trying_first(report, chosen)
         return sorted(chosen, key=lambda finding: finding.fix is None or finding.fix.edits not in early)
 
     def is_asked(self, finding: Finding) -> bool:
@@ -137,15 +140,27 @@ class Proposals:
         self._left_out.setdefault(_name_of(finding), reason)
 
 
-def _helping_the_first_epoch(report: Report) -> set[tuple[Edit, ...]]:
-    """The edits of the plan's changes that are not delayed, if others are, and if the epochs of the run were counted."""
+def _worth_trying_first(report: Report, proposed: Sequence[Finding]) -> set[tuple[Edit, ...]]:
+    """The edits of the plan's changes that are not delayed, if others are, and if the epochs of the run were counted.
+
+    Changes that save little are left out: a trial takes a minute, which a small budget needs for the cache.
+    """
     plan = report.outlook.plan if report.outlook is not None else None
     if plan is None or plan.over_run is None or plan.over_run.passes is None:
         return set()
-    members = [report.findings[place] for place in plan.findings]
-    if not any(finding.is_delayed for finding in members):
-        return set()
-    return {finding.fix.edits for finding in members if finding.fix is not None and not finding.is_delayed}
+    members = {fix.edits for fix in (report.findings[place].fix for place in plan.findings) if fix is not None}
+    planned = {finding.fix.edits: finding for finding in proposed if finding.fix and finding.fix.edits in members}
+    most = max((_saved_share(finding) for finding in planned.values() if finding.is_delayed), default=math.inf)
+    return {
+        edits
+        for edits, finding in planned.items()
+        if not finding.is_delayed and _saved_share(finding) >= EARLY_SAVING.value * most
+    }
+
+
+def _saved_share(finding: Finding) -> float:
+    """The predicted share of the time that the change saves."""
+    return 1 - 1 / finding.gain if finding.gain else 0.0
 
 
 def _name_of(finding: Finding) -> tuple[str, str, Site | None]:

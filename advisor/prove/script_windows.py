@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from advisor.capture.request import CaptureRequest
 from advisor.host.calibration.proof import (
-    EXPECTED_PAIRS,
     MAX_WINDOW_S,
     MIN_WINDOW_S,
     SCRIPT_SETTLE_S,
@@ -20,6 +19,7 @@ from advisor.host.calibration.proof import (
 )
 from advisor.model.finding import BuildOnce, Edit
 from advisor.model.pipeline import Analysis
+from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S
 from advisor.prove.end_to_end import main_series
 from advisor.prove.epoch_window import EpochWindow, epoch_window
@@ -42,8 +42,8 @@ class ScriptWindow:
     """The window holds whole epochs, so that the time between two of them counts."""
 
     def runs_s(self, done: int = 0) -> float:
-        """Estimated seconds of the runs that a clear answer needs, of which some are done."""
-        return (2 * EXPECTED_PAIRS.value - done) * self.run_s
+        """Estimated seconds of the fewest runs that may decide, of which some are done."""
+        return (2 * MIN_PAIRS - done) * self.run_s
 
 
 class ScriptWindows:

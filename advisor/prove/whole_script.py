@@ -17,6 +17,7 @@ from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
 from advisor.host.calibration.proof import BUDGET_SHARE, EXPECTED_PAIRS
 from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, SetOption
 from advisor.model.pipeline import Analysis
+from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.termination import is_interrupt
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
 from advisor.prove.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
@@ -185,13 +186,17 @@ class WholeScript:
         return verdict.note if verdict.is_broken else ""
 
     def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
-        """Estimate the seconds to prove any of these fixes; 0 if they exceed `BUDGET_SHARE` of the remaining budget."""
+        """Estimate the seconds to prove any of these fixes, in the fewest runs if there is no time for more.
+
+        0 if even those exceed `BUDGET_SHARE` of the remaining budget.
+        """
         runs_s = [self._windows.least_run_s]
         for finding in findings:
             with suppress(UnknownEpoch, ValueError):
                 runs_s.append(self._windows.of(self._edits_of([finding])).run_s)
-        need_s = 2 * EXPECTED_PAIRS.value * max(runs_s)
-        return need_s if need_s <= BUDGET_SHARE.value * (self._deadline - self._clock()) else 0.0
+        limit_s = BUDGET_SHARE.value * (self._deadline - self._clock())
+        needs_s = (2 * pairs * max(runs_s) for pairs in (EXPECTED_PAIRS.value, MIN_PAIRS))
+        return next((need_s for need_s in needs_s if need_s <= limit_s), 0.0)
 
     def _has_time(self, window: ScriptWindow, done: int) -> bool:
         """Whether there is time for the runs, of which some are done; otherwise a note says how much is missing."""
@@ -201,7 +206,7 @@ class WholeScript:
         filling = f" ({window.filling} steps each to fill the cache)" if window.filling else ""
         left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
-            f"The whole script was not measured: {2 * EXPECTED_PAIRS.value - done} runs would take about "
+            f"The whole script was not measured: {2 * MIN_PAIRS - done} runs would take about "
             f"{format_ns(need_s * NS_PER_S)}{filling}, and "
             f"{left}. It needs a --budget that is about {format_ns((need_s - left_s) * NS_PER_S)} longer."
         )

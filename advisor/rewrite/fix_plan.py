@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from advisor.model.calls import Call
 from advisor.model.finding import (
     BuildOnce,
     DecorateFunction,
@@ -34,7 +35,7 @@ from advisor.model.finding import (
     StepEdit,
     Vectorize,
 )
-from advisor.model.recording import Call, Recording
+from advisor.model.recording import Recording
 from advisor.model.shared_text import span_of
 from advisor.rewrite.obstacles import obstacle_to
 
@@ -165,6 +166,18 @@ def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tu
     for fix in sorted(fixes, key=_distance, reverse=True):
         edits |= dict.fromkeys(fix.edits)
     return tuple(edits)
+
+
+def comparison_key(edits: tuple[Edit, ...]) -> frozenset[Edit] | tuple[Edit, ...]:
+    """Return what is equal for two lists of edits that surely make the same dataset: a set if their order does not matter.
+
+    It does not matter if no two of those that add, move or remove calls name the same call.
+    """
+    named: list[str] = []
+    for edit in edits:
+        if not isinstance(edit, SetArgument | SetFunction | SetOption | Vectorize):
+            named += filter(None, (edit.call_id, getattr(edit, "after_id", None)))
+    return frozenset(edits) if len(named) == len(set(named)) else edits
 
 
 def _distance(fix: Fix) -> int:

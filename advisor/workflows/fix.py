@@ -101,7 +101,7 @@ class _ScriptFixing(FixPhases):
             if no_time:
                 return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
             with self._phase("trials"):
-                loop = self._try_on_dataset(report, proposals, deadline)
+                loop = self._try_on_dataset(report, proposals, deadline, self._budget.end - startup_s)
             if loop.is_interrupted:
                 return self._conclude(report, proposals, loop, None)
         loop = replace(loop, attempts=(*loop.attempts, *to_be_tried(candidates)))
@@ -130,8 +130,12 @@ class _ScriptFixing(FixPhases):
                 raise
             return interrupted(loop, "before the changed text was checked"), None
 
-    def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
-        """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix."""
+    def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float, limit: float) -> LoopResult:
+        """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix.
+
+        Trials that are not expected to end before the deadline are not begun. One that still runs then may go on up to the limit:
+        without it, the whole script has nothing to prove.
+        """
         main = report.analysis.main
         consumed = consumed_call(report.analysis, main) if main is not None else None
         if consumed is None:
@@ -140,7 +144,7 @@ class _ScriptFixing(FixPhases):
             with ExitStack() as stack:
                 folder = stack.enter_context(temporary_folder("fix"))
                 lost = calls_with_lost_caches(report.analysis, main) if main is not None else frozenset[str]()
-                session = self._session(folder, consumed, report.analysis.calls, deadline, lost)
+                session = self._session(folder, consumed, report.analysis.calls, limit, lost)
                 stack.callback(self._collect_facts, session)
                 try:
                     stack.enter_context(session)

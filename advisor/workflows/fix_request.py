@@ -56,12 +56,9 @@ def announcement(request: FixRequest) -> str:
             f"be run to the same point once more with the changes. {files}"
         )
     return (
-        f"The script will be run up to {2 + 2 * MAX_PAIRS} times: once to analyse its input pipeline, once up to its first "
-        f"element to try changes, and {2 * MIN_PAIRS} to {2 * MAX_PAIRS} times alternating without and with the changes; the "
-        "first run with the changes also verifies the changed text. Each run is stopped after its window. If the whole script "
-        "cannot be measured, the text is verified in a run up to the first element. A change that only the whole script can "
-        "prove takes as many runs again, and so does finding which of several changes slows the script down. If there is "
-        f"nothing to fix, the script is run once. {files}"
+        f"The script will be run up to {2 + 2 * MAX_PAIRS} times, each time for a short window: once to analyse it, once up to "
+        f"its first element to try changes, and {2 * MIN_PAIRS} to {2 * MAX_PAIRS} times without and with the changes in turn. A "
+        f"change that only the whole script can prove takes as many runs again. {files}"
     )
 
 

@@ -160,7 +160,7 @@ def test_written_and_undone(folder, validate):
     has_git = shutil.which("git") is not None
     if has_git:
         subprocess.run(["git", "init"], cwd=folder, check=True, capture_output=True)
-    options = ["--pipeline-only", "--only", "repeated-work", "--budget", "60s", "--write", "--json", "-"]
+    options = ["--pipeline-only", "--only", "repeated-work", "--budget", "3min", "--write", "--json", "-"]
     code, out, err = fix(folder, *options, "train.py")
     assert code == 0, err
     assert err.startswith("The script will be run once, up to its first element; it will not train.")

@@ -42,7 +42,7 @@ def test_what_was_tried_is_not_said_to_be_left_out() -> None:
 
 
 def test_what_cannot_be_written_is_not_proposed_where_it_is_to_be_written(tmp_path) -> None:
-    from advisor.model.recording import Call, Site
+    from advisor.model.calls import Call, Site
 
     script = tmp_path / "train.py"
     text = "ds = ds.map(decode)\n"
@@ -85,10 +85,10 @@ def test_a_vectorised_function_may_round_otherwise_where_the_user_allows_it() ->
     assert [each.fix.safety for each in asked if each.fix is not None] == [Safety.NUMERICS]
 
 
-def planned(passes: float | None, *members: int) -> Report:
+def planned(passes: float | None, *members: int, gain_of_other: float = 2) -> Report:
     """A report with a cache and, after it, a change that helps from the first element; the plan consists of `members`."""
     cached = replace(finding("Cache it", True, "cache"), prediction=Prediction(9, 9, 9, first_pass=1.0))
-    parallel = replace(finding("Do it", True), prediction=Prediction(2, 2, 2))
+    parallel = replace(finding("Do it", True), prediction=Prediction(gain_of_other, gain_of_other, gain_of_other))
     made = report(cached, parallel)
     gain = RunGain(passes, "unknown" if passes is None else "known", None, 0.0, "step")
     plan = CombinedPlan(members, Prediction(9, 9, 9), 0, Limit("consumer", 1.0), 9.0, None, "", gain)
@@ -104,6 +104,12 @@ def test_what_helps_the_first_epoch_is_tried_before_the_caches_of_the_plan() -> 
     assert titles(planned(3, 0, 1)) == ["Do it", "Cache it"]
     assert titles(planned(None, 0, 1)) == ["Cache it", "Do it"]  # nobody knows how much the first epoch matters
     assert titles(planned(3, 0)) == ["Cache it", "Do it"]  # beside the cache, it is not worth it
+
+
+def test_what_saves_little_is_not_tried_before_a_cache_that_saves_much() -> None:
+    """A trial takes about a minute, and a small budget has time for one."""
+    assert titles(planned(3, 0, 1, gain_of_other=1.11)) == ["Cache it", "Do it"]
+    assert titles(planned(3, 0, 1, gain_of_other=1.9)) == ["Do it", "Cache it"]
 
 
 def test_the_epochs_of_the_script_order_what_the_pipeline_alone_proposes() -> None:

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from advisor.model.calls import Call, FunctionFacts, Site
 from advisor.model.finding import (
     Code,
+    Edit,
     Finding,
     Fix,
     InsertAfter,
@@ -21,9 +23,10 @@ from advisor.model.finding import (
     Safety,
     SetArgument,
     SetOption,
+    Vectorize,
 )
-from advisor.model.recording import Call, FunctionFacts, Host, Recording, ScriptExit, Site
-from advisor.rewrite.fix_plan import combine, is_asked, is_seeded, make_plan
+from advisor.model.recording import Host, Recording, ScriptExit
+from advisor.rewrite.fix_plan import combine, comparison_key, is_asked, is_seeded, make_plan
 from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread
 from advisor.rewrite.source import rewritten
 from tests.effort import examples
@@ -229,3 +232,18 @@ def test_one_line_that_serves_several_datasets_is_told():
 def test_a_script_is_seeded_if_anything_in_it_is(recording, expected):
     host = Host("h", 2, 2, 1 << 30, 1 << 29)
     assert is_seeded(Recording("train.py", host, ScriptExit("finished"), **recording)) is expected
+
+
+@pytest.mark.parametrize(
+    ("edits", "is_any_order"),
+    [
+        ((InsertAfter("a", "cache"), MoveAfter("b", "c")), True),
+        ((SetArgument("a", "num_parallel_calls", 2), InsertAfter("a", "cache"), Vectorize("b")), True),
+        ((InsertAfter("a", "cache"), InsertAfter("a", "prefetch")), False),  # the later one is closer to the call
+        ((MoveAfter("a", "b"), MoveAfter("c", "a")), False),
+        ((Remove("a"), MoveAfter("b", "a")), False),
+    ],
+)
+def test_which_edits_make_the_same_dataset_in_every_order(edits: tuple[Edit, ...], is_any_order: bool) -> None:
+    assert (comparison_key(edits) == comparison_key(edits[::-1])) == is_any_order
+    assert comparison_key(edits) != comparison_key(edits[1:])

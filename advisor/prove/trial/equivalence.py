@@ -9,11 +9,13 @@ own input, because a sample at the root may be too short to reach a second epoch
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
-from advisor.model.finding import Edit, Vectorize
+from advisor.model.calls import Call
+from advisor.model.finding import Edit, SetOption, Vectorize
 from advisor.prove.trial.compared_streams import (
     FROZEN,
     UNKNOWN_CACHE,
@@ -97,9 +99,9 @@ class EditedStreams:
 
     def rows(self, seeding: str, is_changed: bool) -> Stream | None:
         """See `ComparedStreams`."""
-        return self._streams.rows_of_batches(
-            self._streams.dataset(self._edits if is_changed else (), seeding)[0], seeding
-        )
+        if not is_changed:
+            return self._streams.original_rows(seeding)
+        return self._streams.rows_of_batches(self._streams.dataset(self._edits, seeding)[0], seeding)
 
     def static_difference(self) -> str:
         """See `ComparedStreams`."""
@@ -116,6 +118,8 @@ class EditedStreams:
             if cache.method != "cache" or cache.input is None or not cache.is_new or cache.is_inside:
                 continue
             known = original.get(cache.id)
+            if known is not None and not is_touched(self._recorder, cache.id, self._edits):
+                continue  # the script's own cache stores what it always has
             if known is not None and known.input is not None and self._streams.repeats(known.input) is False:
                 continue  # the script's own cache freezes it
             repeats = self._streams.repeats(cache.input)
@@ -151,13 +155,34 @@ def is_seeded(recorder: Recorder) -> bool:
 
 def is_batched(recorder: Recorder, call_id: str) -> bool:
     """Return whether elements of the dataset are composed of others."""
+    return any(call.method in _BATCHING for call in _upstream(recorder, call_id))
+
+
+def is_touched(recorder: Recorder, call_id: str, edits: Collection[Edit]) -> bool:
+    """Return whether an edit may affect what a call makes: it names the call, one upstream of it, or one in their functions.
+
+    Options are those of the whole dataset, and what an edit names may be unknown: both count as touched.
+    """
+    if any(isinstance(edit, SetOption) for edit in edits):
+        return True
+    upstream = {call.id for call in _upstream(recorder, call_id)}
+    named = {call_id for edit in edits for call_id in (edit.call_id, getattr(edit, "after_id", None)) if call_id}
+    for each in named:
+        call = recorder.call(each)
+        while call is not None and call.id not in upstream and call.nested_in is not None:
+            call = recorder.call(call.nested_in)
+        if call is None or call.id in upstream:
+            return True
+    return False
+
+
+def _upstream(recorder: Recorder, call_id: str) -> Iterator[Call]:
+    """Yield a call and all upstream of it, each once."""
     todo, seen = [call_id], set[str]()
     while todo:
         call = recorder.call(todo.pop())
         if call is None or call.id in seen:
             continue
         seen.add(call.id)
-        if call.method in _BATCHING:
-            return True
+        yield call
         todo += call.inputs
-    return False

@@ -56,6 +56,7 @@ class SampledStreams:
         """
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
         self._originals: dict[tuple[str, int], tuple[Stream, list[Built]]] = {}
+        self._original_rows: dict[str, Stream | None] = {}
         self._number, self._names = 0, names
         if passes is not None:
             bounds = replace(bounds, elements=passes.length)
@@ -150,6 +151,12 @@ class SampledStreams:
             built for built in self._sampled(AS_RECORDED, 0)[1] if built.method == "cache" and not built.is_inside
         ]
         return tuple(self.repeats(cache.input) for cache in caches if cache.input is not None)
+
+    def original_rows(self, seeding: str) -> Stream | None:
+        """Return the rows of the batches of the original, see `rows_of_batches`."""
+        if seeding not in self._original_rows:
+            self._original_rows[seeding] = self.rows_of_batches(self.dataset((), seeding)[0], seeding)
+        return self._original_rows[seeding]
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """Return the rows of the batches of all passes; None if the elements are no batches or not all were reached."""

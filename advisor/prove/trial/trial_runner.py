@@ -26,8 +26,8 @@ from advisor.host.calibration.proof import (
     SIBLING_S,
 )
 from advisor.host.machine import memory_bytes
+from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.finding import BuildOnce, Edit, InsertAfter, MoveAfter, Remove, Safety
-from advisor.model.recording import INFINITE_CARDINALITY, Call
 from advisor.model.units import format_bytes
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
@@ -42,6 +42,7 @@ from advisor.prove.trial.streams import OriginalFails
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.edited import CannotSplit, CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
+from advisor.rewrite.fix_plan import comparison_key
 from advisor.rewrite.shared_calls import spread
 
 Report = Callable[[str, int, int | None], None]
@@ -78,6 +79,8 @@ class TrialRunner:
         self._is_text_edited, self._lost = is_text_edited, frozenset(lost)
         bounds = Bounds(COMPARED_ELEMENTS.value, COMPARED_S.value, least=SMALLEST_SAMPLE)
         self._equivalence = Equivalence(recorder, call_id, bounds, files)
+        self._compared: dict[tuple[frozenset[Edit] | tuple[Edit, ...], Safety], tuple[Trial, bool]] = {}
+        """Results of `_compare`: all kept edits together are those of the last trial that was kept."""
         self._number = 0
 
     def try_fix(
@@ -109,6 +112,23 @@ class TrialRunner:
         too_big = _too_big(predicted_memory_bytes)
         if too_big:
             return Trial(REFUSED, note=too_big)
+        compared = (comparison_key(edits), claimed)
+        if compared not in self._compared:
+            self._compared[compared] = self._compare(edits, claimed)
+        trial, holds = self._compared[compared]
+        if not holds:
+            return trial
+        added = [edit for edit in edits if edit not in current]
+        if added and all(isinstance(edit, BuildOnce) for edit in added):
+            return replace(trial, note=f"{trial.note} {_MADE_ONCE}".strip(), is_replayable=False)
+        before, after = self._rebuild(self._as_trained(current)), self._rebuild(self._as_trained(edits))
+        too_big = self._cache_too_big(after)
+        if too_big:
+            return replace(trial, note=too_big)
+        return self._measured(trial, before, after, deadline, predicted_memory_bytes or 0)
+
+    def _compare(self, edits: tuple[Edit, ...], claimed: Safety) -> tuple[Trial, bool]:
+        """Compare the elements: the trial so far, and whether they agree with the claim."""
         self._report("comparing", 0, None)
         judgement = self._equivalence.judge(edits)
         trial = Trial(
@@ -119,22 +139,13 @@ class TrialRunner:
             is_undecided=bool(judgement.undecided),
         )
         if judgement.seen is None:
-            return trial
+            return trial, False
         if judgement.seen is Safety.NUMERICS and not judgement.holds(claimed):
-            return replace(trial, note=f"{judgement.text} --allow numerics tries it.")
+            return replace(trial, note=f"{judgement.text} --allow numerics tries it."), False
         if not judgement.holds(claimed):
-            return replace(trial, verdict=BROKEN, is_undecided=False, note=_broken(judgement, claimed))
+            return replace(trial, verdict=BROKEN, is_undecided=False, note=_broken(judgement, claimed)), False
         trial = self._with_siblings(trial, edits, claimed)
-        if trial.verdict == BROKEN:
-            return trial
-        added = [edit for edit in edits if edit not in current]
-        if added and all(isinstance(edit, BuildOnce) for edit in added):
-            return replace(trial, note=f"{trial.note} {_MADE_ONCE}".strip(), is_replayable=False)
-        before, after = self._rebuild(self._as_trained(current)), self._rebuild(self._as_trained(edits))
-        too_big = self._cache_too_big(after)
-        if too_big:
-            return replace(trial, note=too_big)
-        return self._measured(trial, before, after, deadline, predicted_memory_bytes or 0)
+        return trial, trial.verdict != BROKEN
 
     def _spread(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         return spread(edits, {call.id: call for call in self._recorder.calls()}) if self._is_text_edited else edits

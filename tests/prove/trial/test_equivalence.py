@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
+from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
 from advisor.prove.trial.distribution_tests import kolmogorov_smirnov
 from advisor.prove.trial.element_comparison import OWN_NOISE
 from advisor.prove.trial.element_digests import Bounds, collect
-from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.equivalence import Equivalence, is_touched
 from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.streams import OriginalFails
 from tests.recorded import Recorded
@@ -163,6 +163,32 @@ def test_what_the_script_itself_freezes_may_stay_frozen(recorded: Recorded, judg
     dataset = tf.data.Dataset.range(20).map(noisy).cache().batch(4)
     seen = judge(dataset, SetArgument(recorded.call("batch").id, "num_parallel_calls", AUTOTUNE))
     assert seen.seen is Safety.EXACT
+
+
+@pytest.mark.tensorflow
+def test_a_cache_of_the_script_is_looked_at_again_if_an_edit_may_affect_what_it_stores(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    parts = tf.data.Dataset.range(4).interleave(lambda x: tf.data.Dataset.range(x).map(lambda y: y * 2))
+    parts.map(lambda x: x + 1).cache().map(lambda x: x * 3).batch(2)
+    recorded.recorder.is_open = False
+    calls = [call for call in recorded.recorder.calls() if call.method != "range"]
+    doubled = next(call.id for call in calls if call.nested_in is not None)
+    _, added, cache, tripled, batch = (call.id for call in calls if call.nested_in is None)
+    autotuned = ("num_parallel_calls", AUTOTUNE)
+    for edit, is_it in (
+        (SetArgument(tripled, *autotuned), False),
+        (MoveAfter(tripled, batch), False),
+        (InsertAfter(batch, "prefetch"), False),
+        (SetArgument(added, *autotuned), True),
+        (SetArgument(doubled, *autotuned), True),
+        (InsertAfter(cache, "prefetch"), True),
+        (MoveAfter(tripled, added), True),
+        (SetOption(batch, "deterministic", False), True),
+        (SetArgument("unknown", *autotuned), True),
+    ):
+        assert is_touched(recorded.recorder, cache, (edit,)) is is_it, edit
+    assert not is_touched(recorded.recorder, cache, ())
 
 
 @pytest.mark.tensorflow

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from advisor.capture.instrument.call_sites import SiteFinder
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.machine import memory_bytes
 from advisor.model.finding import InsertAfter, Safety
 from advisor.prove.trial import trial_runner
-from advisor.prove.trial.trial_result import REFUSED
+from advisor.prove.trial.trial_result import FASTER, REFUSED
 from advisor.prove.trial.trial_runner import TrialRunner
 
 
@@ -52,6 +54,29 @@ def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
     assert bench._cache_too_big(work(-2)) == ""
     assert "Not tried" in bench._cache_too_big(work(10_000))  # 32 KiB each: 344 MiB with what a cache takes beside them
     assert bench._cache_too_big(work(10_000, "on-disk")) == ""
+
+
+@pytest.mark.tensorflow
+def test_the_elements_of_the_same_edits_are_compared_once(recorded, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(60).map(lambda x: x + 1).batch(2)
+    recorded.recorder.is_open = False
+    reported = []
+    runner = TrialRunner(
+        recorded.recorder, call_id_of(dataset), tmp_path, lambda phase, done, total: reported.append(phase)
+    )
+    monkeypatch.setattr(TrialRunner, "_measured", lambda self, trial, *others: replace(trial, verdict=FASTER))
+    cached = InsertAfter(recorded.call("map").id, "cache")
+    last = InsertAfter(recorded.call("batch").id, "prefetch", (("", 2),))
+    alone = runner.try_fix((), (cached,), Safety.EXACT, None, budget_s=60.0)
+    both = runner.try_fix((cached,), (last,), Safety.EXACT, None, budget_s=60.0)
+    assert (alone.verdict, both.verdict, both.safety_seen) == (FASTER, FASTER, Safety.EXACT)
+    assert reported.count("comparing") == 2
+    assert runner.try_fix((), (last, cached), Safety.EXACT, None, budget_s=60.0) == both
+    assert reported.count("comparing") == 2
+    runner.try_fix((), (last,), Safety.EXACT, None, budget_s=60.0)
+    assert reported.count("comparing") == 3
 
 
 def test_the_second_side_must_fit_beside_the_first(monkeypatch):
