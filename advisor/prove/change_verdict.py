@@ -50,6 +50,11 @@ class SpeedFacts:
     """One sentence."""
 
 
+def permitted_effects(allowed: Collection[Safety], is_seeded: bool) -> frozenset[Safety]:
+    """Return the effects that do not make the data different; for the arguments, see `judge_data`."""
+    return frozenset({Safety.EXACT, *allowed} | (set() if is_seeded else {Safety.RERANDOMIZED}))
+
+
 def judge_data(
     datasets: Sequence[ComparedDataset], allowed: Collection[Safety], is_seeded: bool, unknown: Sequence[str] = ()
 ) -> DataFacts:
@@ -61,7 +66,7 @@ def judge_data(
         is_seeded: Whether the unchanged script fixes its seeds. If not, two runs of it differ as much as `rerandomized` says.
         unknown: Sentences on data that were not compared.
     """
-    permitted = {Safety.EXACT, *allowed} | (set() if is_seeded else {Safety.RERANDOMIZED})
+    permitted = permitted_effects(allowed, is_seeded)
     for dataset in datasets:
         if dataset.safety is not None and dataset.safety not in permitted:  # at least as much, if undecided
             note = f": {dataset.note.rstrip('.')}" if dataset.note else ""

@@ -4,13 +4,13 @@ In: two `HeldText`s, and a way to hold the unchanged text once more.  Out: `Comp
 
 Both texts start alike: the random generators of Python, NumPy and TensorFlow are seeded at their start, and so are Python's
 hashes. A script whose data depend on anything else (the time, the order in which threads run) has other data in each run, which
-would look like an effect of the change. So where elements differ, the unchanged text is held once more, with other seeds: if it
-also differs from its first run, nothing is concluded.
+would look like an effect of the change. So where elements differ more than permitted, the unchanged text is held once more, with
+other seeds: if it differs from its first run in the same way, nothing is concluded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from advisor.host.calibration.proof import COMPARED_ELEMENTS, COMPARED_S, SIBLING_ELEMENTS, SIBLING_S
@@ -18,6 +18,7 @@ from advisor.model.change_proof import ComparedDataset, ElementDifference
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.text import message_of
+from advisor.prove.change_verdict import permitted_effects
 from advisor.prove.held_text import HeldDataset, HeldText
 from advisor.prove.random_changes import look_closer
 from advisor.prove.text_streams import TextStreams
@@ -53,15 +54,19 @@ class TextComparison:
 class TextComparer:
     """Compares two held texts."""
 
-    def __init__(self, before: HeldText, after: HeldText, control: Callable[[], HeldText]) -> None:
+    def __init__(
+        self, before: HeldText, after: HeldText, control: Callable[[], HeldText], allowed: Collection[Safety] = ()
+    ) -> None:
         """Prepare the comparison.
 
         Args:
             before: The unchanged text.
             after: The changed text.
             control: Holds the unchanged text once more, with other seeds; called at most once.
+            allowed: Permitted effects, beyond those that two runs of a script without seeds have.
         """
         self._before, self._after, self._hold_control = before, after, control
+        self._permitted = permitted_effects(allowed, before.is_seeded)
         self._control: HeldText | None = None
         self._passes: Passes | None = None
 
@@ -101,11 +106,13 @@ class TextComparer:
 
     def _judge(self, number: int, before: HeldDataset, streams: TextStreams) -> Judgement:
         judgement = _judged(streams)
-        if judgement.seen is not Safety.CHANGES:
+        if judgement.seen is None or judgement.seen in self._permitted:
             return judgement
-        static = streams.static_difference()
-        if not static and (streams.frozen_by_cache()[0] or streams.changed(AS_RECORDED).error):
-            return judgement  # of the changed text alone
+        static = ""
+        if judgement.seen is Safety.CHANGES:
+            static = streams.static_difference()
+            if not static and (streams.frozen_by_cache()[0] or streams.changed(AS_RECORDED).error):
+                return judgement  # of the changed text alone
         if self._control is None:
             self._control = self._hold_control()
         if number >= len(self._control.datasets):
@@ -114,7 +121,7 @@ class TextComparer:
         control = TextStreams(before, again)
         if static and not control.static_difference():
             return judgement
-        if _judged(control).seen in (None, Safety.CHANGES):
+        if _judged(control).seen in (None, judgement.seen, Safety.CHANGES):
             return replace(judgement, seen=None, note=_OTHER_EVERY_RUN)
         return judgement
 

@@ -136,6 +136,7 @@ class _Proving:
         self._budget = Budget(request.budget_s, time.monotonic())
         self._runs = 0
         self._is_seeded = True
+        self._allowed = frozenset(Safety(level) for level in settings.allow)
         self._notes = list(request.texts.notes)
 
     def run(self) -> ChangeProof:
@@ -161,7 +162,7 @@ class _Proving:
         recordings, run_s = self._first_runs(sides)
         calls = [consumed_call(recording) for recording in recordings]
         with self._held(sides, calls, [recording.calls for recording in recordings]) as (before, after, control):
-            compared = TextComparer(before, after, control).compare()
+            compared = TextComparer(before, after, control, self._allowed).compare()
         speed = self._measure(sides, recordings, compared, run_s)
         unseen = tuple(dict.fromkeys(filter(None, map(later_datasets, recordings))))
         return _Findings(compared, speed, loop_difference(recordings[0], recordings[1]), unseen)
@@ -169,7 +170,7 @@ class _Proving:
     def _on_pipeline(self, sides: Sequence[CaptureRequest]) -> _Findings:
         self._notes.append("The training was not run: the speed is that of the input pipeline alone.")
         with self._held(sides, (None, None), ((), ())) as (before, after, control):
-            compared = TextComparer(before, after, control).compare()
+            compared = TextComparer(before, after, control, self._allowed).compare()
             return _Findings(compared, self._measure_pipeline(before, after))
 
     # -- the runs
@@ -296,8 +297,7 @@ class _Proving:
 
     def _conclude(self, findings: _Findings) -> ChangeProof:
         compared, speed = findings.compared, findings.speed
-        allowed = frozenset(Safety(level) for level in self._settings.allow)
-        data = judge_data(compared.datasets, allowed, self._is_seeded, (*compared.unknown, *findings.unseen))
+        data = judge_data(compared.datasets, self._allowed, self._is_seeded, (*compared.unknown, *findings.unseen))
         if findings.loops:
             data = DataFacts(DIFFERENT, findings.loops)
         verdict, sentence = verdict_of(data, speed.facts)

@@ -197,6 +197,23 @@ def test_a_script_whose_data_differ_in_each_run_gives_no_verdict(compare: Compar
 
 
 @pytest.mark.long
+def test_an_order_that_differs_in_each_run_is_no_effect_of_the_change(compare: Compare) -> None:
+    """Drawn before the pipeline, and by a seed of the shuffle."""
+    anew = "np.random.default_rng().permutation(240)"
+    ordered = changed(
+        UNSEEDED,
+        ("np.arange(240) % 10", f"{anew} % 10"),
+        (".shuffle(200).map(flip)", ""),
+        ("rng.random((240", "np.ones((240"),
+    )
+    shuffled = changed(SEEDED, ("seed=7", f"seed=int({anew}[0])"))
+    for text in (ordered, shuffled):
+        comparison, state = compare(text, changed(text, (".batch(16)", ".batch(16).prefetch(1)")))
+        assert state == UNKNOWN, comparison
+        assert "Two runs of the unchanged script" in comparison.datasets[0].note
+
+
+@pytest.mark.long
 def test_a_pipeline_that_fails_with_the_change(compare: Compare) -> None:
     after = changed(
         UNSEEDED, ("/ 3.0, label", "/ 3.0, tf.debugging.check_numerics(tf.cast(label, tf.float32) / 0.0, 'no')")

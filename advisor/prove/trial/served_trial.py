@@ -185,6 +185,20 @@ class ServedTrial:
 
     # -- comparison
 
+    def _stalled(self, arrived: int, wanted: int) -> str:
+        """What is known after a pass that stopped without an end."""
+        workers = format_many(len(self._workers), "worker")
+        if arrived >= wanted:
+            return (
+                f"All {format_count(wanted)} elements of the pass through {workers} arrived, but its end never "
+                f"did{self._lost_clause()}. Nothing was compared."
+            )
+        return (
+            f"The pass through {workers} stopped after {format_count(arrived)} of "
+            f"{format_count(wanted)} elements{self._lost_clause()}. The rest was lost with the workers that "
+            "held it, or is never sent; nothing was compared."
+        )
+
     def _compared(self, measured: ServiceMeasurement) -> ServiceMeasurement:
         """Compare one pass through all workers with two local ones."""
         self._report("comparing", 0, None)
@@ -213,11 +227,7 @@ class ServedTrial:
             return self._refused(measured, str(error))
         except Stalled:
             arrived = clocks[0].arrived if clocks else 0
-            sentence = (
-                f"The pass through {format_many(workers, 'worker')} stopped after {format_count(arrived)} of "
-                f"{format_count(times * len(local.rows))} elements{self._lost_clause()}. The rest was lost with the workers that "
-                "held it, or is never sent; nothing was compared."
-            )
+            sentence = self._stalled(arrived, times * len(local.rows))
             return replace(measured, service_elements=arrived, comparison=sentence)
         lost = self._lost()
         if lost and not served.error:

@@ -19,6 +19,7 @@ from advisor.offload.dispatcher import Dispatcher, reachable
 from advisor.prove.trial import served_trial
 from advisor.prove.trial.served_trial import ServedTrial
 from advisor.prove.trial.service_messages import ServiceTried, TryService
+from advisor.prove.trial.service_pipeline import TimedDataset
 from advisor.prove.trial.service_versions import graph_version, own_version, probe
 from tests.recorded import Recorded
 
@@ -64,35 +65,41 @@ def read(
     policy: str = DYNAMIC,
     during_the_pass: Callable[[], None] = lambda: None,
 ) -> ServiceTried:
-    """Read the dataset through the service; the function runs in a thread once the pass through the workers goes on."""
+    """Read the dataset through the service; the function runs in a thread when the pass through the workers is under way."""
     after = call_id_of(dataset)
     assert after is not None
     recorded.recorder.is_open = False
-    seen = []
 
-    def report(phase: str, done: int, of: int | None) -> None:
-        seen.append(phase)
-        if seen.count("comparing") == 4:  # the first one is that of the local passes, the others come every half second
-            threading.Thread(target=during_the_pass).start()
+    class Interrupted(TimedDataset):
+        def __iter__(self) -> Iterator[Any]:
+            for number, element in enumerate(super().__iter__()):
+                if number == 80:
+                    threading.Thread(target=during_the_pass).start()
+                yield element
 
-    return ServedTrial(recorded.recorder, TryService(after, [], policy, service.address), (), folder, report).measure()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served_trial, "TimedDataset", Interrupted)
+        trial = ServedTrial(
+            recorded.recorder, TryService(after, [], policy, service.address), (), folder, lambda *_: None
+        )
+        return trial.measure()
 
 
-def slow(elements: int, milliseconds: float) -> Any:
-    """A dataset whose every element takes the worker some time."""
+def slow(elements: int, milliseconds: float, batch: int = 4) -> Any:
+    """A dataset whose every element takes the worker some time, before it asks the dispatcher for the next one."""
     import tensorflow as tf
     from tensorflow.python.data.experimental.ops.testing import sleep
 
-    return tf.data.Dataset.range(elements).apply(sleep(int(milliseconds * 1000))).map(lambda x: x * 2).batch(4)
+    return tf.data.Dataset.range(elements).apply(sleep(int(milliseconds * 1000))).map(lambda x: x * 2).batch(batch)
 
 
 def test_the_same_elements_come_from_all_workers(recorded: Recorded, service: Any, tmp_path: Path) -> None:
     service.start_worker()
     service.start_worker()
-    tried = read(recorded, slow(200, 2), service, tmp_path)
+    tried = read(recorded, slow(120, 10), service, tmp_path)
     found = tried.measurement
     assert found.measurement.is_same is True, found.measurement.comparison
-    assert (found.measurement.local_elements, found.measurement.service_elements) == (200, 200)
+    assert (found.measurement.local_elements, found.measurement.service_elements) == (120, 120)
     assert (found.workers, found.lost, tried.notes) == (2, (), ())
     assert found.delivered_per_s is not None and found.client_cpu_s is not None
     assert found.delivered_per_s > found.measurement.local_elements_per_s  # two workers wait at the same time
@@ -121,13 +128,16 @@ def test_a_worker_that_is_killed_in_the_middle(
 
     service.start_worker()
     service.start_worker()
-    found = read(
-        recorded, slow(400, 20), service, tmp_path, during_the_pass=lambda: end(service.workers[0])
-    ).measurement
+
+    def kill_one() -> None:
+        time.sleep(0.3)  # just after a batch was sent, a worker may hold no element at all
+        end(service.workers[0])
+
+    found = read(recorded, slow(400, 20, batch=40), service, tmp_path, during_the_pass=kill_one).measurement
     assert found.workers == 2 and len(found.lost) == 1
     compared = found.measurement
     assert compared.is_same is None and compared.objection is None
-    assert 0 < compared.service_elements < 400
+    assert 0 < compared.service_elements < 400, compared.comparison
     assert found.lost[0] in compared.comparison
     assert f"{compared.service_elements} of 400 elements" in compared.comparison, compared.comparison
 
