@@ -6,49 +6,27 @@ pipelines for further analysis. This half never imports TensorFlow; the child's 
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.capture.script_process import (
-    check_target,
-    copy_to_stderr,
-    environment,
-    outputs,
-    protected,
-    session_request,
-    stop,
-    target_name,
-)
-from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, MAX_HANGS, QUIT_GRACE_S, SILENCE_S, TRIAL_S
+from advisor.capture.script_process import check_target, target_name
+from advisor.host.calibration.proof import MAX_HANGS, SILENCE_S, TRIAL_S
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
-from advisor.model.codec import decode_message, encode_message
-from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.errors import AdvisorError, OutOfTime
 from advisor.model.finding import Edit, Safety
-from advisor.model.recording import ScriptExit
-from advisor.model.termination import is_interrupt
+from advisor.prove.held_process import CannotDo, Hangs, HeldProcess, Hold
 from advisor.prove.trial.messages import (
     Calls,
     CompareNumbers,
-    Ended,
-    Failed,
     NumbersCompared,
     Profile,
     Profiled,
-    ProofRequest,
-    Quit,
     ReadCalls,
-    Ready,
-    Reply,
     Request,
     Tried,
     TryFix,
@@ -57,21 +35,8 @@ from advisor.prove.trial.messages import (
 from advisor.prove.trial.service_messages import ServiceRequest
 from advisor.prove.trial.text_messages import TextRequest
 from advisor.prove.trial.trial_result import REFUSED, Trial
-from advisor.sandbox.private_run import PrivateRun
-from advisor.sandbox.temporary import temporary_folder
-
-_CHILD = Path(__file__).parent / "trial" / "proof_child.py"
-_POLL_S = 0.1
 
 R = TypeVar("R")
-
-
-class _Hangs(Exception):
-    """The child has sent no message for too long."""
-
-
-class _Failed(Exception):
-    """The child could not fulfil a request; it continues to serve."""
 
 
 class ProofSession:
@@ -111,9 +76,9 @@ class ProofSession:
                 dataset again.
             as_if_step_ns: Length of the wait after each element that `profile` makes, in place of a training step.
         """
-        self._request, self._consumer_call, self._budget_s = request, consumer_call, budget_s
-        self._on_progress, self._calls, self._silence_s = on_progress, calls, silence_s
-        self._hold_at, self._lost, self._as_if_step_ns = hold_at, tuple(lost), as_if_step_ns
+        self._request, self._budget_s, self._on_progress = request, budget_s, on_progress
+        self._hold = Hold(consumer_call, calls, hold_at, tuple(lost))
+        self._silence_s, self._as_if_step_ns = silence_s, as_if_step_ns
         self.written_files: tuple[str, ...] = ()
         """Absolute paths of files that the script's Python code opened for writing before the first element. Writes by
         TensorFlow's native code (checkpoints, summaries) are not detected.
@@ -123,14 +88,9 @@ class ProofSession:
         self.notes: tuple[str, ...] = ()
         """Sentences on writes that could not be redirected; known at the end of the session."""
         self._deadline = 0.0
-        self._child: subprocess.Popen[bytes] | None = None
-        self._to_child: IO[bytes] | None = None
-        self._from_child: IO[bytes] | None = None
-        self._rest = b""
-        self._files: Path | None = None
+        self._process: HeldProcess | None = None
         self._hangs = 0
         self._profiles = 0
-        self._outputs = contextlib.ExitStack()
 
     def __enter__(self) -> ProofSession:
         check_target(self._request)
@@ -172,13 +132,13 @@ class ProofSession:
         request = TryFix(edits_to_json(current), edits_to_json(candidate), claimed, predicted_memory_bytes, seconds)
         try:
             return self._ask(request, Tried).trial
-        except _Hangs:
+        except Hangs:
             self._hangs += 1
             self._end(is_hanging=True)
             return Trial(
                 REFUSED, note=f"The edited pipeline was stopped: it produced no element for {self._silence_s:.0f} s."
             )
-        except _Failed as error:
+        except CannotDo as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
 
     def profile(self, edits: tuple[Edit, ...]) -> Path:
@@ -194,11 +154,11 @@ class ProofSession:
         out = self._request.out / f"edited-{self._profiles}"
         try:
             self._ask(Profile(edits_to_json(edits), out.resolve(), self._as_if_step_ns), Profiled)
-        except _Hangs:
+        except Hangs:
             self._hangs += 1
             self._end(is_hanging=True)
             raise AdvisorError(f"The edited pipeline produced no element for {self._silence_s:.0f} s.") from None
-        except _Failed as error:
+        except CannotDo as error:
             raise AdvisorError(str(error)) from None
         return out
 
@@ -228,18 +188,18 @@ class ProofSession:
         """
         try:
             return self._ask(ReadCalls(edits_to_json(edits)), Calls).graph
-        except _Hangs:
+        except Hangs:
             self._end(is_hanging=True)
             raise AdvisorError(f"The script's calls could not be read within {self._silence_s:.0f} s.") from None
-        except _Failed as error:
+        except CannotDo as error:
             raise AdvisorError(str(error)) from None
 
     @property
     def files(self) -> Path:
         """The folder that both halves read and write, while the child lives."""
-        if self._files is None:
+        if self._process is None:
             raise AdvisorError(f"{target_name(self._request)} is no longer held.")
-        return self._files
+        return self._process.files
 
     def ask(self, request: TextRequest | ServiceRequest | CompareNumbers, wanted: type[R]) -> R:
         """Return the reply to a request about the held text, or about its pipeline on workers.
@@ -247,184 +207,41 @@ class ProofSession:
         Raises:
             AdvisorError: It cannot be fulfilled; the session continues, unless the pipeline hangs.
         """
-        if self._child is None:
+        if self._process is None:
             raise AdvisorError(f"{target_name(self._request)} is no longer held.")
         try:
             return self._ask(request, wanted)
-        except _Hangs:
+        except Hangs:
             self._end(is_hanging=True)
             raise AdvisorError(f"The pipeline produced no element for {self._silence_s:.0f} s.") from None
-        except _Failed as error:
+        except CannotDo as error:
             raise AdvisorError(str(error)) from None
 
-    # -- the child
+    # -- the process
 
     def _start(self) -> None:
         """Run the script up to the point where it is held."""
-        self._on_progress(Progress("starting", text=target_name(self._request)))
         self.runs += 1
-        self._files = self._outputs.enter_context(temporary_folder("proof"))
-        out, err = self._outputs.enter_context(outputs(self._request))
-        run = self._outputs.enter_context(protected(self._request, self._files))
-        request_read, request_write = os.pipe()
-        reply_read, reply_write = os.pipe()
-        message = ProofRequest(
-            session_request(self._request, reply_write),
-            request_fd=request_read,
-            files=self._files,
-            consumer=self._consumer_call,
-            calls=self._calls,
-            hold_at=self._hold_at,
-            lost=self._lost,
-        )
-        message_file = self._files / "request.json"
-        message_file.write_text(encode_message(message), "utf-8")
-        try:
-            self._child = subprocess.Popen(
-                [*run.command, sys.executable, str(_CHILD), str(message_file)],
-                stdout=out,
-                stderr=err,
-                pass_fds=(request_read, reply_write),
-                env={**environment(self._request), **run.variables},
-            )
-        finally:
-            os.close(request_read)
-            os.close(reply_write)
-        self._to_child = os.fdopen(request_write, "wb", buffering=0)
-        self._from_child = os.fdopen(reply_read, "rb", buffering=0)
-        self._rest = b""
-        # Reaching the first element may take long (preparing data, building a model), so it may use the whole budget.
-        limit_s = max(0.0, self._deadline - time.monotonic())
-        try:
-            ready = self._wait_for(Ready, limit_s, is_silence=False)
-        except (_Hangs, OutOfTime):
-            raise OutOfTime(
-                f"{target_name(self._request)} did not reach its first element within {limit_s:.0f} s; "
-                "allow more time with --budget."
-            ) from None
-        self.written_files = ready.written
-        self._outputs.callback(self._collect_notes, run)
+        self._process = HeldProcess(self._request, self._hold, self._deadline, self._on_progress)
+        self.written_files = self._process.start().written
 
     def _ask(self, request: Request, wanted: type[R]) -> R:
         if time.monotonic() >= self._deadline:
             raise OutOfTime(f"There is no time left for trials on {target_name(self._request)}.")
-        if self._child is None:
+        if self._process is None:
             if self._hangs > MAX_HANGS.value:
                 raise AdvisorError(f"{self._hangs} edited pipelines hung; nothing more is tried.")
             self._start()
-        assert self._to_child is not None
-        with contextlib.suppress(BrokenPipeError):  # waiting for the reply reports how the child ended
-            self._to_child.write((encode_message(request) + "\n").encode())
-        return self._wait_for(wanted, self._silence_s, is_silence=True)
-
-    def _wait_for(self, wanted: type[R], limit_s: float, is_silence: bool) -> R:
-        """Wait for the reply of that kind.
-
-        Raises:
-            AdvisorError: The child reports a failure.
-            ScriptFailed: The script fails.
-            _Hangs: There is no reply within `limit_s` seconds.
-        """
-        deadline = time.monotonic() + limit_s
-        ended: ScriptExit | None = None
-        while True:
-            if time.monotonic() >= self._deadline:
-                self._end(is_hanging=True)
-                raise OutOfTime(f"{target_name(self._request)} was stopped at its time limit.")
-            message = self._receive()
-            if message is None:
-                if self._child is not None and self._child.poll() is not None:
-                    raise self._failure(ended, is_ready=wanted is not Ready)
-                if time.monotonic() > deadline:
-                    raise _Hangs
-                continue
-            if is_silence:
-                deadline = time.monotonic() + limit_s
-            match message:
-                case Progress():
-                    self._on_progress(message)
-                case Failed():
-                    raise _Failed(message.text)
-                case Ended():
-                    ended = message.script_exit
-                case _ if isinstance(message, wanted):
-                    return message
-
-    def _receive(self) -> Reply | None:
-        """The next message, or None if there is none within `_POLL_S`."""
-        assert self._from_child is not None
-        if b"\n" not in self._rest:
-            ready, _, _ = select.select([self._from_child], [], [], _POLL_S)
-            data = self._from_child.read(65536) if ready else b""
-            if ready and not data and self._child is not None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._child.wait(_POLL_S)
-            self._rest += data or b""
-        line, newline, rest = self._rest.partition(b"\n")
-        if not newline:
-            return None
-        self._rest = rest
-        with contextlib.suppress(ValueError):  # the script has written to our pipe
-            reply: Reply = decode_message(line, Reply)
-            return reply
-        return None
-
-    def _failure(self, ended: ScriptExit | None, is_ready: bool) -> AdvisorError:
-        """The error that describes how the child ended."""
-        name = target_name(self._request)
-        code = self._child.returncode if self._child is not None else 0
-        if code < 0:
-            return AdvisorError(
-                f"{name} was killed by signal {-code} while it was held at its first element; no file was changed."
-            )
-        why = (ended and ended.exception) or f"exit code {code}"
-        if is_ready:
-            return AdvisorError(f"{name} ended while it was held at its first element ({why}).")
-        if ended is not None and (ended.kind == "failed" or (ended.kind == "exited" and code)):
-            copy_to_stderr(self._request)
-            return ScriptFailed(f"{name} failed before its first element: {why}.")
-        call = self._consumer_call
-        if call is None:
-            return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to measure alone.")
-        where = f" (line {call.site.line})" if call.site is not None else ""
-        return AdvisorError(
-            f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
-            "measured alone."
-        )
+        assert self._process is not None
+        try:
+            return self._process.ask(request, wanted, self._silence_s)
+        except OutOfTime:
+            self._end(is_hanging=True)
+            raise
 
     def _end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
-        """End the child and remove its files.
-
-        It is asked to end; after an error it is interrupted like by Ctrl-C, so that exit handlers run; if it hangs, it is
-        terminated.
-        """
-        child, self._child = self._child, None
-        try:
-            if child is not None:
-                if is_hanging:
-                    child.terminate()
-                elif error is None:
-                    with contextlib.suppress(OSError):
-                        assert self._to_child is not None
-                        self._to_child.write((encode_message(Quit()) + "\n").encode())
-                    self._wait_for_end(child)
-                is_late = time.monotonic() >= self._deadline and not isinstance(error, KeyboardInterrupt)
-                stop(child, is_told=error is None or is_interrupt(error), is_hard=is_late)
-        finally:
-            for pipe in (self._to_child, self._from_child):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
-            self._to_child = self._from_child = None
-            self._outputs.close()
-            self._files = None
-
-    def _collect_notes(self, run: PrivateRun) -> None:
-        self.notes = run.notes()
-
-    def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
-        """Wait while reading messages, so that the child does not block on a full pipe."""
-        now = time.monotonic()
-        deadline = now + min(QUIT_GRACE_S.value, max(LEAST_QUIT_GRACE_S.value, self._deadline - now))
-        while child.poll() is None and time.monotonic() < deadline:
-            self._receive()
+        """End the process, see `HeldProcess.end`."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.end(error, is_hanging)
+            self.notes = process.notes

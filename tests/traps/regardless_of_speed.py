@@ -7,7 +7,7 @@ of them, the first two and so on, and what became of every fix that was tried.
 
 Run by path with the Python of any version of the advisor: it imports nothing of the test suite. Three places of the advisor are
 replaced in this process and in the proof's child, and nothing else: the process that holds the script
-(`advisor.prove.proof_session._CHILD`), the A/B measurement (`advisor.prove.trial.trial_runner.measure`) and the runs of the
+(`advisor.prove.held_process._CHILD`), the A/B measurement (`advisor.prove.trial.trial_runner.measure`) and the runs of the
 whole script (`advisor.prove.whole_script.measure_end_to_end`).
 """
 
@@ -88,18 +88,18 @@ class _Seen:
 def _replace_measurements(fixing: Any) -> _Seen:
     """Let every measurement say `faster`; returns where the kept fixes are noted. Raises RuntimeError where a name is gone."""
     from advisor.model.outcome import Interval
-    from advisor.prove import proof_session, whole_script
+    from advisor.prove import held_process, whole_script
     from advisor.prove.end_to_end import EndToEnd
 
     for owner, name in (
-        (proof_session, "_CHILD"),
+        (held_process, "_CHILD"),
         (whole_script, "measure_end_to_end"),
         (fixing, "report_of"),
         (fixing, "Proposals"),
     ):
         if not hasattr(owner, name):
             raise RuntimeError(f"{owner.__name__}.{name} is gone: regardless_of_speed.py has to follow.")
-    proof_session._CHILD = CHILD
+    held_process._CHILD = CHILD
     speedup = Interval(2.0, 1.9, 2.1)
     whole_script.measure_end_to_end = lambda *args, **kwargs: EndToEnd("faster", speedup)
     seen = _Seen()

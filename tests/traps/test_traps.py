@@ -161,7 +161,7 @@ def test_the_table_counts_by_level_and_names_what_was_written():
 
 def test_the_places_that_the_command_replaces_are_there():
     """`--regardless-of-speed` replaces these by name."""
-    from advisor.prove.proof_session import _CHILD
+    from advisor.prove.held_process import _CHILD
     from advisor.prove.trial.trial_runner import Plan, measure
     from advisor.prove.whole_script import measure_end_to_end
     from advisor.workflows.fix_phases import Proposals, report_of

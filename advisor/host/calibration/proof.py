@@ -100,7 +100,7 @@ MATERIAL_BYTES = Constant(64 << 20, "bytes")
 MATERIAL_SHARE = Constant(0.1, "share")
 """... or less than this share of the process's peak do not replace AUTOTUNE."""
 
-# -- The child that serves trials (`advisor.prove.proof_session`)
+# -- The child that serves trials (`advisor.prove.held_process`)
 
 TRIAL_S = Constant(90.0, "s")
 """Longest time for the turns of one trial; most need a third."""

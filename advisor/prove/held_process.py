@@ -1,0 +1,268 @@
+"""The process in which a proof session holds the user's script, and the messages to and from it.
+
+In: how to run the script, and where to hold it.  Out: the replies to requests, or the reason why there is none. The other end is
+`advisor.prove.trial.proof_run`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypeVar
+
+from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.script_process import (
+    copy_to_stderr,
+    environment,
+    outputs,
+    protected,
+    session_request,
+    stop,
+    target_name,
+)
+from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, QUIT_GRACE_S
+from advisor.model.calls import Call
+from advisor.model.codec import decode_message, encode_message
+from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.recording import ScriptExit
+from advisor.model.termination import is_interrupt
+from advisor.prove.trial.messages import Ended, Failed, ProofRequest, Quit, Ready, Reply, Request
+from advisor.sandbox.private_run import PrivateRun
+from advisor.sandbox.temporary import temporary_folder
+
+_CHILD = Path(__file__).parent / "trial" / "proof_child.py"
+_POLL_S = 0.1
+
+R = TypeVar("R")
+
+
+class Hangs(Exception):
+    """The process has sent no message for too long."""
+
+
+class CannotDo(Exception):
+    """The process could not fulfil a request; it continues to serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Where the script is held; see `advisor.prove.proof_session.ProofSession`."""
+
+    consumer_call: Call | None
+    calls: tuple[Call, ...]
+    hold_at: int | None
+    lost: tuple[str, ...]
+
+
+class HeldProcess:
+    """One run of the script up to the point where it is held; `end` must be called, even if `start` fails."""
+
+    def __init__(
+        self, request: CaptureRequest, hold: Hold, deadline: float, on_progress: Callable[[Progress], None]
+    ) -> None:
+        """Prepare; nothing is started.
+
+        Args:
+            request: How to run the script.
+            hold: Where to hold it.
+            deadline: Time of `time.monotonic` at which everything is stopped.
+            on_progress: Called with progress messages.
+        """
+        self._request, self._hold, self._deadline, self._on_progress = request, hold, deadline, on_progress
+        self._child: subprocess.Popen[bytes] | None = None
+        self._to_child: IO[bytes] | None = None
+        self._from_child: IO[bytes] | None = None
+        self._rest = b""
+        self._outputs = contextlib.ExitStack()
+        self._files: Path | None = None
+        self.notes: tuple[str, ...] = ()
+        """Sentences on writes that could not be redirected; known at the end."""
+
+    @property
+    def files(self) -> Path:
+        """The folder that both halves read and write."""
+        assert self._files is not None
+        return self._files
+
+    def start(self) -> Ready:
+        """Run the script up to the point where it is held.
+
+        Raises:
+            AdvisorError: It does not get there.
+            ScriptFailed: It fails before.
+        """
+        name = target_name(self._request)
+        self._on_progress(Progress("starting", text=name))
+        self._files = self._outputs.enter_context(temporary_folder("proof"))
+        out, err = self._outputs.enter_context(outputs(self._request))
+        run = self._outputs.enter_context(protected(self._request, self._files))
+        request_read, request_write = os.pipe()
+        reply_read, reply_write = os.pipe()
+        message = ProofRequest(
+            session_request(self._request, reply_write),
+            request_fd=request_read,
+            files=self._files,
+            consumer=self._hold.consumer_call,
+            calls=self._hold.calls,
+            hold_at=self._hold.hold_at,
+            lost=self._hold.lost,
+        )
+        message_file = self._files / "request.json"
+        message_file.write_text(encode_message(message), "utf-8")
+        try:
+            self._child = subprocess.Popen(
+                [*run.command, sys.executable, str(_CHILD), str(message_file)],
+                stdout=out,
+                stderr=err,
+                pass_fds=(request_read, reply_write),
+                env={**environment(self._request), **run.variables},
+            )
+        finally:
+            os.close(request_read)
+            os.close(reply_write)
+        self._to_child = os.fdopen(request_write, "wb", buffering=0)
+        self._from_child = os.fdopen(reply_read, "rb", buffering=0)
+        # Reaching the first element may take long (preparing data, building a model), so it may use the whole budget.
+        limit_s = max(0.0, self._deadline - time.monotonic())
+        try:
+            ready = self._wait_for(Ready, limit_s, is_silence=False)
+        except (Hangs, OutOfTime):
+            raise OutOfTime(
+                f"{name} did not reach its first element within {limit_s:.0f} s; allow more time with --budget."
+            ) from None
+        self._outputs.callback(self._collect_notes, run)
+        return ready
+
+    def ask(self, request: Request, wanted: type[R], silence_s: float) -> R:
+        """Return the reply of that kind.
+
+        Args:
+            request: What to ask.
+            wanted: The kind of the reply.
+            silence_s: The longest time without a message.
+
+        Raises:
+            AdvisorError: The process ends.
+            CannotDo: It reports a failure.
+            Hangs: It sends no message for that time.
+            OutOfTime: The deadline has come; the process has been ended.
+        """
+        assert self._to_child is not None
+        with contextlib.suppress(BrokenPipeError):  # waiting for the reply reports how the child ended
+            self._to_child.write((encode_message(request) + "\n").encode())
+        return self._wait_for(wanted, silence_s, is_silence=True)
+
+    def end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
+        """End the process and remove its files; a second call does nothing.
+
+        It is asked to end; after an error it is interrupted like by Ctrl-C, so that exit handlers run; if it hangs, it is
+        terminated.
+        """
+        child, self._child = self._child, None
+        try:
+            if child is not None:
+                if is_hanging:
+                    child.terminate()
+                elif error is None:
+                    with contextlib.suppress(OSError):
+                        assert self._to_child is not None
+                        self._to_child.write((encode_message(Quit()) + "\n").encode())
+                    self._wait_for_end(child)
+                is_late = time.monotonic() >= self._deadline and not isinstance(error, KeyboardInterrupt)
+                stop(child, is_told=error is None or is_interrupt(error), is_hard=is_late)
+        finally:
+            for pipe in (self._to_child, self._from_child):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+            self._to_child = self._from_child = None
+            self._outputs.close()
+            self._files = None
+
+    # -- messages
+
+    def _wait_for(self, wanted: type[R], limit_s: float, is_silence: bool) -> R:
+        """Wait for the reply of that kind: for `limit_s` seconds, or with `is_silence` for so long without any message."""
+        deadline = time.monotonic() + limit_s
+        ended: ScriptExit | None = None
+        while True:
+            if time.monotonic() >= self._deadline:
+                self.end(is_hanging=True)
+                raise OutOfTime(f"{target_name(self._request)} was stopped at its time limit.")
+            message = self._receive()
+            if message is None:
+                if self._child is not None and self._child.poll() is not None:
+                    raise self._failure(ended, is_ready=wanted is not Ready)
+                if time.monotonic() > deadline:
+                    raise Hangs
+                continue
+            if is_silence:
+                deadline = time.monotonic() + limit_s
+            match message:
+                case Progress():
+                    self._on_progress(message)
+                case Failed():
+                    raise CannotDo(message.text)
+                case Ended():
+                    ended = message.script_exit
+                case _ if isinstance(message, wanted):
+                    return message
+
+    def _receive(self) -> Reply | None:
+        """The next message, or None if there is none within `_POLL_S`."""
+        assert self._from_child is not None
+        if b"\n" not in self._rest:
+            ready, _, _ = select.select([self._from_child], [], [], _POLL_S)
+            data = self._from_child.read(65536) if ready else b""
+            if ready and not data and self._child is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.wait(_POLL_S)
+            self._rest += data or b""
+        line, newline, rest = self._rest.partition(b"\n")
+        if not newline:
+            return None
+        self._rest = rest
+        with contextlib.suppress(ValueError):  # the script has written to our pipe
+            reply: Reply = decode_message(line, Reply)
+            return reply
+        return None
+
+    def _failure(self, ended: ScriptExit | None, is_ready: bool) -> AdvisorError:
+        """The error that describes how the process ended."""
+        name = target_name(self._request)
+        code = self._child.returncode if self._child is not None else 0
+        if code < 0:
+            return AdvisorError(
+                f"{name} was killed by signal {-code} while it was held at its first element; no file was changed."
+            )
+        why = (ended and ended.exception) or f"exit code {code}"
+        if is_ready:
+            return AdvisorError(f"{name} ended while it was held at its first element ({why}).")
+        if ended is not None and (ended.kind == "failed" or (ended.kind == "exited" and code)):
+            copy_to_stderr(self._request)
+            return ScriptFailed(f"{name} failed before its first element: {why}.")
+        call = self._hold.consumer_call
+        if call is None:
+            return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to measure alone.")
+        where = f" (line {call.site.line})" if call.site is not None else ""
+        return AdvisorError(
+            f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
+            "measured alone."
+        )
+
+    def _collect_notes(self, run: PrivateRun) -> None:
+        self.notes = run.notes()
+
+    def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
+        """Wait while reading messages, so that the child does not block on a full pipe."""
+        now = time.monotonic()
+        deadline = now + min(QUIT_GRACE_S.value, max(LEAST_QUIT_GRACE_S.value, self._deadline - now))
+        while child.poll() is None and time.monotonic() < deadline:
+            self._receive()
