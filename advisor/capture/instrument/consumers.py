@@ -172,6 +172,8 @@ class Track:
         elif len(self.releases) < MAX_RELEASES:
             self.releases.append((now_ns, took_ns))
             self.released_at = self.count
+        if not self.count and (self.iterator is None or self.iterator() is None):
+            self.forget()  # the script has only looked at its first element
 
     def forget(self) -> None:
         """Discard the current step, because the dataset had no more elements."""

@@ -1,0 +1,91 @@
+"""Which of several loops the window follows, on a simulated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.stop_script import StopScript
+from advisor.capture.window.monitor import Monitor
+from advisor.capture.window.schedule import Limits
+from advisor.model.calls import Site
+
+MS = 1_000_000
+
+
+class Clock:
+    """A monitor, and the loops of a script that takes elements."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 1_000_000_000_000
+        self.tracks = Tracks()
+        self.monitor = Monitor(
+            folder,
+            Limits(),
+            self.tracks,
+            is_to_end=False,
+            is_profiling=True,
+            report=lambda phase, done, total: None,
+            warn=pytest.fail,
+            on_measured=lambda: None,
+            on_stuck=pytest.fail,
+        )
+
+    def track(self, line: int) -> Track:
+        return self.tracks.at("for", Site("train.py", line, 1, line, 9), None)
+
+    def take(self, track: Track, milliseconds: float = 1.0) -> None:
+        """Take an element, and work on it for so long."""
+        self.monitor.boundary(track)
+        self.now += int(milliseconds * MS)
+
+    def exhaust(self, track: Track) -> None:
+        """Ask for an element when there are no more."""
+        self.monitor.boundary(track)
+        track.forget()
+
+
+@pytest.fixture
+def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock(tmp_path)
+    monkeypatch.setattr("time.time_ns", lambda: clock.now)
+    return clock
+
+
+def measured(clock: Clock, run: Callable[[], None]) -> Track | None:
+    """The loop of the window; None if there was no window in ten minutes."""
+    start = clock.now
+    with pytest.raises(StopScript):
+        while clock.now - start < 600_000 * MS:
+            run()
+    assert clock.monitor.capture is not None
+    return clock.monitor.capture.track
+
+
+def test_a_look_at_the_first_element_is_no_loop(clock: Clock) -> None:
+    """`next(iter(dataset))`, whose iterator is destroyed at once."""
+    look, training = clock.track(5), clock.track(9)
+    clock.take(look)
+    look.released(clock.now, 1000)
+    assert measured(clock, lambda: clock.take(training, 20)) is training
+
+
+def test_a_look_whose_iterator_is_kept_is_no_loop(clock: Clock) -> None:
+    look, training = clock.track(5), clock.track(9)
+    clock.take(look)
+    assert measured(clock, lambda: clock.take(training, 20)) is training
+
+
+def test_a_loop_inside_a_step_is_part_of_it(clock: Clock) -> None:
+    outer, inner = clock.track(5), clock.track(6)
+
+    def step() -> None:
+        clock.take(outer)
+        for _ in range(30):
+            clock.take(inner)
+        clock.exhaust(inner)
+
+    assert measured(clock, step) is outer
