@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -80,16 +80,7 @@ def capture(
         KeyboardInterrupt: The user pressed Ctrl-C. The child has been stopped, and the run folder has been removed if
             this call created it.
     """
-    check_target(request)
-    is_new = not request.out.exists()
-    try:
-        request.out.mkdir(parents=True, exist_ok=True)
-        for stale in (RECORDING, FAILURE):
-            (request.out / stale).unlink(missing_ok=True)
-    except OSError as error:
-        raise AdvisorError(
-            f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
-        ) from None
+    is_new = prepare_folder(request)
     on_progress(Progress("starting", text=target_name(request)))
     write_errors: list[str] = []
 
@@ -110,6 +101,41 @@ def capture(
                 shutil.rmtree(request.out, ignore_errors=True)
             raise
         notes = run.notes()
+    return finished_run(request, exit_code, notes, write_errors)
+
+
+def prepare_folder(request: CaptureRequest) -> bool:
+    """Make the run folder, or remove the recording of an earlier run from it; return whether it was made.
+
+    Raises:
+        AdvisorError: The script cannot be run, or the folder cannot be written.
+    """
+    check_target(request)
+    is_new = not request.out.exists()
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+        for stale in (RECORDING, FAILURE):
+            (request.out / stale).unlink(missing_ok=True)
+    except OSError as error:
+        raise AdvisorError(
+            f"Cannot write to {request.out}: {error.strerror}; choose another folder with --out."
+        ) from None
+    return is_new
+
+
+def finished_run(request: CaptureRequest, exit_code: int, notes: tuple[str, ...], write_errors: Sequence[str]) -> Path:
+    """Return the run folder of a script that was measured.
+
+    Args:
+        request: The request with the run folder.
+        exit_code: That of the script's process; 0 if it is held.
+        notes: Sentences on writes that could not be redirected.
+        write_errors: Files that the child failed to write, with the reason.
+
+    Raises:
+        AdvisorError: There is no recording, because the folder cannot be written or TensorFlow is not installed.
+        ScriptFailed: There is none, because the script failed. Its traceback has already been written to stderr.
+    """
     if not (request.out / RECORDING).exists():
         _check_disk(request, write_errors)
     folder = _outcome(request, exit_code)
@@ -118,7 +144,7 @@ def capture(
     return folder
 
 
-def _check_disk(request: CaptureRequest, write_errors: list[str]) -> None:
+def _check_disk(request: CaptureRequest, write_errors: Sequence[str]) -> None:
     """Raise AdvisorError if nothing was recorded because the run folder cannot be written.
 
     The script may have failed for the same reason, because its output is written there too.

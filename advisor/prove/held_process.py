@@ -27,13 +27,13 @@ from advisor.capture.script_process import (
     stop,
     target_name,
 )
-from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, QUIT_GRACE_S
+from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, QUIT_GRACE_S, SILENCE_S
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.recording import ScriptExit
 from advisor.model.termination import is_interrupt
-from advisor.prove.trial.messages import Ended, Failed, ProofRequest, Quit, Ready, Reply, Request
+from advisor.prove.trial.messages import Begin, Ended, Failed, Measured, ProofRequest, Quit, Ready, Reply, Request
 from advisor.sandbox.private_run import PrivateRun
 from advisor.sandbox.temporary import temporary_folder
 
@@ -49,6 +49,14 @@ class Hangs(Exception):
 
 class CannotDo(Exception):
     """The process could not fulfil a request; it continues to serve."""
+
+
+class _Gone(Exception):
+    """The process has ended."""
+
+    def __init__(self, ended: ScriptExit | None) -> None:
+        super().__init__()
+        self.ended = ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +90,21 @@ class HeldProcess:
         self._rest = b""
         self._outputs = contextlib.ExitStack()
         self._files: Path | None = None
-        self.notes: tuple[str, ...] = ()
-        """Sentences on writes that could not be redirected; known at the end."""
+        self._run: PrivateRun | None = None
+        self._notes: tuple[str, ...] = ()
 
     @property
     def files(self) -> Path:
         """The folder that both halves read and write."""
         assert self._files is not None
         return self._files
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on writes that could not be redirected until now."""
+        if self._run is not None:
+            self._notes = self._run.notes()
+        return self._notes
 
     def start(self) -> Ready:
         """Run the script up to the point where it is held.
@@ -99,10 +114,61 @@ class HeldProcess:
             ScriptFailed: It fails before.
         """
         name = target_name(self._request)
-        self._on_progress(Progress("starting", text=name))
+        self._spawn(is_analysed=False)
+        # Reaching the first element may take long (preparing data, building a model), so it may use the whole budget.
+        limit_s = max(0.0, self._deadline - time.monotonic())
+        try:
+            return self._wait_for(Ready, limit_s, is_silence=False)
+        except (Hangs, OutOfTime):
+            raise OutOfTime(
+                f"{name} did not reach its first element within {limit_s:.0f} s; allow more time with --budget."
+            ) from None
+        except _Gone as gone:
+            raise self._failure(gone.ended, is_ready=False) from None
+
+    def measure(self) -> int | None:
+        """Run and profile the script instead, up to the end of its window.
+
+        Returns:
+            None if it is held there, so that `begin` may follow; its exit code if it has ended.
+
+        Raises:
+            OutOfTime: It is still running at the deadline.
+        """
+        self._spawn(is_analysed=True)
+        try:
+            self._wait_for(Measured, self._deadline - time.monotonic(), is_silence=False)
+        except Hangs:
+            raise OutOfTime(f"{target_name(self._request)} was stopped at the deadline.") from None
+        except _Gone:
+            return self._child.returncode if self._child is not None else 0
+        return None
+
+    def begin(
+        self, deadline: float, on_progress: Callable[[Progress], None], consumer: str, lost: tuple[str, ...]
+    ) -> Ready:
+        """Use the process that was measured for trials.
+
+        Args:
+            deadline: As for the constructor, from now on.
+            on_progress: As for the constructor, from now on.
+            consumer: The call whose dataset the training consumes.
+            lost: As in `Hold`.
+
+        Raises:
+            AdvisorError: The process has ended.
+            CannotDo: It cannot be used.
+            Hangs: It does not answer.
+            OutOfTime: The deadline has come.
+        """
+        self._deadline, self._on_progress = deadline, on_progress
+        return self.ask(Begin(consumer, lost), Ready, SILENCE_S.value)
+
+    def _spawn(self, is_analysed: bool) -> None:
+        self._on_progress(Progress("starting", text=target_name(self._request)))
         self._files = self._outputs.enter_context(temporary_folder("proof"))
         out, err = self._outputs.enter_context(outputs(self._request))
-        run = self._outputs.enter_context(protected(self._request, self._files))
+        self._run = self._outputs.enter_context(protected(self._request, self._files))
         request_read, request_write = os.pipe()
         reply_read, reply_write = os.pipe()
         message = ProofRequest(
@@ -113,32 +179,23 @@ class HeldProcess:
             calls=self._hold.calls,
             hold_at=self._hold.hold_at,
             lost=self._hold.lost,
+            is_analysed=is_analysed,
         )
         message_file = self._files / "request.json"
         message_file.write_text(encode_message(message), "utf-8")
         try:
             self._child = subprocess.Popen(
-                [*run.command, sys.executable, str(_CHILD), str(message_file)],
+                [*self._run.command, sys.executable, str(_CHILD), str(message_file)],
                 stdout=out,
                 stderr=err,
                 pass_fds=(request_read, reply_write),
-                env={**environment(self._request), **run.variables},
+                env={**environment(self._request), **self._run.variables},
             )
         finally:
             os.close(request_read)
             os.close(reply_write)
         self._to_child = os.fdopen(request_write, "wb", buffering=0)
         self._from_child = os.fdopen(reply_read, "rb", buffering=0)
-        # Reaching the first element may take long (preparing data, building a model), so it may use the whole budget.
-        limit_s = max(0.0, self._deadline - time.monotonic())
-        try:
-            ready = self._wait_for(Ready, limit_s, is_silence=False)
-        except (Hangs, OutOfTime):
-            raise OutOfTime(
-                f"{name} did not reach its first element within {limit_s:.0f} s; allow more time with --budget."
-            ) from None
-        self._outputs.callback(self._collect_notes, run)
-        return ready
 
     def ask(self, request: Request, wanted: type[R], silence_s: float) -> R:
         """Return the reply of that kind.
@@ -157,7 +214,10 @@ class HeldProcess:
         assert self._to_child is not None
         with contextlib.suppress(BrokenPipeError):  # waiting for the reply reports how the child ended
             self._to_child.write((encode_message(request) + "\n").encode())
-        return self._wait_for(wanted, silence_s, is_silence=True)
+        try:
+            return self._wait_for(wanted, silence_s, is_silence=True)
+        except _Gone as gone:
+            raise self._failure(gone.ended, is_ready=True) from None
 
     def end(self, error: BaseException | None = None, is_hanging: bool = False) -> None:
         """End the process and remove its files; a second call does nothing.
@@ -183,6 +243,7 @@ class HeldProcess:
                     with contextlib.suppress(OSError):
                         pipe.close()
             self._to_child = self._from_child = None
+            _, self._run = self.notes, None
             self._outputs.close()
             self._files = None
 
@@ -199,7 +260,7 @@ class HeldProcess:
             message = self._receive()
             if message is None:
                 if self._child is not None and self._child.poll() is not None:
-                    raise self._failure(ended, is_ready=wanted is not Ready)
+                    raise _Gone(ended)
                 if time.monotonic() > deadline:
                     raise Hangs
                 continue
@@ -256,9 +317,6 @@ class HeldProcess:
             f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
             "measured alone."
         )
-
-    def _collect_notes(self, run: PrivateRun) -> None:
-        self.notes = run.notes()
 
     def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
         """Wait while reading messages, so that the child does not block on a full pipe."""

@@ -60,6 +60,7 @@ class ProofSession:
         hold_at: int | None = None,
         lost: Collection[str] = (),
         as_if_step_ns: int = 0,
+        analysed: HeldProcess | None = None,
     ) -> None:
         """Create a session.
 
@@ -75,16 +76,19 @@ class ProofSession:
             lost: Ids of the calls after which a cache is lost in every epoch of the training, because the script makes the
                 dataset again.
             as_if_step_ns: Length of the wait after each element that `profile` makes, in place of a training step.
+            analysed: The process of the first run, held after its window: it is used instead of another run, if it can be.
         """
         self._request, self._budget_s, self._on_progress = request, budget_s, on_progress
         self._hold = Hold(consumer_call, calls, hold_at, tuple(lost))
         self._silence_s, self._as_if_step_ns = silence_s, as_if_step_ns
+        self._analysed, self._out = analysed, request.out
         self.written_files: tuple[str, ...] = ()
         """Absolute paths of files that the script's Python code opened for writing before the first element. Writes by
         TensorFlow's native code (checkpoints, summaries) are not detected.
         """
         self.runs = 0
-        """Number of runs of the script: one, and one more after each pipeline that hung."""
+        """Number of runs of the script: one (none if the process of the first run is used), and one more after each pipeline
+        that hung."""
         self.notes: tuple[str, ...] = ()
         """Sentences on writes that could not be redirected; known at the end of the session."""
         self._deadline = 0.0
@@ -100,7 +104,8 @@ class ProofSession:
         except OSError as error:
             raise AdvisorError(f"Cannot write to {self._request.out}: {error.strerror}.") from None
         try:
-            self._start()
+            if not self._use_analysed():
+                self._start()
         except BaseException as reason:
             self._end(reason)
             raise
@@ -151,7 +156,7 @@ class ProofSession:
             AdvisorError: The pipeline cannot be rebuilt or measured; the session continues.
         """
         self._profiles += 1
-        out = self._request.out / f"edited-{self._profiles}"
+        out = self._out / f"edited-{self._profiles}"
         try:
             self._ask(Profile(edits_to_json(edits), out.resolve(), self._as_if_step_ns), Profiled)
         except Hangs:
@@ -219,9 +224,31 @@ class ProofSession:
 
     # -- the process
 
+    def _use_analysed(self) -> bool:
+        """Make trials in the process of the first run, if there is one; False if it cannot be used."""
+        process, self._analysed = self._analysed, None
+        if process is None:
+            return False
+        self._process = process
+        call = self._hold.consumer_call
+        if call is not None:
+            try:
+                ready = process.begin(self._deadline, self._on_progress, call.id, self._hold.lost)
+            except OutOfTime:
+                raise
+            except (AdvisorError, CannotDo, Hangs):
+                pass  # another run may be held instead
+            else:
+                self.written_files = ready.written
+                self._out = process.files / "run"  # its private view of the disk hides other folders
+                return True
+        self._end()
+        return False
+
     def _start(self) -> None:
         """Run the script up to the point where it is held."""
         self.runs += 1
+        self._out = self._request.out
         self._process = HeldProcess(self._request, self._hold, self._deadline, self._on_progress)
         self.written_files = self._process.start().written
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from advisor.workflows.stored_runs import StoredRun
 
 OnProgress = Callable[["Progress"], None]
+Capture = Callable[["CaptureRequest", OnProgress], Path]
+"""Runs and profiles a script, as `advisor.capture.launch.capture`."""
 
 
 _BAR_WIDTH = 24
@@ -127,7 +129,13 @@ def load(request: Request) -> tuple[list[LoadedRule], Settings]:
     return load_rules(request.rule_directories, settings), settings
 
 
-def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> Report:
+def analyze(
+    request: Request,
+    rules: Sequence[LoadedRule],
+    settings: Settings,
+    on_progress: OnProgress,
+    capture: Capture | None = None,
+) -> Report:
     """Analyse a script or a saved run, and write report.json into the run folder.
 
     If the capture fails or is interrupted, a newly created run folder is removed; a finished capture is kept.
@@ -137,6 +145,7 @@ def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, o
         rules: The rules to ask.
         settings: The settings, as returned by `load`.
         on_progress: Called with progress messages.
+        capture: Runs and profiles the script; None: `advisor.capture.launch.capture`.
 
     Raises:
         AdvisorError: The target cannot be analysed.
@@ -144,7 +153,7 @@ def analyze(request: Request, rules: Sequence[LoadedRule], settings: Settings, o
     """
     if request.is_saved_run and request.path is not None:
         return _analyze_saved_run(request, request.path, rules, settings, on_progress)
-    return _analyze_script(request, rules, settings, on_progress)
+    return _analyze_script(request, rules, settings, on_progress, capture)
 
 
 def analyze_run(
@@ -339,9 +348,13 @@ def capture_request_of(request: Request, settings: Settings, folder: Path) -> Ca
 
 
 def _analyze_script(
-    request: Request, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
+    request: Request,
+    rules: Sequence[LoadedRule],
+    settings: Settings,
+    on_progress: OnProgress,
+    capture: Capture | None,
 ) -> Report:
-    from advisor.capture.launch import capture
+    from advisor.capture import launch
     from advisor.capture.request import Progress
     from advisor.workflows.calibrate import calibrate_run
     from advisor.workflows.product_times import with_product_times
@@ -350,7 +363,7 @@ def _analyze_script(
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as folder:
         capture_request = capture_request_of(request, settings, folder)
-        capture(capture_request, on_progress)
+        (capture or launch.capture)(capture_request, on_progress)
         recording = read_recording(folder) if request.with_ceiling or request.with_headroom else None
         if recording is not None and request.with_ceiling:
             recording = measure_ceiling(capture_request, recording, on_progress)

@@ -30,6 +30,7 @@ from advisor.predict.structure import consumed_call
 from advisor.prove.budget import check_budget
 from advisor.prove.end_to_end import EndToEnd, main_series
 from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, interrupted
+from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
 from advisor.prove.step_trials import to_be_tried
@@ -75,11 +76,15 @@ class _ScriptFixing(FixPhases):
 
     def run(self) -> FixResult:
         """Run all phases in order."""
+        with HeldAnalysis() as analysis:
+            return self._run(analysis)
+
+    def _run(self, analysis: HeldAnalysis) -> FixResult:
         began_ns = time.time_ns()
         request = replace(self._request.script, deadline=self._budget.analysis_end)
         try:
             with self._phase("analysis"):
-                report = analyze(request, self._rules, self._settings, self._on_progress)
+                report = analyze(request, self._rules, self._settings, self._on_progress, analysis.capture)
                 self._runs += 1
         except OutOfTime:
             raise self._too_slow("measured") from None
@@ -101,9 +106,10 @@ class _ScriptFixing(FixPhases):
             if no_time:
                 return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
             with self._phase("trials"):
-                loop = self._try_on_dataset(report, proposals, deadline, self._budget.end - startup_s)
+                loop = self._try_on_dataset(report, proposals, deadline, self._budget.end - startup_s, analysis)
             if loop.is_interrupted:
                 return self._conclude(report, proposals, loop, None)
+        analysis.end()  # its memory and its accelerator are needed
         loop = replace(loop, attempts=(*loop.attempts, *to_be_tried(candidates)))
         has_step = any(finding.is_of_step for finding in candidates)  # measured with seeds, and so in runs of their own
         check = whole.text_check = self._text_check(report, None if has_step else whole.window_of)
@@ -130,7 +136,9 @@ class _ScriptFixing(FixPhases):
                 raise
             return interrupted(loop, "before the changed text was checked"), None
 
-    def _try_on_dataset(self, report: Report, proposals: Proposals, deadline: float, limit: float) -> LoopResult:
+    def _try_on_dataset(
+        self, report: Report, proposals: Proposals, deadline: float, limit: float, analysis: HeldAnalysis
+    ) -> LoopResult:
         """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix.
 
         Trials that are not expected to end before the deadline are not begun. One that still runs then may go on up to the limit:
@@ -144,7 +152,7 @@ class _ScriptFixing(FixPhases):
             with ExitStack() as stack:
                 folder = stack.enter_context(temporary_folder("fix"))
                 lost = calls_with_lost_caches(report.analysis, main) if main is not None else frozenset[str]()
-                session = self._session(folder, consumed, report.analysis.calls, limit, lost)
+                session = self._session(folder, consumed, report.analysis.calls, limit, lost, analysed=analysis.take())
                 stack.callback(self._collect_facts, session)
                 try:
                     stack.enter_context(session)

@@ -28,6 +28,7 @@ from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.fixed_numbers import with_cheapest
 from advisor.prove.greedy_loop import LoopResult, edits_of, is_enough, prove_fixes
+from advisor.prove.held_process import HeldProcess
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
@@ -115,6 +116,7 @@ class FixPhases:
         deadline: float,
         lost: frozenset[str] = frozenset(),
         as_if_step_ns: int = 0,
+        analysed: HeldProcess | None = None,
     ) -> ProofSession:
         script = self._request.script
         request = CaptureRequest(
@@ -127,8 +129,9 @@ class FixPhases:
         )
         seconds = deadline - time.monotonic()
         return ProofSession(
-            request, consumed, seconds, self._on_progress, calls, lost=lost, as_if_step_ns=as_if_step_ns
-        )
+            request, consumed, seconds, self._on_progress, calls,
+            lost=lost, as_if_step_ns=as_if_step_ns, analysed=analysed,
+        )  # fmt: skip
 
     def _loop(self, session: ProofSession, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
         return prove_fixes(

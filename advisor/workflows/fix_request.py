@@ -56,9 +56,9 @@ def announcement(request: FixRequest) -> str:
             f"be run to the same point once more with the changes. {files}"
         )
     return (
-        f"The script will be run up to {2 + 2 * MAX_PAIRS} times, each time for a short window: once to analyse it, once up to "
-        f"its first element to try changes, and {2 * MIN_PAIRS} to {2 * MAX_PAIRS} times without and with the changes in turn. A "
-        f"change that only the whole script can prove takes as many runs again. {files}"
+        f"The script will be run up to {2 + 2 * MAX_PAIRS} times, each time for a short window: once or twice to analyse it "
+        f"and to try changes, and {2 * MIN_PAIRS} to {2 * MAX_PAIRS} times without and with the changes in turn. A change that "
+        f"only the whole script can prove takes as many runs again. {files}"
     )
 
 

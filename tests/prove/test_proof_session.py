@@ -272,8 +272,9 @@ def test_a_killed_child_is_one_sentence_and_leaves_nothing(script: Callable[[str
     path = script(SLOW_MAP)
 
     def kill(progress: Progress) -> None:
-        if progress.phase == "warming up" and proof._child is not None:
-            os.kill(proof._child.pid, signal.SIGKILL)
+        child = proof._process._child if proof._process is not None else None
+        if progress.phase == "warming up" and child is not None:
+            os.kill(child.pid, signal.SIGKILL)
 
     request = CaptureRequest(out=path.parent / "run", script=path)
     proof = ProofSession(request, consumed(path, "batch", BATCH), 300.0, kill)
@@ -299,7 +300,7 @@ def test_ctrl_c_ends_the_child_too(script: Callable[[str], Path], tmp_path: Path
             proof = ProofSession(request, consumed(path, "batch", {BATCH!r}), 300.0, lambda p: None)
             try:
                 with proof:
-                    print(proof._child.pid, flush=True)
+                    print(proof._process._child.pid, flush=True)
                     proof.try_fix((), (InsertAfter({MAP!r}, "cache"),), Safety.EXACT)
             except KeyboardInterrupt:
                 print("interrupted", flush=True)

@@ -63,10 +63,14 @@ class ReplayLog:
     """A global seed that the advisor has set, and not the script: calls under it count as unseeded."""
     is_open: bool = True
     """False: later calls are not kept."""
+    is_over: Callable[[], bool] = lambda: False
+    """Whether a further call closes the log, so that it releases what it keeps."""
     _last: Seeds = NO_SEEDS
 
     def begin(self, call_id: str, method: str, parent: str | None) -> Seeds:
         """Record the start of a call and return the random state at that time."""
+        if self.is_open and self.is_over():
+            self.close()
         if not self.is_open:
             return NO_SEEDS
         if parent is not None:

@@ -49,6 +49,8 @@ _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
     "`advisor analyze` on its logdir."
 )
+_BOUNDARY_NS = 1_000_000_000
+"""So much later than a step boundary the watchdog stops a script that is waited for: a boundary is the better place."""
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
 """Reasons for closing a window before enough was measured."""
 
@@ -88,6 +90,8 @@ class Monitor:
         self.watchdog: Watchdog | None = None
         self.later: LaterWindows | None = None
         """Windows after the run's own one, for a script that runs to its end; None: there are none."""
+        self.on_stop: Callable[[], None] = lambda: None
+        """Called once at the step boundary at which the script is stopped, before it is."""
         self.capture: Capture | None = None
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
@@ -234,7 +238,7 @@ class Monitor:
         if track.rank > leader.rank or (
             track.rank == leader.rank
             and track.count >= NEW_LEADER_STEPS.value
-            and not leader.open_since_ns
+            and not _is_inside(leader, track)
             and track.total_ns > leader.total_ns
         ):
             self._close("script ended")
@@ -346,6 +350,8 @@ class Monitor:
         elif self._is_to_end:
             self._is_off = True
         elif self._stops or not self._is_waiting(now):
+            if not self._stops:
+                self.on_stop()
             self._note_stop()
             if self._stops > MAX_STOPS.value:
                 self._on_stuck(
@@ -388,7 +394,7 @@ class Monitor:
             if self._state == "closed":
                 if self._is_to_end:
                     self._poll_later(now)
-                elif not self._stops and not self._is_waiting(now):
+                elif not self._stops and not self._is_waiting(now - _BOUNDARY_NS):
                     self._stop_from_outside(self._long_calls.to_stop(self.leader))
             elif self._measurement is not None and self._loop is not None:
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
@@ -437,6 +443,14 @@ class Monitor:
         thread_id = call.thread_id if call is not None else threading.main_thread().ident
         if thread_id is not None:
             raise_in_thread(thread_id)
+
+
+def _is_inside(leader: Track, track: Track) -> bool:
+    """Whether the steps of `track` may be part of one step of `leader`, in whose loop it is.
+
+    The first step of a script that only takes an element to look at it never ends, if it keeps the iterator.
+    """
+    return bool(leader.open_since_ns) and (leader.count > 0 or track.count < ENOUGH_STEPS.value)
 
 
 def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:

@@ -53,6 +53,8 @@ class ProofRequest:
     """Hold the script at the consumption of this number, whatever the dataset."""
     lost: tuple[str, ...] = ()
     """Calls of the first run after which a cache is lost in every epoch, see `TrialRunner`."""
+    is_analysed: bool = False
+    """This is the first run: it is profiled, and held after its window (`advisor.prove.trial.analysed_run`)."""
 
 
 class TryFix(msgspec.Struct, frozen=True, tag=True):
@@ -94,11 +96,19 @@ class ReadCalls(msgspec.Struct, frozen=True, tag=True):
     """The kept edits, for the graphs of the functions that they wrap."""
 
 
+class Begin(msgspec.Struct, frozen=True, tag=True):
+    """Serve requests on the dataset of this call, in the process that was analysed; answered with `Ready`."""
+
+    consumer: str
+    lost: tuple[str, ...]
+    """See `ProofRequest`."""
+
+
 class Quit(msgspec.Struct, frozen=True, tag=True):
     """End the script; not answered."""
 
 
-Request = TryFix | Profile | CompareNumbers | ReadCalls | Quit | ServiceRequest | TextRequest
+Request = TryFix | Profile | CompareNumbers | ReadCalls | Begin | Quit | ServiceRequest | TextRequest
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -106,6 +116,10 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
     written: tuple[str, ...]
     """Absolute paths of files that the script's Python code opened for writing until then."""
+
+
+class Measured(msgspec.Struct, frozen=True, tag=True):
+    """The run folder of the analysed run is complete, and the script is held."""
 
 
 class Tried(msgspec.Struct, frozen=True, tag=True):
@@ -154,6 +168,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
 Reply = (
     Progress
     | Ready
+    | Measured
     | Tried
     | Profiled
     | NumbersCompared

@@ -7,71 +7,26 @@ Out: one `Reply` per line; then the script is stopped as at the end of a window.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
-from typing import Any
-
-import msgspec
 
 from advisor.capture.instrument.consumers import SIDE_KINDS
-from advisor.capture.request import Progress
-from advisor.capture.script_runner import one_line
-from advisor.capture.session import is_seeded
 from advisor.capture.stop_script import StopScript
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
-from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit
-from advisor.model.offload import ServiceMeasurement
 from advisor.model.recording import ScriptExit
-from advisor.model.units import NS_PER_S
-from advisor.prove.trial.ab_benchmark import CannotMeasure
-from advisor.prove.trial.call_matching import CallMatching
-from advisor.prove.trial.counted_run import CountedRun
-from advisor.prove.trial.messages import (
-    Calls,
-    CompareNumbers,
-    Ended,
-    Failed,
-    Profile,
-    Profiled,
-    ProofRequest,
-    Quit,
-    ReadCalls,
-    Ready,
-    Reply,
-    Request,
-    Tried,
-    TryFix,
-    edits_from_json,
-)
-from advisor.prove.trial.script_calls import recorded_graph
-from advisor.prove.trial.service_messages import MeasureService, ServiceMeasured, ServiceTried, TryService
-from advisor.prove.trial.text_answers import TextAnswers
-from advisor.prove.trial.text_messages import TextRequest
-from advisor.prove.trial.trial_result import as_sentence
-from advisor.prove.trial.trial_runner import TrialRunner
-from advisor.prove.trial.written_files import WrittenFiles
+from advisor.prove.trial.analysed_run import AnalysedRun
+from advisor.prove.trial.held_run import HeldRun
+from advisor.prove.trial.messages import Ended, ProofRequest
 
 
-class ProofRun(CountedRun):
+class ProofRun(HeldRun):
     """A run of the script that is recorded, without a profile, until the script is held."""
 
     def __init__(self, message: ProofRequest) -> None:
-        super().__init__(message.session)
+        super().__init__(message)
         self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
-        self._requests = os.fdopen(message.request_fd, "rb")
-        self._files = message.files
-        self._matching = CallMatching(message.consumer, message.calls)
-        self._written = WrittenFiles()
         self._hold_at, self._lost = message.hold_at, message.lost
-        self._texts: TextAnswers | None = None
-
-    def run(self) -> int:
-        """Run the script and return its exit code."""
-        os.set_inheritable(self._requests.fileno(), False)
-        return super().run()
 
     # -- holding
 
@@ -83,7 +38,7 @@ class ProofRun(CountedRun):
         self._monitor.switch_off()
         self._is_counting = False
         try:
-            self._serve(call.id)
+            self._serve(call.id, self._lost)
         except (BrokenPipeError, KeyboardInterrupt):  # the parent has ended or is ending; not an error of the script
             pass
         finally:
@@ -106,95 +61,7 @@ class ProofRun(CountedRun):
             return track.kind in SIDE_KINDS
         return self._recorder.finder.place(sys._getframe(4)).library is not None
 
-    def _serve(self, call_id: str) -> None:
-        import tensorflow as tf
-
-        self._matching.learn(self._recorder.calls())
-        with tf.init_scope(), self._consumption.unwatched():
-            lost = self._matching.now_ids(self._lost)
-            runner = TrialRunner(self._recorder, call_id, self._files, self._progress, lost=lost)
-            self._send(Ready(self._written.stop()))
-            for line in self._requests:
-                request: Request = decode_message(line, Request)
-                if isinstance(request, Quit):
-                    break
-                try:
-                    reply = self._answer(runner, request, call_id)
-                except BrokenPipeError:
-                    raise
-                except (AdvisorError, CannotMeasure) as error:
-                    reply = Failed(as_sentence(str(error)))
-                except Exception as error:
-                    reply = Failed(f"It could not be tried ({one_line(error)}).")
-                self._send(reply)
-
-    def _answer(
-        self,
-        runner: TrialRunner,
-        request: TryFix | Profile | CompareNumbers | ReadCalls | MeasureService | TryService | TextRequest,
-        call_id: str,
-    ) -> Reply:
-        match request:
-            case TryFix():
-                current, candidate = self._edits(request.current), self._edits(request.candidate)
-                trial = runner.try_fix(
-                    current, candidate, request.claimed, request.predicted_memory_bytes, request.seconds
-                )
-                return Tried(trial)
-            case Profile():
-                runner.profile(self._edits(request.edits), request.out, self._recorded, request.as_if_step_ns)
-                return Profiled()
-            case CompareNumbers():
-                edits, numbered = self._edits(request.edits), self._edits(request.numbered)
-                return runner.compare_numbers(edits, numbered, request.step_ns / NS_PER_S, request.seconds)
-            case ReadCalls():
-                edits, first_ids = self._edits(request.edits), self._matching.first_ids()
-                return Calls(recorded_graph(self._recorder, call_id, self._consumptions, first_ids, edits))
-            case MeasureService():
-                return ServiceMeasured(self._measured(request))
-            case TryService():
-                return self._served(request)
-            case _:
-                if self._texts is None:
-                    self._texts = TextAnswers(self._recorder, call_id, self._files, runner, self._say)
-                return self._texts.answer(request)
-
-    def _measured(self, request: MeasureService) -> ServiceMeasurement:
-        """Measure the pipeline through workers, with the call ids of this run."""
-        from advisor.prove.trial.service_trial import ServiceTrial
-
-        request = msgspec.structs.replace(request, after_id=self._matching.now_id(request.after_id))
-        edits = self._edits(request.edits)
-        return ServiceTrial(self._recorder, request, edits, self._files, self._progress).measure()
-
-    def _served(self, request: TryService) -> ServiceTried:
-        """Read the pipeline through a running service, with the call ids of this run."""
-        from advisor.prove.trial.served_trial import ServedTrial
-
-        request = msgspec.structs.replace(request, after_id=self._matching.now_id(request.after_id))
-        edits = self._edits(request.edits)
-        return ServedTrial(self._recorder, request, edits, self._files, self._progress).measure()
-
-    def _edits(self, data: list[dict[str, Any]]) -> tuple[Edit, ...]:
-        return tuple(self._matching.translate(edit) for edit in edits_from_json(data))
-
-    def _recorded(self) -> dict[str, Any]:
-        """Return the fields of `Recording` that describe the run as a whole."""
-        argv = self._request.argv
-        return {
-            "target": " ".join(argv),
-            "argv": argv,
-            "cwd": self._cwd,
-            "is_seeded": is_seeded(self._request.start_seed),
-        }
-
     # -- messages
-
-    def _say(self, phase: str) -> None:
-        self._progress(phase, 0, None)
-
-    def _progress(self, phase: str, done: int, total: int | None) -> None:
-        self._send(Progress(phase, done, total))
 
     def _report(self, phase: str, done: int, total: int | None) -> None:
         with contextlib.suppress(OSError):
@@ -214,4 +81,5 @@ def run_proof(message: str) -> int:
     Args:
         message: A `ProofRequest`, encoded.
     """
-    return ProofRun(decode_message(message, ProofRequest)).run()
+    request = decode_message(message, ProofRequest)
+    return (AnalysedRun if request.is_analysed else ProofRun)(request).run()

@@ -1,0 +1,90 @@
+"""The run that is analysed, held after its window: trials are made in its process, so that the script starts once less.
+
+In: a `ProofRequest`; after the window, `Begin`, then one `Request` per line from the parent (`messages`).
+Out: the run folder, as of any analysed run; `Measured`; then one `Reply` per line; then the script is stopped.
+
+Only a script whose datasets were all made before its training is held: to make them again, all objects are kept that they were
+made of, and a script that makes datasets on the way may mean to release some of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+
+from advisor.capture.instrument.consumers import Track
+from advisor.capture.script_runner import one_line
+from advisor.model.calls import Call
+from advisor.model.codec import decode_message
+from advisor.model.recording import ScriptExit
+from advisor.prove.trial.held_run import HeldRun
+from advisor.prove.trial.messages import Begin, Ended, Failed, Measured, ProofRequest, Request
+
+_PEEKED_STEPS = 2
+"""A loop over the dataset of so many steps or fewer only looks at it."""
+
+
+class AnalysedRun(HeldRun):
+    """A profiled run that is held at the step boundary at which it would have been stopped."""
+
+    def __init__(self, message: ProofRequest) -> None:
+        super().__init__(message)
+        self._consumption.on_epoch = self._recorder.state.epoch
+        self._monitor.on_stop = self._hold
+        self._log.is_over = self._is_training
+        self._first_consumption: dict[str, int] = {}
+        self._is_held = False
+
+    def _on_consumption(self, call: Call) -> None:
+        """Number the first consumption of each dataset."""
+        self._first_consumption.setdefault(call.id, self._consumptions)
+
+    def _consumption_of(self, call_id: str) -> int:
+        return self._first_consumption[call_id]
+
+    def _is_training(self) -> bool:
+        return any(track.count > _PEEKED_STEPS for track in self._tracks.all())
+
+    def _hold(self) -> None:
+        """Hold the script after its window, until the parent needs it no longer."""
+        if not self._log.is_open or self._monitor.capture is None:
+            return
+        self._is_held = True
+        self._stop_counting()
+        self._recorder.is_open = self._recorder.state.is_open = False
+        try:
+            release_iterators(self._tracks.all())
+            self._send(Measured())
+            begin = self._first_request()
+            if begin is None:
+                return
+            if begin.consumer in self._first_consumption and begin.consumer in self._log.calls:
+                self._serve(begin.consumer, begin.lost)
+            else:
+                self._send(Failed("The dataset of the training cannot be made again in the process of its analysis."))
+        except KeyboardInterrupt:  # the parent is ending
+            pass
+        except Exception as error:  # the script is stopped as after any window
+            self._warn(f"The script's process could not be used for trials ({one_line(error)}).")
+        finally:
+            shutil.rmtree(self._files, ignore_errors=True)  # the parent may have been killed
+
+    def _first_request(self) -> Begin | None:
+        """Wait until the run is analysed; None if the process is not needed for trials."""
+        line = self._requests.readline()
+        request: Request | None = decode_message(line, Request) if line else None
+        return request if isinstance(request, Begin) else None
+
+    def _finish(self, ended: ScriptExit) -> None:
+        if not self._is_held:
+            super()._finish(ended)
+        with contextlib.suppress(OSError):
+            self._send(Ended(ended))
+
+
+def release_iterators(tracks: list[Track]) -> None:
+    """Destroy the C++ iterators of the consumers, with their threads, buffers and caches: they are not used again."""
+    for track in tracks:
+        iterator = track.iterator() if track.iterator is not None else None
+        if iterator is not None and "_iterator_resource" in iterator.__dict__:
+            iterator._iterator_resource = None

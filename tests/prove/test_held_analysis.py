@@ -1,0 +1,178 @@
+"""A script that is held after the window of its analysis, and trials in its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from advisor.capture.request import CaptureRequest
+from advisor.model.calls import Call
+from advisor.model.codec import decode
+from advisor.model.errors import OutOfTime, ScriptFailed
+from advisor.model.finding import InsertAfter, Safety
+from advisor.model.recording import Recording
+from advisor.prove.held_analysis import HeldAnalysis
+from advisor.prove.proof_session import ProofSession
+from advisor.prove.trial.trial_result import FASTER
+from advisor.workflows.analyze import read_recording
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
+
+HEAD = """
+import atexit, os, time
+import tensorflow as tf
+folder = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(folder, "starts"), "a") as file:
+    file.write(f"{os.getpid()}\\n")
+atexit.register(lambda: open(os.path.join(folder, "ended"), "w").close())
+def slow(x):
+    y = tf.cast(x, tf.float32) * tf.ones([120, 120])
+    for _ in range(3):
+        y = tf.linalg.matmul(y, y) / 1e3
+    return tf.reduce_sum(y)
+"""
+LOOP = (
+    HEAD
+    + """
+peeked = next(iter(tf.data.Dataset.range(3)))
+data = tf.data.Dataset.range(96).map(slow).batch(8)
+for epoch in range(10_000):
+    for batch in data:
+        time.sleep(0.002)
+"""
+)
+FIT = (
+    HEAD
+    + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+data = tf.data.Dataset.range(96).map(lambda x: (tf.fill([4], slow(x)), [1.0])).batch(8)
+valid = tf.data.Dataset.range(16).map(lambda x: (tf.fill([4], 1.0), [1.0])).batch(8)
+model.fit(data, epochs=10_000, validation_data=valid, verbose=0)
+"""
+)
+REBUILT = (
+    HEAD
+    + """
+for epoch in range(10_000):
+    for batch in tf.data.Dataset.range(96).map(slow).batch(8):
+        time.sleep(0.002)
+"""
+)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], Path]:
+    def written(text: str) -> Path:
+        path = tmp_path / "train.py"
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return written
+
+
+@pytest.fixture
+def analysis() -> Iterator[HeldAnalysis]:
+    with HeldAnalysis() as analysis:
+        yield analysis
+
+
+def capture(analysis: HeldAnalysis, path: Path, deadline_s: float = 200.0) -> Recording:
+    request = CaptureRequest(
+        path.parent / "run", path, seconds=2.0, in_place=True, deadline=time.monotonic() + deadline_s
+    )
+    recording = read_recording(analysis.capture(request, lambda progress: None))
+    assert recording is not None
+    return recording
+
+
+def session(path: Path, recording: Recording, analysis: HeldAnalysis) -> ProofSession:
+    request = CaptureRequest(path.parent / "trials", path, in_place=True)
+    consumed = consumed_call(recording)
+    return ProofSession(request, consumed, 300.0, lambda progress: None, recording.calls, analysed=analysis.take())
+
+
+def consumed_call(recording: Recording) -> Call:
+    (call_id,) = (each.call_id for each in recording.consumers if each.is_main)
+    return next(call for call in recording.calls if call.id == call_id)
+
+
+def starts(path: Path) -> list[int]:
+    return [int(word) for word in (path.parent / "starts").read_text().split()]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("text", [LOOP, FIT], ids=["loop", "Keras"])
+def test_trials_need_no_other_run(text: str, write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
+    path = write(text)
+    recording = capture(analysis, path)
+    assert recording.script_exit.kind == "stopped"
+    assert recording.window is not None and recording.window.steps > 0
+    assert list((path.parent / "run").glob("plugins/profile/*/*.xplane.pb"))
+    (pid,) = starts(path)
+    assert is_alive(pid) and not (path.parent / "ended").exists()
+    call = consumed_call(recording)
+    with session(path, recording, analysis) as proof:
+        trial = proof.try_fix((), (InsertAfter(call.id, "cache"),), Safety.EXACT)
+        assert (trial.verdict, trial.safety_seen) == (FASTER, Safety.EXACT), trial
+        folder = proof.profile((InsertAfter(call.id, "cache"),))
+        profiled = decode((folder / "recording.json").read_bytes(), Recording)
+        assert profiled.window is not None and profiled.window.steps > 20
+        graph = proof.call_graph()
+        assert proof.runs == 0
+    assert not is_alive(pid) and (path.parent / "ended").exists()
+    with session(path, recording, analysis) as again:  # nothing was left to take
+        assert again.runs == 1
+        assert again.call_graph() == graph  # so that a changed text is held at the same consumption
+    assert len(starts(path)) == 2
+
+
+def test_a_script_that_makes_datasets_while_it_trains_is_not_held(
+    write: Callable[[str], Path], analysis: HeldAnalysis
+) -> None:
+    path = write(REBUILT)
+    recording = capture(analysis, path)
+    assert recording.window is not None and len(recording.calls) > 3
+    assert analysis.take() is None
+    assert (path.parent / "ended").exists() and not is_alive(starts(path)[0])
+
+
+def test_a_held_process_that_was_killed_is_replaced(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
+    path = write(LOOP)
+    recording = capture(analysis, path)
+    os.kill(starts(path)[0], signal.SIGKILL)
+    with session(path, recording, analysis) as proof:
+        assert proof.runs == 1
+    assert len(starts(path)) == 2
+
+
+def test_leaving_ends_the_script(write: Callable[[str], Path]) -> None:
+    path = write(LOOP)
+    with HeldAnalysis() as analysis:
+        capture(analysis, path)
+        (pid,) = starts(path)
+        assert is_alive(pid)
+    assert not is_alive(pid) and (path.parent / "ended").exists()
+
+
+def test_a_script_that_fails_or_takes_too_long(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
+    path = write("raise ValueError('no data')\n")
+    with pytest.raises(ScriptFailed, match="failed before anything was measured: ValueError: no data"):
+        capture(analysis, path)
+    assert analysis.take() is None
+    path = write("import time\ntime.sleep(600)\n")
+    with pytest.raises(OutOfTime):
+        capture(analysis, path, deadline_s=4.0)
+    assert analysis.take() is None
