@@ -300,12 +300,10 @@ class HeldProcess:
         name = target_name(self._request)
         code = self._child.returncode if self._child is not None else 0
         if code < 0:
-            return AdvisorError(
-                f"{name} was killed by signal {-code} while it was held at its first element; no file was changed."
-            )
+            return AdvisorError(f"{name} was killed by signal {-code} while it was held; no file was changed.")
         why = (ended and ended.exception) or f"exit code {code}"
         if is_ready:
-            return AdvisorError(f"{name} ended while it was held at its first element ({why}).")
+            return AdvisorError(f"{name} ended while it was held ({why}).")
         if ended is not None and (ended.kind == "failed" or (ended.kind == "exited" and code)):
             copy_to_stderr(self._request)
             return ScriptFailed(f"{name} failed before its first element: {why}.")

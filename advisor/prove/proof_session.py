@@ -1,4 +1,4 @@
-"""A proof session: holds the user's script at the request for its first element, and tries edits on its dataset.
+"""A proof session: holds the user's script, at its first element or after its window, and tries edits on its dataset.
 
 In: how to run the script, and the call whose dataset its training consumes.  Out: a `Trial` per fix; run folders of edited
 pipelines for further analysis. This half never imports TensorFlow; the child's half is `advisor.prove.trial.proof_run`.
@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 
 class ProofSession:
-    """Context manager: entering runs the script up to its first element, leaving stops it.
+    """Context manager: entering runs the script up to its first element, unless it is held already; leaving stops it.
 
     Only files in `request.out` remain afterwards.
 
@@ -83,7 +83,7 @@ class ProofSession:
         self._silence_s, self._as_if_step_ns = silence_s, as_if_step_ns
         self._analysed, self._out = analysed, request.out
         self.written_files: tuple[str, ...] = ()
-        """Absolute paths of files that the script's Python code opened for writing before the first element. Writes by
+        """Absolute paths of files that the script's Python code opened for writing before it was held. Writes by
         TensorFlow's native code (checkpoints, summaries) are not detected.
         """
         self.runs = 0
