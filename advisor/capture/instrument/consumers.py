@@ -158,6 +158,11 @@ class Track:
             self.epochs += 1
             self.epoch_count = self.count
 
+    @property
+    def has_iterator(self) -> bool:
+        """Whether the iterator from which it took its latest element exists; True if that is not known."""
+        return self.iterator is None or self.iterator() is not None
+
     def released(self, now_ns: int, took_ns: int) -> None:
         """Record that TensorFlow has destroyed an iterator.
 
@@ -172,8 +177,6 @@ class Track:
         elif len(self.releases) < MAX_RELEASES:
             self.releases.append((now_ns, took_ns))
             self.released_at = self.count
-        if not self.count and (self.iterator is None or self.iterator() is None):
-            self.forget()  # the script has only looked at its first element
 
     def forget(self) -> None:
         """Discard the current step, because the dataset had no more elements."""

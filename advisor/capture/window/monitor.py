@@ -23,6 +23,7 @@ from typing import NoReturn
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.later_windows import LaterWindows
+from advisor.capture.window.leader import takes_the_lead
 from advisor.capture.window.long_calls import LongCalls
 from advisor.capture.window.loop_window import LoopWindow
 from advisor.capture.window.measurement import Capture, Measurement
@@ -32,12 +33,12 @@ from advisor.capture.window.schedule import Limits, has_drained
 from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.capture.window.watchdog import Watchdog, raise_in_thread
 from advisor.host.calibration.window import (
+    BOUNDARY_NS,
     CHECK_NS,
     COUNTED_START_S,
     ENOUGH_STEPS,
     MAX_STOPS,
     MIN_STEPS,
-    NEW_LEADER_STEPS,
     PATIENCE_S,
     STOP_GRACE_S,
     TRIAL_SECONDS,
@@ -49,8 +50,6 @@ _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
     "`advisor analyze` on its logdir."
 )
-_BOUNDARY_NS = 1_000_000_000
-"""So much later than a step boundary the watchdog stops a script that is waited for: a boundary is the better place."""
 _EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
 """Reasons for closing a window before enough was measured."""
 
@@ -235,12 +234,7 @@ class Monitor:
         if leader is None:
             self.leader = track
             return
-        if track.rank > leader.rank or (
-            track.rank == leader.rank
-            and track.count >= NEW_LEADER_STEPS.value
-            and not _is_inside(leader, track)
-            and track.total_ns > leader.total_ns
-        ):
+        if takes_the_lead(track, leader):
             self._close("script ended")
             self._state = "idle"
             self.leader = track
@@ -394,7 +388,7 @@ class Monitor:
             if self._state == "closed":
                 if self._is_to_end:
                     self._poll_later(now)
-                elif not self._stops and not self._is_waiting(now - _BOUNDARY_NS):
+                elif not self._stops and not self._is_waiting(now - BOUNDARY_NS.value):
                     self._stop_from_outside(self._long_calls.to_stop(self.leader))
             elif self._measurement is not None and self._loop is not None:
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
@@ -443,14 +437,6 @@ class Monitor:
         thread_id = call.thread_id if call is not None else threading.main_thread().ident
         if thread_id is not None:
             raise_in_thread(thread_id)
-
-
-def _is_inside(leader: Track, track: Track) -> bool:
-    """Whether the steps of `track` may be part of one step of `leader`, in whose loop it is.
-
-    The first step of a script that only takes an element to look at it never ends, if it keeps the iterator.
-    """
-    return bool(leader.open_since_ns) and (leader.count > 0 or track.count < ENOUGH_STEPS.value)
 
 
 def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:

@@ -116,8 +116,12 @@ CHECK_NS = Constant(250_000_000, "ns", "Computing the confidence interval takes 
 """Minimum time between two checks."""
 PATIENCE_S = Constant(5.0, "s")
 """Time to wait for a training loop after a loop that only reads the dataset, e.g. to count its elements before training."""
+BOUNDARY_NS = Constant(1_000_000_000, "ns", "Four checks; with none, a script of 35 ms a step was stopped within one.")
+"""So much later than at a step boundary the watchdog stops a script that has steps but does not train."""
 NEW_LEADER_STEPS = Constant(3, "steps")
 """Minimum number of steps before the window changes to another consumer of the same rank."""
+LOOK_STEPS = Constant(20, "steps", "Chosen; a loop inside the first step of another one is usually shorter.")
+"""After so many steps a consumer is not part of the first step of the one that is followed: that one was only looked at."""
 ENOUGH_STEPS = Constant(20, "steps")
 """A window that was closed early with fewer steps than this is discarded in favour of a trial with more."""
 MAX_STOPS = Constant(3, "times")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,17 @@ def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+class Iterator:
+    """What can be referred to weakly."""
+
+
+def gone() -> weakref.ref[Iterator]:
+    """A reference to an iterator that was destroyed."""
+    reference = weakref.ref(Iterator())
+    assert reference() is None
+    return reference
+
+
 def measured(clock: Clock, run: Callable[[], None]) -> Track | None:
     """The loop of the window; None if there was no window in ten minutes."""
     start = clock.now
@@ -69,13 +81,30 @@ def test_a_look_at_the_first_element_is_no_loop(clock: Clock) -> None:
     """`next(iter(dataset))`, whose iterator is destroyed at once."""
     look, training = clock.track(5), clock.track(9)
     clock.take(look)
-    look.released(clock.now, 1000)
+    look.iterator = gone()
+    assert measured(clock, lambda: clock.take(training, 20)) is training
+
+
+def test_a_look_gives_way_at_once(clock: Clock) -> None:
+    look, training = clock.track(5), clock.track(9)
+    clock.take(look)
+    look.iterator = gone()
+    for _ in range(5):
+        clock.take(training, 2_000)
+    assert clock.monitor.leader is training
+
+
+def test_a_new_iterator_for_every_step_is_measured(clock: Clock) -> None:
+    """`batch = next(iter(dataset))` in a loop."""
+    training = clock.track(9)
+    training.iterator = gone()
     assert measured(clock, lambda: clock.take(training, 20)) is training
 
 
 def test_a_look_whose_iterator_is_kept_is_no_loop(clock: Clock) -> None:
-    look, training = clock.track(5), clock.track(9)
+    look, training, kept = clock.track(5), clock.track(9), Iterator()
     clock.take(look)
+    look.iterator = weakref.ref(kept)
     assert measured(clock, lambda: clock.take(training, 20)) is training
 
 
