@@ -7,6 +7,7 @@ In: how to run the script, and where to hold it.  Out: the replies to requests, 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import subprocess
@@ -102,9 +103,7 @@ class HeldProcess:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on writes that could not be redirected until now."""
-        if self._run is not None:
-            self._notes = self._run.notes()
-        return self._notes
+        return self._run.notes() if self._run is not None else self._notes
 
     def start(self) -> Ready:
         """Run the script up to the point where it is held.
@@ -142,6 +141,7 @@ class HeldProcess:
             raise OutOfTime(f"{target_name(self._request)} was stopped at the deadline.") from None
         except _Gone:
             return self._child.returncode if self._child is not None else 0
+        self._deadline = math.inf  # that of the run, which is over
         return None
 
     def begin(
@@ -243,7 +243,8 @@ class HeldProcess:
                     with contextlib.suppress(OSError):
                         pipe.close()
             self._to_child = self._from_child = None
-            _, self._run = self.notes, None
+            if self._run is not None:
+                self._notes, self._run = self._run.notes(), None
             self._outputs.close()
             self._files = None
 

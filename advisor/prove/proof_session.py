@@ -81,7 +81,7 @@ class ProofSession:
         self._request, self._budget_s, self._on_progress = request, budget_s, on_progress
         self._hold = Hold(consumer_call, calls, hold_at, tuple(lost))
         self._silence_s, self._as_if_step_ns = silence_s, as_if_step_ns
-        self._analysed, self._out = analysed, request.out
+        self._out = request.out
         self.written_files: tuple[str, ...] = ()
         """Absolute paths of files that the script's Python code opened for writing before it was held. Writes by
         TensorFlow's native code (checkpoints, summaries) are not detected.
@@ -92,23 +92,26 @@ class ProofSession:
         self.notes: tuple[str, ...] = ()
         """Sentences on writes that could not be redirected; known at the end of the session."""
         self._deadline = 0.0
-        self._process: HeldProcess | None = None
+        self._process = analysed
         self._hangs = 0
         self._profiles = 0
 
     def __enter__(self) -> ProofSession:
+        try:
+            return self._entered()
+        except BaseException as reason:
+            self._end(reason)
+            raise
+
+    def _entered(self) -> ProofSession:
         check_target(self._request)
         self._deadline = time.monotonic() + self._budget_s
         try:
             self._request.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise AdvisorError(f"Cannot write to {self._request.out}: {error.strerror}.") from None
-        try:
-            if not self._use_analysed():
-                self._start()
-        except BaseException as reason:
-            self._end(reason)
-            raise
+        if self._process is None or not self._uses_analysed(self._process):
+            self._start()
         return self
 
     def __exit__(
@@ -224,25 +227,23 @@ class ProofSession:
 
     # -- the process
 
-    def _use_analysed(self) -> bool:
-        """Make trials in the process of the first run, if there is one; False if it cannot be used."""
-        process, self._analysed = self._analysed, None
-        if process is None:
-            return False
-        self._process = process
-        call = self._hold.consumer_call
+    def _uses_analysed(self, process: HeldProcess) -> bool:
+        """Make trials in the process of the first run; if it cannot be used, it is ended, and another run may be held."""
+        call, is_hanging = self._hold.consumer_call, False
         if call is not None:
             try:
                 ready = process.begin(self._deadline, self._on_progress, call.id, self._hold.lost)
             except OutOfTime:
                 raise
-            except (AdvisorError, CannotDo, Hangs):
-                pass  # another run may be held instead
+            except Hangs:
+                is_hanging = True
+            except (AdvisorError, CannotDo):
+                pass
             else:
                 self.written_files = ready.written
                 self._out = process.files / "run"  # its private view of the disk hides other folders
                 return True
-        self._end()
+        self._end(is_hanging=is_hanging)
         return False
 
     def _start(self) -> None:

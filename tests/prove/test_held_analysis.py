@@ -6,19 +6,22 @@ import os
 import signal
 import textwrap
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from advisor.capture.instrument.consumers import Track
 from advisor.capture.request import CaptureRequest
 from advisor.model.calls import Call
 from advisor.model.codec import decode
-from advisor.model.errors import OutOfTime, ScriptFailed
+from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import InsertAfter, Safety
 from advisor.model.recording import Recording
 from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proof_session import ProofSession
+from advisor.prove.trial.analysed_run import may_release, release_iterators
 from advisor.prove.trial.trial_result import FASTER
 from advisor.workflows.analyze import read_recording
 
@@ -149,6 +152,45 @@ def test_a_script_that_makes_datasets_while_it_trains_is_not_held(
     assert (path.parent / "ended").exists() and not is_alive(starts(path)[0])
 
 
+def test_the_iterators_of_the_training_end_with_their_threads() -> None:
+    """A Python generator behind a prefetch is closed, although the script keeps the iterator."""
+    import tensorflow as tf
+
+    closed = []
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield from range(10**9)
+        finally:
+            closed.append(True)
+
+    data = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec([], tf.int64)).prefetch(4)
+    kept = iter(data)
+    next(kept)
+    track = Track("c0", "for", None, None)
+    track.iterator = weakref.ref(kept)
+    assert may_release([track]) and not closed
+    release_iterators([track])
+    deadline = time.monotonic() + 20
+    while not closed and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert closed
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    distributed = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)))
+    track.iterator = weakref.ref(distributed)
+    assert not may_release([track])
+
+
+def test_entering_that_fails_ends_the_held_process(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
+    path = write(LOOP)
+    recording = capture(analysis, path)
+    (path.parent / "trials").write_text("a file where the folder should be\n")
+    with pytest.raises(AdvisorError, match="Cannot write to"), session(path, recording, analysis):
+        pass
+    assert not is_alive(starts(path)[0])
+
+
 def test_a_held_process_that_was_killed_is_replaced(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
     path = write(LOOP)
     recording = capture(analysis, path)
@@ -159,7 +201,8 @@ def test_a_held_process_that_was_killed_is_replaced(write: Callable[[str], Path]
 
 
 def test_leaving_ends_the_script(write: Callable[[str], Path]) -> None:
-    path = write(LOOP)
+    """One whose loop only reads, which is stopped after some seconds in which a training might have begun."""
+    path = write(LOOP.replace("time.sleep(0.002)", "pass"))
     with HeldAnalysis() as analysis:
         capture(analysis, path)
         (pid,) = starts(path)

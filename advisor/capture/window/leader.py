@@ -21,8 +21,8 @@ def takes_the_lead(track: Track, leader: Track) -> bool:
 def _may_be_inside(track: Track, leader: Track) -> bool:
     """Whether the steps of `track` may be part of one step of `leader`, in whose loop it is.
 
-    They are not if the leader's iterator is gone. A script that keeps the iterator of which it has taken a single element, to look
-    at it, never ends that step, so the first step of a leader does not count for ever.
+    They are not if the leader's iterator is gone. A script that keeps the iterator of which it has taken a single element never
+    ends that step, so the first step of a leader does not count for ever.
     """
     if not leader.open_since_ns or not leader.has_iterator:
         return False

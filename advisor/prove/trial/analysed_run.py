@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from typing import Any
 
 from advisor.capture.instrument.consumers import Track
 from advisor.capture.script_runner import one_line
@@ -20,6 +21,8 @@ from advisor.model.recording import ScriptExit
 from advisor.prove.trial.held_run import HeldRun
 from advisor.prove.trial.messages import Begin, Ended, Failed, Measured, ProofRequest, Request
 
+_RESOURCE = "_iterator_resource"
+"""The attribute of a tf.data iterator that holds the C++ iterator."""
 _PEEKED_STEPS = 2
 """A loop over the dataset of so many steps or fewer only looks at it."""
 
@@ -47,13 +50,14 @@ class AnalysedRun(HeldRun):
 
     def _hold(self) -> None:
         """Hold the script after its window, until the parent needs it no longer."""
-        if not self._log.is_open or self._monitor.capture is None:
+        tracks = self._tracks.all()
+        if not self._log.is_open or self._monitor.capture is None or not may_release(tracks):
             return
         self._is_held = True
         self._stop_counting()
         self._recorder.is_open = self._recorder.state.is_open = False
         try:
-            release_iterators(self._tracks.all())
+            release_iterators(tracks)
             self._send(Measured())
             begin = self._first_request()
             if begin is None:
@@ -64,8 +68,9 @@ class AnalysedRun(HeldRun):
                 self._send(Failed("The dataset of the training cannot be made again in the process of its analysis."))
         except KeyboardInterrupt:  # the parent is ending
             pass
-        except Exception as error:  # the script is stopped as after any window
-            self._warn(f"The script's process could not be used for trials ({one_line(error)}).")
+        except Exception as error:  # the script is stopped as after any window, and the parent runs it once more
+            with contextlib.suppress(OSError):
+                self._send(Failed(f"The script's process could not be used for trials ({one_line(error)})."))
         finally:
             shutil.rmtree(self._files, ignore_errors=True)  # the parent may have been killed
 
@@ -82,9 +87,17 @@ class AnalysedRun(HeldRun):
             self._send(Ended(ended))
 
 
+def may_release(tracks: list[Track]) -> bool:
+    """Whether all iterators of the consumers can be destroyed; those of a distribution strategy cannot."""
+    return all(_RESOURCE in iterator.__dict__ for iterator in _iterators(tracks))
+
+
 def release_iterators(tracks: list[Track]) -> None:
     """Destroy the C++ iterators of the consumers, with their threads, buffers and caches: they are not used again."""
-    for track in tracks:
-        iterator = track.iterator() if track.iterator is not None else None
-        if iterator is not None and "_iterator_resource" in iterator.__dict__:
-            iterator._iterator_resource = None
+    for iterator in _iterators(tracks):
+        setattr(iterator, _RESOURCE, None)
+
+
+def _iterators(tracks: list[Track]) -> list[Any]:
+    known = [track.iterator() for track in tracks if track.iterator is not None]
+    return [iterator for iterator in known if iterator is not None]
