@@ -16,6 +16,9 @@ __all__ = ["browser", "open_file", "validate"]
 
 register_profiles()
 
+MAY_IMPORT = {"tensorflow", "long", "slow"}
+"""Marks of tests that may import TensorFlow."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what it puts into the background so, and the children whose Ctrl-C is tested would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,6 +42,15 @@ def validate() -> Callable[[object], None]:
     from advisor.report.report_json import load_schema
 
     return jsonschema.Draft202012Validator(load_schema()).validate
+
+
+@pytest.fixture(autouse=True)
+def without_tensorflow(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that imports TensorFlow unmarked: others of its process ask what holds without it."""
+    had = "tensorflow" in sys.modules
+    yield
+    if not had and "tensorflow" in sys.modules and not MAY_IMPORT & {mark.name for mark in request.node.iter_markers()}:
+        pytest.fail("The test imports TensorFlow; mark it with tensorflow.")
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ class Clock:
             Limits(),
             self.tracks,
             is_to_end=False,
-            is_profiling=True,
+            is_profiling=False,
             report=lambda phase, done, total: None,
             warn=pytest.fail,
             on_measured=lambda: None,
@@ -101,6 +101,7 @@ def test_a_new_iterator_for_every_step_is_measured(clock: Clock) -> None:
     assert measured(clock, lambda: clock.take(training, 20)) is training
 
 
+@pytest.mark.tensorflow  # is asked for the model of the iterator
 def test_a_look_whose_iterator_is_kept_is_no_loop(clock: Clock) -> None:
     look, training, kept = clock.track(5), clock.track(9), Iterator()
     clock.take(look)
