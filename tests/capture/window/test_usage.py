@@ -12,6 +12,8 @@ import pytest
 
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
 
+pytestmark = pytest.mark.timed  # a probe of half a second sees what other tests do on the cores
+
 
 def test_cpu_time_and_wall_time():
     start = Snapshot.take()
