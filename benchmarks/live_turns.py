@@ -74,6 +74,7 @@ class TurnSession(Session):
     def __init__(self, message: SessionRequest) -> None:
         super().__init__(message)
         first_s, later_s = (float(word) for word in os.environ["TURNS"].split(","))
+        # The session makes its monitor itself, and others already hold a reference to it.
         self._monitor.__class__ = Turns
         assert isinstance(self._monitor, Turns)
         self._monitor.begin_turns(first_s, later_s, message.progress_fd)

@@ -14,9 +14,8 @@ from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog, Seeds
-from advisor.capture.window.monitor import Monitor
-from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import BLOCKED_S
+from tests.capture.window.monitors import quiet_monitor
 
 
 def in_thread(function):
@@ -129,17 +128,7 @@ def call(function):
 
 def test_a_call_that_ends_in_one_thread_does_not_hide_the_long_call_of_another(tmp_path):
     tracks, session = Tracks(), Session()
-    monitor = Monitor(
-        tmp_path,
-        Limits(),
-        tracks,
-        is_to_end=True,
-        is_profiling=True,
-        report=lambda phase, done, total: None,
-        warn=pytest.fail,
-        on_measured=lambda: None,
-        on_stuck=pytest.fail,
-    )
+    monitor = quiet_monitor(tmp_path, tracks, is_to_end=True)
     monitor.profiler = session
     entered, leaving = threading.Event(), []
     names = {"entered": entered, "leaving": leaving, "sleep": time.sleep}

@@ -6,9 +6,9 @@ import pytest
 
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.window.later_windows import LaterWindows
-from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import FOLLOW_AFTER_S, LATER_LIMIT_S, LATER_SECONDS, LOOP_SECONDS
+from tests.capture.window.monitors import quiet_monitor
 
 S = 1_000_000_000
 START = 1_000_000 * S
@@ -204,17 +204,8 @@ def test_what_fails_leaves_no_profiler_running(run):
 def test_the_monitor_hands_over_after_its_own_window(tmp_path, monkeypatch):
     run = Run(tmp_path, monkeypatch)
     warnings = []
-    monitor = Monitor(
-        tmp_path / "run",
-        Limits(warmup=2, steps=5),
-        run.tracks,
-        is_to_end=True,
-        is_profiling=True,
-        report=lambda phase, done, total: None,
-        warn=warnings.append,
-        on_measured=lambda: None,
-        on_stuck=pytest.fail,
-    )
+    limits = Limits(warmup=2, steps=5)
+    monitor = quiet_monitor(tmp_path / "run", run.tracks, limits, is_to_end=True, warn=warnings.append)
     monitor.profiler, monitor.later = run.profiler, run.later
 
     def train(number):

@@ -10,9 +10,8 @@ import pytest
 
 from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.stop_script import StopScript
-from advisor.capture.window.monitor import Monitor
-from advisor.capture.window.schedule import Limits
 from advisor.model.calls import Site
+from tests.capture.window.monitors import quiet_monitor
 
 MS = 1_000_000
 
@@ -23,17 +22,7 @@ class Clock:
     def __init__(self, folder: Path) -> None:
         self.now = 1_000_000_000_000
         self.tracks = Tracks()
-        self.monitor = Monitor(
-            folder,
-            Limits(),
-            self.tracks,
-            is_to_end=False,
-            is_profiling=False,
-            report=lambda phase, done, total: None,
-            warn=pytest.fail,
-            on_measured=lambda: None,
-            on_stuck=pytest.fail,
-        )
+        self.monitor = quiet_monitor(folder, self.tracks, is_profiling=False)
 
     def track(self, line: int) -> Track:
         return self.tracks.at("for", Site("train.py", line, 1, line, 9), None)

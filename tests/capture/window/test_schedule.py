@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from advisor.capture.instrument.consumers import MAX_STEPS, Track, Tracks
 from advisor.capture.stop_script import StopScript
-from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits, half_width, has_drained
 from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.host.calibration.window import (
@@ -24,6 +23,7 @@ from advisor.host.calibration.window import (
     VERDICT_SECONDS,
     VERDICT_STEPS,
 )
+from tests.capture.window.monitors import quiet_monitor
 
 STEADY = [10_000_000] * 50
 
@@ -66,17 +66,7 @@ def test_a_verdict_takes_a_minute_or_twelve_steps(step_s, start_s, tmp_path, mon
     monkeypatch.setattr("time.time_ns", lambda: now)
     tracks = Tracks()
     track = tracks.at("keras.fit", None, None)
-    monitor = Monitor(
-        tmp_path,
-        Limits(),
-        tracks,
-        is_to_end=False,
-        is_profiling=True,
-        report=lambda phase, done, total: None,
-        warn=pytest.fail,
-        on_measured=lambda: None,
-        on_stuck=pytest.fail,
-    )
+    monitor = quiet_monitor(tmp_path, tracks)
     start = now
     now += int(2 / 3 * start_s * 1e9)
     with pytest.raises(StopScript):
