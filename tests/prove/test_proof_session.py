@@ -268,6 +268,28 @@ def test_a_pipeline_that_hangs_is_given_up_and_the_next_one_tried(
 
 
 @pytest.mark.long
+def test_a_slow_pipeline_is_not_taken_for_one_that_hangs(script: Callable[[str], Path], no_leftovers: None) -> None:
+    path = script(
+        """
+        import time
+        import tensorflow as tf
+
+        def work(x):
+            time.sleep(0.15)
+            return x
+
+        dataset = tf.data.Dataset.range(20).map(lambda x: tf.numpy_function(work, [x], tf.int64)).batch(4)
+        for batch in dataset:
+            pass
+        """
+    )
+    with session(path, consumed(path, "batch", "tfadv_3"), silence_s=5.0) as proof:
+        trial = proof.try_fix((), (InsertAfter("tfadv_1", "take", (("", 16),)),), Safety.EXACT)
+        assert trial.verdict == BROKEN, trial
+    assert proof.runs == 1
+
+
+@pytest.mark.long
 def test_a_killed_child_is_one_sentence_and_leaves_nothing(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script(SLOW_MAP)
 

@@ -10,10 +10,11 @@ import contextlib
 import hashlib
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from advisor.prove.trial.heartbeat import silent
 from advisor.prove.trial.streams import OPAQUE, Row, Stream, tensorflow_message
 
 _DIGEST_BYTES = 16
@@ -37,13 +38,19 @@ class Bounds:
 _EXTENSION = 4
 
 
-def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Stream:  # noqa: ANN401
+def collect(
+    dataset: Any,  # noqa: ANN401
+    bounds: Bounds,
+    python_seed: int | None = None,
+    on_element: Callable[[], None] = silent,
+) -> Stream:
     """Take elements until a bound is reached.
 
     Args:
         dataset: A `tf.data.Dataset`.
         bounds: The limits.
         python_seed: Temporarily seeds Python's and NumPy's global generators, which generator functions and `py_function`s use.
+        on_element: Called after each element.
 
     Returns:
         The elements so far. An exception raised by the dataset ends the stream and is stored in `Stream.error`.
@@ -54,6 +61,7 @@ def collect(dataset: Any, bounds: Bounds, python_seed: int | None = None) -> Str
         try:
             for element in dataset:
                 row, figures, kinds, size = _digest(element)
+                on_element()
                 stream.kinds = stream.kinds or kinds
                 stream.rows.append(row)
                 stream.figures.append(figures)

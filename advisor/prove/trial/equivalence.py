@@ -9,7 +9,7 @@ own input, because a sample at the root may be too short to reach a second epoch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from advisor.prove.trial.compared_streams import (
 from advisor.prove.trial.deviations import Deviation
 from advisor.prove.trial.element_comparison import ElementComparison
 from advisor.prove.trial.element_digests import Bounds
+from advisor.prove.trial.heartbeat import silent
 from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.rounding import largest_deviation
 from advisor.prove.trial.sampled_streams import SampledStreams
@@ -38,7 +39,9 @@ _BATCHING = frozenset({"batch", "padded_batch", "ragged_batch", "sparse_batch", 
 class Equivalence:
     """Compares edited versions of one recorded dataset with the original."""
 
-    def __init__(self, recorder: Recorder, call_id: str, bounds: Bounds, files: Path) -> None:
+    def __init__(
+        self, recorder: Recorder, call_id: str, bounds: Bounds, files: Path, on_element: Callable[[], None] = silent
+    ) -> None:
         """Prepare the comparison.
 
         Args:
@@ -46,14 +49,18 @@ class Equivalence:
             call_id: The call that made the dataset.
             bounds: Limits for one pass over the dataset; about six passes are made.
             files: An existing temporary folder for file caches.
+            on_element: Called after each element of any stream.
         """
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
+        self._on_element = on_element
         self._made: SampledStreams | None = None
 
     @property
     def _streams(self) -> SampledStreams:
         if self._made is None:
-            self._made = SampledStreams(self._recorder, self._call_id, self._bounds, self._files)
+            self._made = SampledStreams(
+                self._recorder, self._call_id, self._bounds, self._files, on_element=self._on_element
+            )
         return self._made
 
     def judge(self, edits: tuple[Edit, ...]) -> Judgement:

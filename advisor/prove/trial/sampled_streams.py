@@ -10,7 +10,7 @@ epoch, and one iterator, because a new one restarts the random ops that have a s
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -20,6 +20,7 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.model.finding import Edit
 from advisor.prove.trial.compared_streams import WANTED, Passes
 from advisor.prove.trial.element_digests import Bounds, collect, seeded
+from advisor.prove.trial.heartbeat import silent
 from advisor.prove.trial.streams import OriginalFails, Stream
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
@@ -39,6 +40,7 @@ class SampledStreams:
         files: Path,
         passes: Passes | None = None,
         names: Mapping[str, str] | None = None,
+        on_element: Callable[[], None] = silent,
     ) -> None:
         """Sample one pass of the original.
 
@@ -49,6 +51,7 @@ class SampledStreams:
             files: An existing temporary folder for file caches.
             passes: How another dataset, with which this one is compared, was sampled; None: determined by the first pass.
             names: Names of the calls from which twins take their seeds; None: their ids.
+            on_element: Called after each element of any stream.
 
         Raises:
             CannotReplay: The dataset cannot be rebuilt.
@@ -57,10 +60,10 @@ class SampledStreams:
         self._recorder, self._call_id, self._bounds, self._files = recorder, call_id, bounds, files
         self._originals: dict[tuple[str, int], tuple[Stream, list[Built]]] = {}
         self._original_rows: dict[str, Stream | None] = {}
-        self._number, self._names = 0, names
+        self._number, self._names, self._on_element = 0, names, on_element
         if passes is not None:
             bounds = replace(bounds, elements=passes.length)
-        first = collect(self.dataset((), AS_RECORDED)[0], bounds, _PYTHON_SEED)
+        first = collect(self.dataset((), AS_RECORDED)[0], bounds, _PYTHON_SEED, on_element)
         if first.error and passes is None:
             raise OriginalFails(first.error)
         length = max(1, len(first.rows))
@@ -134,7 +137,9 @@ class SampledStreams:
             CannotReplay: One of the datasets cannot be rebuilt.
         """
         sides = [self._all_passes(self.dataset(each, TWIN)[0], TWIN).take(self.passes.length) for each in ((), edits)]
-        return zip_longest(*sides)
+        for pair in zip_longest(*sides):
+            self._on_element()
+            yield pair
 
     def elements(self, seeding: str) -> Generator[Any, None, None]:
         """Yield the elements of one pass of the original, drawn with the same numbers as those of its stream.
@@ -143,7 +148,9 @@ class SampledStreams:
             CannotReplay: It cannot be rebuilt.
         """
         with seeded(_OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED):
-            yield from self._all_passes(self.dataset((), seeding)[0], seeding).take(self.passes.length)
+            for element in self._all_passes(self.dataset((), seeding)[0], seeding).take(self.passes.length):
+                self._on_element()
+                yield element
 
     def cache_inputs(self) -> tuple[bool | None, ...]:
         """Return, for each cache of the original, what `repeats` says about its input."""
@@ -172,7 +179,7 @@ class SampledStreams:
         bounds = Bounds(
             elements, self._bounds.seconds * 4 * self.passes.epochs, self._bounds.bytes * self.passes.epochs * 2
         )
-        return collect(passes, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED)
+        return collect(passes, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED, self._on_element)
 
     def _all_passes(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
         """Return a dataset of several passes over `dataset`.
@@ -199,12 +206,14 @@ class SampledStreams:
         None if it produces no comparable elements.
         """
         seconds = self._bounds.seconds
-        sample = collect(dataset, Bounds(self._bounds.elements, seconds, self._bounds.bytes))
+        bounds = Bounds(self._bounds.elements, seconds, self._bounds.bytes)
+        sample = collect(dataset, bounds, on_element=self._on_element)
         if not sample.rows or sample.opaque:
             return None
         length = len(sample.rows)
         epochs = _epochs_of(length)
-        stream = collect(dataset.take(length).repeat(epochs), Bounds(length * epochs, 4 * seconds * epochs))
+        bounds = Bounds(length * epochs, 4 * seconds * epochs)
+        stream = collect(dataset.take(length).repeat(epochs), bounds, on_element=self._on_element)
         first = stream.rows[:length]
         return all(
             stream.rows[start : start + length] == first[: len(stream.rows) - start]

@@ -17,6 +17,7 @@ from advisor.prove.trial.ab_benchmark import Plan, Side
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, arrays_of
 from advisor.prove.trial.equivalence import is_batched, is_seeded
+from advisor.prove.trial.heartbeat import Heartbeat
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sampled_streams import SampledStreams
 from advisor.prove.trial.sibling_datasets import leaf_datasets, upstream_ids
@@ -136,7 +137,8 @@ class TextAnswers:
         bounds = Bounds(request.elements, request.seconds, least=SMALLEST_SAMPLE)
         names = twin_names(self._recorder, call_id)
         self._opened_id = call_id
-        self._open = SampledStreams(self._recorder, call_id, bounds, files, request.passes, names)
+        on_element = Heartbeat(lambda: self._report("comparing"))
+        self._open = SampledStreams(self._recorder, call_id, bounds, files, request.passes, names, on_element)
         return Opened(self._open.passes)
 
     def _facts(self, call_id: str) -> DatasetFacts:

@@ -33,6 +33,7 @@ from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, S
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.heartbeat import Heartbeat
 from advisor.prove.trial.judgement import Judgement
 from advisor.prove.trial.messages import NumbersCompared
 from advisor.prove.trial.number_trial import compare_numbers
@@ -78,7 +79,8 @@ class TrialRunner:
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
         self._is_text_edited, self._lost = is_text_edited, frozenset(lost)
         bounds = Bounds(COMPARED_ELEMENTS.value, COMPARED_S.value, least=SMALLEST_SAMPLE)
-        self._equivalence = Equivalence(recorder, call_id, bounds, files)
+        self._on_element = Heartbeat(lambda: report("comparing", 0, None))
+        self._equivalence = Equivalence(recorder, call_id, bounds, files, self._on_element)
         self._compared: dict[tuple[frozenset[Edit] | tuple[Edit, ...], Safety], tuple[Trial, bool]] = {}
         """Results of `_compare`: all kept edits together are those of the last trial that was kept."""
         self._number = 0
@@ -159,7 +161,8 @@ class TrialRunner:
             self._report("comparing", 0, None)
             bounds = Bounds(SIBLING_ELEMENTS.value, SIBLING_S.value, least=SMALLEST_SAMPLE)
             try:
-                judgement = Equivalence(self._recorder, other.call_id, bounds, self._files).judge(other.edits)
+                equivalence = Equivalence(self._recorder, other.call_id, bounds, self._files, self._on_element)
+                judgement = equivalence.judge(other.edits)
             except (CannotReplay, OriginalFails) as error:
                 unseen.append(f"{other.name} was not compared: {str(error).rstrip('.')}")
                 trial = replace(trial, is_undecided=True)
