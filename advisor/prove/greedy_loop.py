@@ -30,6 +30,7 @@ from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 from advisor.rewrite.fix_plan import combine
 
 SAFETY_ORDER = tuple(Safety)
+_MORE_TIME = "A longer budget allows more."
 
 
 class Session(Protocol):
@@ -203,7 +204,7 @@ def _search(
     stopped = ""
     while finding := _next(proposed, state):
         if clock() + state.expected_s >= deadline:
-            stopped = f"The budget was used up; not tried: {_titles(proposed, state)}."
+            stopped = f"The time for trials was used up; not tried: {_titles(proposed, state)}. {_MORE_TIME}"
             break
         if len(state.attempts) >= MAX_ATTEMPTS.value:
             stopped = f"The limit of {MAX_ATTEMPTS.value} fixes was reached; not tried: {_titles(proposed, state)}."
@@ -231,7 +232,7 @@ def _search(
             )
             break
         if clock() + state.expected_s >= deadline:
-            stopped = "The budget was used up before the search for further changes."
+            stopped = f"The time for trials was used up before the search for further changes. {_MORE_TIME}"
             break
         on_progress(Progress("analysing", text="the changed pipeline"))
         try:

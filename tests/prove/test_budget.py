@@ -106,7 +106,9 @@ def test_no_trial_begins_that_would_not_end_in_time():
     result = prove(Slow(lambda on: 1.0, clock, clock.now + 1000), clock, seconds=50)
     assert [attempt.finding.rule for attempt in result.attempts] == ["cache", "map"]
     assert clock.now == 140
-    assert result.stopped_because == "The budget was used up; not tried: Do fetch."
+    assert (
+        result.stopped_because == "The time for trials was used up; not tried: Do fetch. A longer budget allows more."
+    )
 
 
 def test_time_is_kept_to_measure_all_changes_together():

@@ -137,7 +137,10 @@ def test_budget_ends_the_loop_and_says_what_was_not_tried():
     session = Arithmetic(lambda on: 1.0, delay_s=0.05)
     result = prove(session, {frozenset(): [CACHE, MAP, FETCH]}, seconds=0.01)
     assert len(result.attempts) == 1
-    assert result.stopped_because == "The budget was used up; not tried: Do map; Do fetch."
+    assert (
+        result.stopped_because
+        == "The time for trials was used up; not tried: Do map; Do fetch. A longer budget allows more."
+    )
 
 
 def test_nothing_is_tried_twice():
