@@ -21,8 +21,14 @@ _ANYWHERE = Hold(consumer_call=None, calls=(), hold_at=None, lost=())
 class HeldAnalysis:
     """Context manager: leaving it ends the process, unless it was taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: float = math.inf) -> None:
+        """Create it; nothing is run yet.
+
+        Args:
+            deadline: When everything must have ended, on the monotonic clock.
+        """
         self._process: HeldProcess | None = None
+        self._deadline = deadline
 
     def __enter__(self) -> HeldAnalysis:
         return self
@@ -46,7 +52,7 @@ class HeldAnalysis:
         deadline = math.inf if request.deadline is None else request.deadline
         self._process = HeldProcess(request, _ANYWHERE, deadline, handle)
         try:
-            exit_code = self._process.measure()
+            exit_code = self._process.measure(then=self._deadline)
             notes = self._process.notes
         except BaseException as error:
             self.end(error)

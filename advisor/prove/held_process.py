@@ -125,8 +125,11 @@ class HeldProcess:
         except _Gone as gone:
             raise self._failure(gone.ended, is_ready=False) from None
 
-    def measure(self) -> int | None:
+    def measure(self, then: float = math.inf) -> int | None:
         """Run and profile the script instead, up to the end of its window.
+
+        Args:
+            then: The deadline of what follows, on the monotonic clock.
 
         Returns:
             None if it is held there, so that `begin` may follow; its exit code if it has ended.
@@ -141,7 +144,7 @@ class HeldProcess:
             raise OutOfTime(f"{target_name(self._request)} was stopped at the deadline.") from None
         except _Gone:
             return self._child.returncode if self._child is not None else 0
-        self._deadline = math.inf  # that of the run, which is over
+        self._deadline = then
         return None
 
     def begin(

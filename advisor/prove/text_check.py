@@ -8,11 +8,9 @@ check an error in the rewritten text would go unnoticed.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import msgspec
 
@@ -32,6 +30,7 @@ from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch
 from advisor.rewrite.shared_calls import spread
+from advisor.sandbox.temporary import temporary_folder
 
 OnProgress = Callable[[Progress], None]
 
@@ -178,8 +177,8 @@ class TextCheck:
         """
         assert self._graph is not None
         self.runs += 1
-        with tempfile.TemporaryDirectory(prefix="advisor-check-") as folder:
-            request = replace(self._request, out=Path(folder) / "run", overlay=overlay)
+        with temporary_folder("check") as folder:
+            request = replace(self._request, out=folder / "run", overlay=overlay)
             budget_s = self._deadline - time.monotonic()
             if budget_s <= 0:
                 raise OutOfTime("The budget was used up")

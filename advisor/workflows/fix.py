@@ -76,7 +76,7 @@ class _ScriptFixing(FixPhases):
 
     def run(self) -> FixResult:
         """Run all phases in order."""
-        with HeldAnalysis() as analysis:
+        with HeldAnalysis(self._budget.end) as analysis:
             return self._run(analysis)
 
     def _run(self, analysis: HeldAnalysis) -> FixResult:

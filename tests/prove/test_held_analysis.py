@@ -60,6 +60,69 @@ valid = tf.data.Dataset.range(16).map(lambda x: (tf.fill([4], 1.0), [1.0])).batc
 model.fit(data, epochs=10_000, validation_data=valid, verbose=0)
 """
 )
+PEEKED = (
+    HEAD
+    + """
+data = tf.data.Dataset.range(96).map(slow).batch(8)
+shape = next(iter(data)).shape
+valid = tf.data.Dataset.range(16).map(slow).batch(8)
+for epoch in range(10_000):
+    for batch in data:
+        time.sleep(0.002)
+    for batch in valid:
+        pass
+"""
+)
+GENERATED = (
+    HEAD
+    + """
+numbers = tf.data.Dataset.range(10**9).map(lambda x: x + 1)
+def generate():
+    for number in numbers.as_numpy_iterator():
+        yield number
+data = tf.data.Dataset.from_generator(generate, output_signature=tf.TensorSpec([], tf.int64)).map(slow).batch(8).prefetch(2)
+for batch in data:
+    time.sleep(0.002)
+"""
+)
+DECAYING = (
+    HEAD
+    + """
+scale = 1.0
+def scaled(x):
+    return slow(x) * scale
+data = tf.data.Dataset.range(96).map(scaled).batch(8)
+for epoch in range(10_000):
+    for batch in data:
+        time.sleep(0.002)
+    scale *= 0.9  # no effect: the function was traced once
+"""
+)
+CLEARING_UP = (
+    HEAD
+    + """
+data = tf.data.Dataset.range(96).map(slow).batch(8)
+try:
+    for epoch in range(10_000):
+        for batch in data:
+            time.sleep(0.002)
+finally:
+    time.sleep(60)
+"""
+)
+RETRYING = (
+    HEAD
+    + """
+data = tf.data.Dataset.range(96).map(slow).batch(8).repeat()
+batches = iter(data)
+while True:
+    try:
+        batch = next(batches)
+        time.sleep(0.002)
+    except BaseException:
+        batches = iter(data)
+"""
+)
 REBUILT = (
     HEAD
     + """
@@ -117,7 +180,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("text", [LOOP, FIT], ids=["loop", "Keras"])
+@pytest.mark.parametrize("text", [LOOP, FIT, PEEKED], ids=["loop", "Keras", "a look before another dataset is made"])
 def test_trials_need_no_other_run(text: str, write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
     path = write(text)
     recording = capture(analysis, path)
@@ -150,6 +213,53 @@ def test_a_script_that_makes_datasets_while_it_trains_is_not_held(
     assert recording.window is not None and len(recording.calls) > 3
     assert analysis.take() is None
     assert (path.parent / "ended").exists() and not is_alive(starts(path)[0])
+
+
+def test_a_generator_that_reads_another_dataset_goes_on_while_the_script_is_stopped(
+    write: Callable[[str], Path], analysis: HeldAnalysis
+) -> None:
+    """Its thread makes steps, too; the training waits for it, and so does the end of its iterator."""
+    path = write(GENERATED)
+    recording = capture(analysis, path)
+    assert recording.script_exit.kind == "stopped" and recording.window is not None
+    assert analysis.take() is None
+    assert (path.parent / "ended").exists() and not is_alive(starts(path)[0])
+
+
+def test_a_function_that_would_be_traced_with_other_values_is_not_traced_again(
+    write: Callable[[str], Path], analysis: HeldAnalysis
+) -> None:
+    path = write(DECAYING)
+    recording = capture(analysis, path)
+    call = consumed_call(recording)
+    with session(path, recording, analysis) as proof:
+        trial = proof.try_fix((), (InsertAfter(call.id, "cache"),), Safety.EXACT)
+        assert (trial.verdict, trial.safety_seen) == (FASTER, Safety.EXACT), trial
+        assert proof.runs == 1
+    assert len(starts(path)) == 2
+
+
+def test_the_end_of_a_held_script_keeps_to_the_deadline(write: Callable[[str], Path]) -> None:
+    path = write(CLEARING_UP)
+    deadline = time.monotonic() + 60
+    with HeldAnalysis(deadline) as analysis:
+        capture(analysis, path, 50)
+        (pid,) = starts(path)
+        assert is_alive(pid)
+        time.sleep(max(0.0, deadline - time.monotonic() - 1))
+    assert time.monotonic() < deadline + 6
+    assert not is_alive(pid)
+
+
+def test_trials_leave_the_recording_as_it_is(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
+    """Even if the script catches what stops it, so that its process is ended."""
+    path = write(RETRYING)
+    recording = capture(analysis, path)
+    before = (path.parent / "run" / "recording.json").read_bytes()
+    with session(path, recording, analysis) as proof:
+        assert proof.runs == 0
+    assert not is_alive(starts(path)[0])
+    assert (path.parent / "run" / "recording.json").read_bytes() == before
 
 
 def test_the_iterators_of_the_training_end_with_their_threads() -> None:

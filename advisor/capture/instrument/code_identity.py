@@ -156,7 +156,9 @@ def function_identity(function: Any, depth: int = _DEPTH) -> str:  # noqa: ANN40
         given = [identity_of(item, depth - 1) for item in (*function.args, *function.keywords.items())] if depth else []
         return f"<partial {function_identity(function.func, depth)} {', '.join(given)}>"
     if isinstance(function, MethodType):
-        return f"<method of {type(function.__self__).__name__} {function_identity(function.__func__, depth)}>"
+        owner, code = function.__self__, getattr(function.__func__, "__code__", None)
+        described = f"<{type(owner).__name__}>" if code is None or depth < 1 else _outside_value(owner, code, depth - 1)
+        return f"<method of {described} {function_identity(function.__func__, depth)}>"
     function = getattr(function, "python_function", function)  # a tf.function
     function = inspect.unwrap(function)
     if isinstance(function, FunctionType):

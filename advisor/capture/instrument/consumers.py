@@ -54,6 +54,7 @@ class Track:
         "site",
         "starts",
         "takes_all",
+        "thread_id",
         "waits",
     )
 
@@ -69,6 +70,8 @@ class Track:
         self.loops: tuple[Loop, ...] | None = None
         """The loops of the script around the first iteration; None if they are not known."""
         self.iterator: weakref.ref[Any] | None = None
+        self.thread_id = 0
+        """The thread that took its latest element; 0: none has."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.releases: list[tuple[int, int]] = []
         """(time at which TensorFlow had destroyed an iterator, how long that took), ns."""

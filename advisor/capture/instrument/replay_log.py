@@ -93,6 +93,19 @@ class ReplayLog:
             with contextlib.suppress(Exception):  # objects of the script that cannot be inspected must not stop it
                 self.identities[call.id] = argument_identities(call.original, call.args, call.kwargs)
 
+    def has_changed_arguments(self) -> bool:
+        """Whether a call made again now would be another one: its arguments, or a value that its function reads, have changed."""
+        for call in self.calls.values():
+            if call.method in DATA_SOURCES:
+                continue
+            try:
+                now = argument_identities(call.original, call.args, call.kwargs)
+            except Exception:  # objects of the script that cannot be inspected
+                return True
+            if now != self.identities.get(call.id):
+                return True
+        return False
+
     def close(self) -> None:
         """Release all objects of the script, and keep no others."""
         self.is_open = False

@@ -90,7 +90,7 @@ class Monitor:
         self.later: LaterWindows | None = None
         """Windows after the run's own one, for a script that runs to its end; None: there are none."""
         self.on_stop: Callable[[], None] = lambda: None
-        """Called once at the step boundary at which the script is stopped, before it is."""
+        """Called once at the step boundary at which the script is stopped, before it is. Meanwhile no steps are followed."""
         self.capture: Capture | None = None
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
@@ -148,6 +148,7 @@ class Monitor:
             StopScript: The window has been measured.
         """
         now = time.time_ns()
+        track.thread_id = threading.get_ident()
         if track.open_since_ns:
             track.end(now)
         if not self._is_off and (
@@ -155,7 +156,9 @@ class Monitor:
         ):
             try:
                 with self._lock:
-                    self._act(track, now)
+                    is_over = self._act(track, now)
+                if is_over:
+                    self._stop()
             except Exception as error:  # an error of the monitor must not stop the script
                 self._is_off = True
                 self._cancel_later()
@@ -164,17 +167,17 @@ class Monitor:
         track.begin(now)
         return now
 
-    def _act(self, track: Track, now: int) -> None:
+    def _act(self, track: Track, now: int) -> bool:
+        """Open or close a window, if it is time; return whether the script is to be stopped here."""
         if self._state == "closed":
-            self._after_close(track, now)
-            return
+            return self._after_close(track, now)
         if track is not self.leader:
             self._consider(track)
             if track is not self.leader:
-                return
+                return False
         if self.profiler is not None and self.profiler.is_users_running:
             self._note_unprofiled(_OWN_SESSION)
-            return
+            return False
         elapsed_s = (now - track.first_ns) / 1e9 if track.first_ns else 0.0
         is_settled = self._limits.is_settled(track.count, elapsed_s, self._time_left(track, now))
         match self._state:
@@ -190,11 +193,12 @@ class Monitor:
                 self._open(track, "plain")
             case "plain" if self._measurement:
                 self._profile_if_timed(track, self._measurement, now)
-            case "open" if self._measurement and self._loop is None:
-                self._close_if_enough(track, self._measurement, now)
+            case "open" if self._measurement and self._loop is None and self._is_closed(track, self._measurement, now):
+                return self._after_close(track, now)
         if self._state not in ("plain", "open"):
             self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS.value)
         self._next_check_ns = time.time_ns() + CHECK_NS.value
+        return False
 
     def _has_drained(self, track: Track, now: int) -> bool:
         paused_steps, paused_s = track.count - self._pause[0], (now - self._pause[1]) / 1e9
@@ -218,7 +222,8 @@ class Monitor:
             self._state = "open"
             self._check_at_step = math.inf if self._limits.steps is None else track.count + self._limits.steps
 
-    def _close_if_enough(self, track: Track, measurement: Measurement, now: int) -> None:
+    def _is_closed(self, track: Track, measurement: Measurement, now: int) -> bool:
+        """Close the window if enough was measured; return whether it was."""
         durations = track.durations(measurement.first_step)
         per_step = None if self.capture is None else self.capture.events_per_step
         elapsed_s = (now - measurement.start_ns) / 1e9
@@ -226,7 +231,7 @@ class Monitor:
         self._report("profiling", len(durations), self._limits.steps)
         if reason is not None:
             self._close(reason)
-            self._after_close(track, now)
+        return reason is not None
 
     def _consider(self, track: Track) -> None:
         """Make this consumer the leader if it is more likely to be the training loop."""
@@ -332,7 +337,8 @@ class Monitor:
 
     # -- the end of the script
 
-    def _after_close(self, track: Track, now: int) -> None:
+    def _after_close(self, track: Track, now: int) -> bool:
+        """Go on after the window; return whether the script is to be stopped here."""
         leader = self.leader
         if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS.value and not self._stops:
             self._cancel_later()
@@ -343,17 +349,29 @@ class Monitor:
             self._next_check_ns = time.time_ns() + CHECK_NS.value
         elif self._is_to_end:
             self._is_off = True
+        elif leader is not None and track.thread_id != leader.thread_id and not self._stops:
+            # A pipeline's own thread (a generator that reads another dataset): an exception there would be the script's.
+            # If the training makes no step any more, the watchdog stops the script.
+            self._next_check_ns = now + CHECK_NS.value
         elif self._stops or not self._is_waiting(now):
-            if not self._stops:
-                self.on_stop()
-            self._note_stop()
-            if self._stops > MAX_STOPS.value:
-                self._on_stuck(
-                    f"The script caught the exception that stops it {MAX_STOPS.value} times, so its process was ended."
-                )
-            raise StopScript
+            self._is_off = True  # other threads and the watchdog do nothing meanwhile
+            return True
         else:
             self._next_check_ns = now + CHECK_NS.value
+        return False
+
+    def _stop(self) -> NoReturn:
+        """Stop the script in this thread. Without the lock: whoever holds the script here may need its other threads."""
+        if not self._stops:
+            self.on_stop()
+        with self._lock:
+            self._is_off = False
+            self._note_stop()
+        if self._stops > MAX_STOPS.value:
+            self._on_stuck(
+                f"The script caught the exception that stops it {MAX_STOPS.value} times, so its process was ended."
+            )
+        raise StopScript
 
     def _is_waiting(self, now: int) -> bool:
         leader = self.leader
@@ -382,9 +400,9 @@ class Monitor:
         Args:
             now: Unix time in ns.
         """
-        if self._is_off:
-            return
         with self._lock:
+            if self._is_off:
+                return
             if self._state == "closed":
                 if self._is_to_end:
                     self._poll_later(now)

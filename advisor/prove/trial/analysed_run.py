@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import threading
 from typing import Any
 
 from advisor.capture.instrument.consumers import Track
@@ -35,15 +36,20 @@ class AnalysedRun(HeldRun):
         self._consumption.on_epoch = self._recorder.state.epoch
         self._monitor.on_stop = self._hold
         self._log.is_over = self._is_training
-        self._first_consumption: dict[str, int] = {}
+        self._first_consumption: dict[str, tuple[int, int]] = {}
+        """Call id -> (number of the first consumption of its dataset, number of calls made until then)."""
         self._is_held = False
 
     def _on_consumption(self, call: Call) -> None:
         """Number the first consumption of each dataset."""
-        self._first_consumption.setdefault(call.id, self._consumptions)
+        if call.id not in self._first_consumption:
+            self._first_consumption[call.id] = self._consumptions, len(self._recorder.calls())
 
     def _consumption_of(self, call_id: str) -> int:
-        return self._first_consumption[call_id]
+        return self._first_consumption[call_id][0]
+
+    def _calls_known_at(self, call_id: str) -> int | None:
+        return self._first_consumption[call_id][1]
 
     def _is_training(self) -> bool:
         return any(track.count > _PEEKED_STEPS for track in self._tracks.all())
@@ -62,7 +68,8 @@ class AnalysedRun(HeldRun):
             begin = self._first_request()
             if begin is None:
                 return
-            if begin.consumer in self._first_consumption and begin.consumer in self._log.calls:
+            is_known = begin.consumer in self._first_consumption and begin.consumer in self._log.calls
+            if is_known and not self._log.has_changed_arguments():
                 self._serve(begin.consumer, begin.lost)
             else:
                 self._send(Failed("The dataset of the training cannot be made again in the process of its analysis."))
@@ -80,6 +87,11 @@ class AnalysedRun(HeldRun):
         request: Request | None = decode_message(line, Request) if line else None
         return request if isinstance(request, Begin) else None
 
+    def _write(self, script_exit: ScriptExit) -> None:
+        """Write the run folder, but not again after the trials, which are no part of the run."""
+        if not self._is_held:
+            super()._write(script_exit)
+
     def _finish(self, ended: ScriptExit) -> None:
         if not self._is_held:
             super()._finish(ended)
@@ -88,16 +100,21 @@ class AnalysedRun(HeldRun):
 
 
 def may_release(tracks: list[Track]) -> bool:
-    """Whether all iterators of the consumers can be destroyed; those of a distribution strategy cannot."""
-    return all(_RESOURCE in iterator.__dict__ for iterator in _iterators(tracks))
+    """Whether the iterators of all consumers can be destroyed.
+
+    Those of a distribution strategy cannot. One from which another thread takes elements may be part of a pipeline (a generator
+    that reads another dataset), which would fail without it.
+    """
+    own = threading.get_ident()
+    return all(_RESOURCE in iterator.__dict__ and track.thread_id in (0, own) for track, iterator in _iterators(tracks))
 
 
 def release_iterators(tracks: list[Track]) -> None:
     """Destroy the C++ iterators of the consumers, with their threads, buffers and caches: they are not used again."""
-    for iterator in _iterators(tracks):
+    for _, iterator in _iterators(tracks):
         setattr(iterator, _RESOURCE, None)
 
 
-def _iterators(tracks: list[Track]) -> list[Any]:
-    known = [track.iterator() for track in tracks if track.iterator is not None]
-    return [iterator for iterator in known if iterator is not None]
+def _iterators(tracks: list[Track]) -> list[tuple[Track, Any]]:
+    known = [(track, track.iterator()) for track in tracks if track.iterator is not None]
+    return [(track, iterator) for track, iterator in known if iterator is not None]

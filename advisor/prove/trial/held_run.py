@@ -71,6 +71,10 @@ class HeldRun(CountedRun):
         """The number of the first consumption of the call's dataset."""
         return self._consumptions
 
+    def _calls_known_at(self, call_id: str) -> int | None:
+        """The number of calls that had been made at that consumption; None: all that are known."""
+        return None
+
     def _serve(self, call_id: str, lost: Collection[str]) -> None:
         """Answer requests until there are no more.
 
@@ -120,7 +124,8 @@ class HeldRun(CountedRun):
                 return runner.compare_numbers(edits, numbered, request.step_ns / NS_PER_S, request.seconds)
             case ReadCalls():
                 edits, first_ids = self._edits(request.edits), self._matching.first_ids()
-                return Calls(recorded_graph(self._recorder, call_id, self._consumption_of(call_id), first_ids, edits))
+                consumption, count = self._consumption_of(call_id), self._calls_known_at(call_id)
+                return Calls(recorded_graph(self._recorder, call_id, consumption, first_ids, edits, count))
             case MeasureService():
                 return ServiceMeasured(self._measured(request))
             case TryService():

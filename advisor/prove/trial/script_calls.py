@@ -27,8 +27,9 @@ def recorded_graph(
     consumption: int = 0,
     first_ids: Mapping[str, str] | None = None,
     edits: tuple[Edit, ...] = (),
+    count: int | None = None,
 ) -> CallGraph:
-    """Return all calls so far.
+    """Return the calls of a run.
 
     Args:
         recorder: A recorder with a replay log.
@@ -36,9 +37,10 @@ def recorded_graph(
         consumption: Number of the consumption at which the script is held, from 1.
         first_ids: This run's ids -> those of the first run; None or empty if they are the same.
         edits: The kept edits, for the functions that they wrap.
+        count: Number of calls to return, the first ones; None: all so far.
     """
     assert recorder.replay_log is not None
-    known = recorder.calls()
+    known = recorder.calls()[:count]
     made = {call.id for call in known}
     # The calls that a public method makes internally follow from its arguments.
     calls = sorted((call for call in known if call.made_by not in made), key=_number)
@@ -47,7 +49,7 @@ def recorded_graph(
         names = {call.id: first_ids.get(call.id, f"again_{call.id}") for call in calls}
     identities = [_identity(recorder, call, names) for call in calls]
     names |= {half(call_id): half(known_as) for call_id, known_as in names.items() for half in (rest_id, first_id)}
-    wrapped = {names[call_id]: graphs for call_id, graphs in _wrapped(recorder, consumer, edits).items()}
+    wrapped = {names[id_]: graphs for id_, graphs in _wrapped(recorder, consumer, edits).items() if id_ in names}
     return CallGraph(tuple(identities), names.get(consumer, consumer), consumption, wrapped)
 
 
