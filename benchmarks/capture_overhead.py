@@ -32,7 +32,7 @@ from advisor.model.codec import decode
 from advisor.model.recording import Recording
 
 SECONDS = 12
-"""Training time of each script: warm-up, window, and a margin."""
+"""Training time of each script: warm-up, window, and a margin. `TRAINING_S` in the environment replaces it."""
 
 COMMON = f"""
 import os, sys, time, json, atexit
@@ -45,7 +45,7 @@ def tick():
     global deadline
     stamps.append(time.time_ns())
     if len(stamps) == 2:
-        deadline = time.time() + {SECONDS}
+        deadline = time.time() + float(os.environ.get("TRAINING_S", {SECONDS}))
     return time.time() < deadline
 """
 

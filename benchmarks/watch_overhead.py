@@ -1,19 +1,20 @@
-"""Measures what counting the steps costs: step times beside those of the same script without the advisor.
+"""Measures what counting the steps costs: step times with the counters beside those of the same run without the advisor.
 
-The steps are counted by `advisor watch --no-profile`, and by `advisor.watch(sinks=[...])` inside the script.
+    python benchmarks/watch_overhead.py [--pairs 45] [--only NAME] [--write-docs]
 
-    python benchmarks/watch_overhead.py [--pairs 9] [--only NAME] [--write-docs]
+In: the five scripts of `capture_overhead.py`.  Out: per script the ratio of the mean step with `advisor.watch(sinks=[...])` to
+the mean step without, median over the pairs with its 95 % interval; and the processor time of the process of `advisor watch`.
 
-In: the five scripts of `capture_overhead.py`.  Out: per script and way the median over the rounds of (mean step while watched /
-mean step without), with the smallest and the largest value.
-
-The three kinds of runs alternate. Each script records the time of every step itself; the steps of the first seconds
-are left out in both, so that AUTOTUNE has had the same time to settle.
+From one process to the next, the step of an unchanged script differs by more than the counters cost (by 10 % and more on a
+virtual machine). So both kinds of stretches alternate within one process: `advisor.install` and `watch` put the hooks in and
+start the counters, and `uninstall` restores TensorFlow's own functions. `advisor watch` counts in the same way, and reads the
+samples in another process.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -21,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,38 +32,65 @@ from capture_overhead import SCRIPTS, make_images
 from published import machine_sentence, write_section
 
 from advisor.host.calibration.window import SETTLE_S
-from advisor.model.units import NS_PER_S, format_ns
+from advisor.model.intervals import median_interval
+from advisor.model.units import format_ns, format_share
 
-PLAIN = (sys.executable,)
 WATCHED = (sys.executable, "-m", "advisor", "watch", "--no-profile", "--quiet")
-WAYS = ("plain", "command", "program")
-"""Without the advisor; `advisor watch`; `advisor.watch` inside the script."""
-FROM_INSIDE = """
-import atexit, os, advisor
+STRETCH_S = 2.0
+MARGIN_S = 0.4
+"""Left out after each change, in which the hooks are put in or removed and the counters are started or stopped."""
+PLAIN, COUNTED = "plain", "counted"
+ALTERNATING = f"""
+import atexit, json, os, threading, time, advisor
 advisor.install()
-watch = advisor.watch(sinks=["jsonl:" + os.environ["SAMPLES"]], quiet=True)
-watch.start()
-atexit.register(watch.finish)
+stretches = []
+def alternate():
+    watch = advisor.watch(sinks=["jsonl:" + os.environ["SAMPLES"]], quiet=True)
+    while len(globals().get("stamps", ())) < 3:
+        time.sleep(0.05)
+    time.sleep({SETTLE_S.value})
+    advisor.uninstall()
+    kind = "{PLAIN}"
+    for wanted in json.loads(os.environ["KINDS"]):
+        if wanted != kind and wanted == "{COUNTED}":
+            watch.start()
+        elif wanted != kind:
+            watch.finish()
+        kind = wanted
+        time.sleep({MARGIN_S})
+        begin = time.time_ns()
+        time.sleep({STRETCH_S})
+        stretches.append((kind, begin, time.time_ns()))
+    watch.finish()
+    global deadline
+    deadline = 0
+atexit.register(lambda: json.dump(stretches, open(os.environ["STRETCHES"], "w")))
+threading.Thread(target=alternate, daemon=True).start()
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """One script: mean steps in ns, one per round."""
+    """One script."""
 
     name: str
-    steps_ns: dict[str, tuple[float, ...]]
-    """Way -> mean steps."""
+    plain_ns: tuple[float, ...]
+    """Mean steps without the advisor, one per pair."""
+    counted_ns: tuple[float, ...]
+    """Mean steps with the counters, one per pair."""
+    watching_cores: float
+    """Cores that the process of `advisor watch` uses beside the script's."""
 
-    def ratios(self, way: str) -> list[float]:
-        """Step time while watched that way, relative to that without the advisor."""
-        return [watched / plain for plain, watched in zip(self.steps_ns["plain"], self.steps_ns[way], strict=True)]
+    @property
+    def ratios(self) -> list[float]:
+        """Step time with the counters, relative to that without."""
+        return [counted / plain for plain, counted in zip(self.plain_ns, self.counted_ns, strict=True)]
 
 
 def main() -> None:
     """Measure all scripts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--pairs", type=int, default=45)
     parser.add_argument("--only", help="part of a script's name")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
@@ -72,12 +102,8 @@ def main() -> None:
             if options.only and options.only not in name:
                 continue
             (data / "script.py").write_text(textwrap.dedent(text))
-            (data / "program.py").write_text(FROM_INSIDE + textwrap.dedent(text))
-            steps: dict[str, list[float]] = {way: [] for way in WAYS}
-            for number in range(options.pairs):
-                for way in WAYS if number % 2 else reversed(WAYS):
-                    steps[way].append(mean_step_ns(data, way))
-            rows.append(Row(name, {way: tuple(found) for way, found in steps.items()}))
+            (data / "alternating.py").write_text(ALTERNATING + textwrap.dedent(text))
+            rows.append(Row(name, *steps_of_stretches(data, options.pairs), watching_cores(data)))
             print(table(rows)[-1], flush=True)
     lines = [machine_sentence(), "", *table(rows)]
     print("\n".join(["", *lines]))
@@ -85,38 +111,84 @@ def main() -> None:
         write_section("watch-overhead", lines)
 
 
-def mean_step_ns(data: Path, way: str) -> float:
-    """Run the script and return the mean time between its steps, without those of the first seconds."""
-    stamps, samples = data / "stamps.json", data / "samples.jsonl"
-    samples.unlink(missing_ok=True)
+def steps_of_stretches(data: Path, pairs: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Run the script once, and return the mean steps in ns without and with the counters, in the order of the pairs."""
+    orders = itertools.islice(itertools.cycle([(PLAIN, COUNTED), (COUNTED, PLAIN)]), pairs)
+    kinds = [kind for order in orders for kind in order]
     environment = {
+        **environment_in(data),
+        "TRAINING_S": str(3600),  # the stretches end it
+        "KINDS": json.dumps(kinds),
+        "STRETCHES": str(data / "stretches.json"),
+        "SAMPLES": str(data / "samples.jsonl"),
+    }
+    (data / "samples.jsonl").unlink(missing_ok=True)
+    subprocess.run(
+        [sys.executable, str(data / "alternating.py"), str(data)], env=environment, check=True, capture_output=True
+    )
+    samples = (data / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    if len(samples) < pairs * STRETCH_S / 2:
+        raise SystemExit(f"{len(samples)} samples were written, so the steps were not counted.")
+    stamps = json.loads((data / "stamps.json").read_text())
+    found: dict[str, list[float]] = {PLAIN: [], COUNTED: []}
+    for kind, begin, end in json.loads((data / "stretches.json").read_text()):
+        first, last = bisect_left(stamps, begin), bisect_left(stamps, end) - 1
+        found[kind].append((stamps[last] - stamps[first]) / (last - first))
+    return tuple(found[PLAIN]), tuple(found[COUNTED])
+
+
+def watching_cores(data: Path) -> float:
+    """Run the script under `advisor watch`, and return the cores that the latter's process uses once it runs."""
+    command = [*WATCHED, str(data / "script.py"), str(data)]
+    environment = {**environment_in(data), "TRAINING_S": "20"}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+    ) as child:
+        time.sleep(15)
+        before, began = cpu_s(child.pid), time.monotonic()
+        time.sleep(8)
+        used, passed = cpu_s(child.pid) - before, time.monotonic() - began
+        if child.wait() != 0:
+            raise SystemExit(f"advisor watch ended with {child.returncode}.")
+    return used / passed
+
+
+def cpu_s(pid: int) -> float:
+    """Return the processor time of a process so far, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def environment_in(data: Path) -> dict[str, str]:
+    """The environment of a script that writes the times of its steps into the folder."""
+    return {
         **os.environ,
-        "STAMPS": str(stamps),
-        "SAMPLES": str(samples),
+        "STAMPS": str(data / "stamps.json"),
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "XDG_STATE_HOME": str(data / "state"),
     }
-    script = data / ("program.py" if way == "program" else "script.py")
-    command = [*(WATCHED if way == "command" else PLAIN), str(script), str(data)]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    times = json.loads(stamps.read_text())
-    begin = times[2] + SETTLE_S.value * NS_PER_S
-    kept = [time for time in times if time >= begin]
-    return float((kept[-1] - kept[0]) / (len(kept) - 1))
 
 
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table."""
     lines = [
-        "| script | step without the advisor | `advisor watch`, relative to it | `advisor.watch`, relative to it |",
-        "|---|---|---|---|",
+        "| script | pairs | step without the advisor | with the counters, relative to it | smallest to largest pair | "
+        "process of `advisor watch` |",
+        "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        cells = [format_ns(statistics.median(row.steps_ns["plain"]))]
-        for way in WAYS[1:]:
-            ratios = row.ratios(way)
-            cells.append(f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
-        lines.append(f"| {row.name} | {' | '.join(cells)} |")
+        ratios = row.ratios
+        interval = median_interval(ratios)
+        within = "" if interval is None else f" ({interval.low:.3f} to {interval.high:.3f})"
+        cells = [
+            row.name,
+            str(len(ratios)),
+            format_ns(statistics.median(row.plain_ns)),
+            f"{statistics.median(ratios):.3f}{within}",
+            f"{min(ratios):.3f} to {max(ratios):.3f}",
+            f"{format_share(row.watching_cores)} of a core",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
