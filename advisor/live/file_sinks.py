@@ -23,7 +23,7 @@ from advisor.model.units import NS_PER_S
 
 COLUMNS = (
     "time", "consumer", "where", "kind", "is_main", "steps", "passes", "new_steps", "step_s", "input_wait_share",
-    "buffered", "buffer_size", "cores", "rss_bytes",
+    "buffered", "buffer_size", "cores", "rss_bytes", "pauses", "pause_s",
 )  # fmt: skip
 """Columns of the CSV file: one row per consumer and sample; `time` is Unix time in seconds."""
 
@@ -79,6 +79,7 @@ class CsvRows:
                     f"{sample.time_ns / NS_PER_S:.3f}", each.id, cell_text(each.where), each.kind, int(each.is_main),
                     each.steps, each.passes, each.new_steps, _seconds(each.step_ns), _known(each.wait_share),
                     _known(each.buffered), _known(each.buffer_size), f"{sample.cores:.3f}", _known(sample.rss_bytes),
+                    each.pauses, _seconds(each.pause_ns),
                 )
             )  # fmt: skip
         self._file.text.flush()

@@ -6,6 +6,7 @@ In: a `WatchedRun` and the changes that it found.  Out: rich renderables and sen
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -32,16 +33,17 @@ def table(run: WatchedRun, note: str = "") -> RenderableType:
         note: A sentence below the table; empty for none.
     """
     rows = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("where", "steps", "epoch", "step", "waits for input", "buffer"):
+    for name in ("where", "steps", "epoch", "step (mean)", "input wait (mean)", "buffer", "pauses"):
         rows.add_column(name, justify="left" if name == "where" else "right", no_wrap=True)
     for each in _shown(run):
         rows.add_row(
             Text(_name(each), "bold" if each is run.main else ""),
             units.format_count(each.latest.steps),
             str(each.latest.passes or _UNKNOWN),
-            _UNKNOWN if each.latest.step_ns is None else units.format_ns(each.latest.step_ns),
-            _share(each.latest.wait_share),
+            _with_mean(each.latest.step_ns, each.step_ns, units.format_ns),
+            _with_mean(each.latest.wait_share, each.wait_share, units.format_share),
             _buffer(each),
+            _pauses(each) or _UNKNOWN,
         )
     parts: list[RenderableType] = [Text(_process(run), "dim"), rows if run.consumers else Text("no steps yet", "dim")]
     current = run.bottlenecks.current
@@ -60,12 +62,16 @@ def line(run: WatchedRun) -> str:
     else:
         latest = main.latest
         parts.append(f"{_name(main)}: {units.format_many(latest.steps, 'step')}")
-        if latest.step_ns is not None:
-            parts.append(f"{units.format_ns(latest.step_ns)} per step")
-        if latest.wait_share is not None:
-            parts.append(f"{units.format_share(latest.wait_share)} of it waiting for input")
+        if latest.step_ns is not None and main.step_ns is not None:
+            mean = units.format_ns(main.step_ns)
+            parts.append(f"{units.format_ns(latest.step_ns)} per step ({mean} in the whole run)")
+        if latest.wait_share is not None and main.wait_share is not None:
+            mean = units.format_share(main.wait_share)
+            parts.append(f"{units.format_share(latest.wait_share)} of it waiting for input ({mean})")
         if latest.buffered is not None:
             parts.append(f"buffer {_buffer(main)}")
+        if main.pauses:
+            parts.append(f"pauses {_pauses(main)}")
     if run.latest is not None:
         parts.append(f"{run.latest.cores:.1f} cores")
         if run.latest.rss_bytes is not None:
@@ -166,6 +172,9 @@ def summary(run: WatchedRun) -> list[str]:
         share = each.wait_share
         if share is not None:
             text += f", {units.format_share(share)} of the time waiting for input"
+        if each.pauses:
+            mean = units.format_ns(each.pause_ns / each.pauses)
+            text += f"; {units.format_many(each.pauses, 'pause')} between steps, {mean} on average"
         lines.append(f"{text}.")
     lines += [describe_period(period, run) for period in run.slow_periods]
     lines += describe_windows(run)
@@ -227,8 +236,18 @@ def _bottleneck(finding: WindowFinding) -> str:
     return f"{clean(finding.bottleneck)}, {units.format_share(finding.blame_share)} of the wait, {wait}"
 
 
-def _share(share: float | None) -> str:
-    return _UNKNOWN if share is None else units.format_share(share)
+def _with_mean(latest: float | None, mean: float | None, form: Callable[[float], str]) -> str:
+    """Return the figure of the latest sample, and that of the whole run in parentheses."""
+    if latest is None:
+        return _UNKNOWN
+    return form(latest) if mean is None else f"{form(latest)} ({form(mean)})"
+
+
+def _pauses(consumer: WatchedConsumer) -> str:
+    """Return `3 x 126 ms`; empty if there were none."""
+    if not consumer.pauses:
+        return ""
+    return f"{units.format_count(consumer.pauses)} x {units.format_ns(consumer.pause_ns / consumer.pauses)}"
 
 
 def _buffer(consumer: WatchedConsumer) -> str:

@@ -28,6 +28,10 @@ class WatchedConsumer:
         self.timed_steps = 0
         self.wait_ns: float | None = None
         """Sum of its waits; None if they cannot be seen."""
+        self.pauses = 0
+        """Times between two steps in which it made none, as between two epochs; those beside the profiler are left out."""
+        self.pause_ns = 0
+        """Their total length."""
         self.slow = SlowPeriods(latest.id)
 
     @property
@@ -51,7 +55,11 @@ class WatchedConsumer:
             self.timed_steps += consumer.new_steps
             if consumer.wait_ns is not None:
                 self.wait_ns = (self.wait_ns or 0.0) + consumer.wait_ns * consumer.new_steps
-        return None if sample.is_profiled else self.slow.add(sample.time_ns, consumer)
+        if sample.is_profiled:
+            return None
+        self.pauses += consumer.pauses
+        self.pause_ns += consumer.pause_ns
+        return self.slow.add(sample.time_ns, consumer)
 
 
 class WatchedRun:

@@ -35,6 +35,10 @@ class LiveConsumer(msgspec.Struct, frozen=True):
     """Elements in the pipeline's last buffer, from tf.data's own model; None if there is none, or TensorFlow does not tell."""
     buffer_size: float | None = None
     """Capacity of that buffer."""
+    pauses: int = 0
+    """Times between two of its steps since the previous sample in which it made none, as between two epochs."""
+    pause_ns: int = 0
+    """Total length of these pauses."""
 
     @property
     def wait_share(self) -> float | None:

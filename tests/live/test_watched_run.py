@@ -31,6 +31,23 @@ def test_the_whole_run_counts_every_step_once():
     assert (run.elapsed_ns, run.cores) == (2 * S, 1.5)
 
 
+def test_the_whole_run_is_shown_beside_the_last_second():
+    run = watched(sample(0, consumer(10, 10, 30.0, 3.0)), sample(1, consumer(40, 30, 10.0, 5.0)))
+    assert "10 ms per step (15 ms in the whole run), 50 % of it waiting for input (30 %)" in line(run)
+    assert "10 ms (15 ms)" in shown(run) and "50 % (30 %)" in shown(run)
+
+
+def test_pauses_between_epochs_are_shown():
+    run = watched(
+        sample(0, consumer(10, 10, 30.0, pauses=1, pause_ns=100_000_000)),
+        sample(1, consumer(20, 10, 30.0, pauses=2, pause_ns=260_000_000)),
+        sample(2, consumer(30, 10, 30.0, pauses=1, pause_ns=9_000_000_000), is_profiled=True),
+    )
+    assert "3 x 120 ms" in shown(run) and "pauses 3 x 120 ms" in line(run)
+    assert "3 pauses between steps, 120 ms on average" in summary(run)[0]
+    assert "pause" not in summary(watched(sample(0, consumer(10, 10, 30.0))))[0]
+
+
 def test_the_training_loop_is_the_main_consumer_whatever_takes_more_steps():
     training = consumer(10, 10, 30.0)
     counting = consumer(5000, 5000, 0.1, consumer_id="c2", where="count.py:2", is_main=False)
@@ -49,7 +66,8 @@ def test_a_wait_that_cannot_be_seen_is_not_given():
 def test_a_line_for_logs():
     run = watched(sample(0, consumer(40, 40, 10.0, 5.0, buffered=3.0, buffer_size=4.0)))
     assert line(run) == (
-        "1 s, train.py:7 for: 40 steps, 10 ms per step, 50 % of it waiting for input, buffer 3/4, 1.0 cores, 100 MiB"
+        "1 s, train.py:7 for: 40 steps, 10 ms per step (10 ms in the whole run), 50 % of it waiting for input (50 %), "
+        "buffer 3/4, 1.0 cores, 100 MiB"
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from advisor.capture.instrument.iterator_model import model_nodes
 from advisor.model.live import LiveConsumer, LiveSample
 
 _STATM = "/proc/self/statm"
+_LEAST_PAUSE_NS = 1_000_000
+"""A shorter time between two steps is that of the hooks themselves."""
 
 
 class LiveCounters:
@@ -112,9 +115,9 @@ class LiveCounters:
         buffered, buffer_size = (None, None) if model is None else _last_buffer(model[1])
         if track.is_loop or (track.is_traced and not track.count):
             new, step_ns, wait_ns = self._elements(track, model), None, None
-            total = self._total_in_model.get(track.id, 0)
+            total, pauses = self._total_in_model.get(track.id, 0), (0, 0)
         else:
-            new, step_ns, wait_ns = self._steps(track)
+            new, step_ns, wait_ns, pauses = self._steps(track)
             total = self._seen[track.id]
         if not new:
             return None
@@ -130,10 +133,11 @@ class LiveCounters:
             wait_ns,
             buffered,
             buffer_size,
+            *pauses,
         )
 
-    def _steps(self, track: Track) -> tuple[int, float | None, float | None]:
-        """Return (number, mean length, mean wait) of the steps since the previous sample.
+    def _steps(self, track: Track) -> tuple[int, float | None, float | None, tuple[int, int]]:
+        """Return (number, mean length, mean wait, pauses before them) of the steps since the previous sample.
 
         The training's thread appends to the three columns one after the other, so the shortest one tells how many are complete.
         """
@@ -142,17 +146,16 @@ class LiveCounters:
         new = min(done - self._seen.get(track.id, 0), kept)
         self._seen[track.id] = done
         if new <= 0:
-            return 0, None, None
+            return 0, None, None, (0, 0)
         part = slice(kept - new, kept)
         length_ns = (sum(track.ends[part]) - sum(track.starts[part])) / new
         wait_ns = sum(track.waits[part]) / new
         if length_ns <= 0:  # the oldest steps were removed in between
-            return 0, None, None
-        return (
-            new,
-            length_ns,
-            wait_ns or None,
-        )  # no `next` takes no time: Keras fetches inside its step function, unseen
+            return 0, None, None, (0, 0)
+        first = max(1, kept - new)
+        pauses = _pauses(track.ends[first - 1 : kept - 1], track.starts[first:kept])
+        # no `next` takes no time: Keras fetches inside its step function, unseen
+        return new, length_ns, wait_ns or None, pauses
 
     def _elements(self, track: Track, model: tuple[int, Any] | None) -> int:
         """Return how many elements a loop inside a tf.function took, from tf.data's model of its iterator."""
@@ -165,6 +168,16 @@ class LiveCounters:
         new = produced - earlier[1] if earlier is not None and earlier[0] == identity else produced
         self._total_in_model[track.id] = self._total_in_model.get(track.id, 0) + max(0, new)
         return max(0, new)
+
+
+def _pauses(ends: array[int], starts: array[int]) -> tuple[int, int]:
+    """Return (number, total length in ns) of the pauses between the ends of steps and the starts of those that follow them."""
+    if (
+        len(starts) != len(ends) or sum(starts) - sum(ends) < _LEAST_PAUSE_NS
+    ):  # or the oldest steps were removed in between
+        return 0, 0
+    gaps = [start - end for start, end in zip(starts, ends, strict=True) if start - end >= _LEAST_PAUSE_NS]
+    return len(gaps), sum(gaps)
 
 
 def _last_buffer(proto: Any) -> tuple[float | None, float | None]:  # noqa: ANN401

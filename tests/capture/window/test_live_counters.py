@@ -46,6 +46,21 @@ def test_each_step_is_in_one_sample(tracks):
     assert (second.steps, second.new_steps, second.step_ns) == (15, 5, 40 * MS)
 
 
+def test_the_time_between_two_epochs_is_a_pause(tracks):
+    track = track_at(tracks)
+    live = counters(tracks)
+    for epoch in range(3):
+        for step in range(4):
+            begin = 1_000_000_000 + epoch * 500 * MS + step * 10 * MS
+            track.begin(begin)
+            track.end(begin + 10 * MS - 1000)
+        if epoch == 0:
+            (first,) = live.sample().consumers
+    (second,) = live.sample().consumers
+    assert (first.pauses, first.pause_ns) == (0, 0)
+    assert (second.pauses, second.pause_ns) == (2, 2 * (460 * MS + 1000))
+
+
 def test_a_wait_that_python_cannot_see_is_unknown_and_not_zero(tracks):
     track = tracks.at("keras.fit", Site("/home/me/train.py", 7, 0, 7, 10), None)
     steps(track, 10, 20.0)
