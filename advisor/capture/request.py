@@ -101,3 +101,10 @@ class Progress(msgspec.Struct, frozen=True, tag=True):
     total: int | None = None
     """Number of steps of which `done` are done; None if unknown."""
     text: str = ""
+
+
+def files_sentence(is_in_place: bool) -> str:
+    """Say, before a script is run, what happens to the files that it writes. What can be protected is known only in the run."""
+    if is_in_place:
+        return "Files it writes are kept."
+    return "Files it writes are discarded; if this system cannot protect some of them, the report names them."

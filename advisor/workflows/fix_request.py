@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor.capture.request import files_sentence
 from advisor.model.errors import AdvisorError
 from advisor.model.outcome import Report
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
@@ -49,7 +50,7 @@ class FixResult:
 
 def announcement(request: FixRequest) -> str:
     """Say how often the script will run and what happens to its files, to be shown before the first run."""
-    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
+    files = files_sentence(request.script.in_place)
     if request.is_pipeline_only or request.as_if is not None:
         return (
             "The script will be run once, up to its first element; it will not train. If there is something to change, it will "

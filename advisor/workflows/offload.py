@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.capture.request import RESULT, CaptureRequest, Progress
+from advisor.capture.request import RESULT, CaptureRequest, Progress, files_sentence
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.offload import (
     DYNAMIC,
@@ -92,7 +92,7 @@ class OffloadResult:
 
 def announcement(request: OffloadRequest) -> str:
     """Say how often the script will run and what is started, to be shown before the first run."""
-    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
+    files = files_sentence(request.script.in_place)
     if not request.is_measured:
         return f"The script will be run once. {files}"
     if request.service:

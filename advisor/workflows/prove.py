@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.capture.request import START_SEED, CaptureRequest, Progress
+from advisor.capture.request import START_SEED, CaptureRequest, Progress, files_sentence
 from advisor.gate.changed_texts import ChangedTexts
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.calls import Call
@@ -98,7 +98,7 @@ class _Findings:
 
 def announcement(request: ProveRequest) -> str:
     """Say how often the script will run and what happens to its files, to be shown before the first run."""
-    files = "Files it writes are kept." if request.script.in_place else "Files it writes are discarded."
+    files = files_sentence(request.script.in_place)
     if request.is_pipeline_only:
         return (
             "The script will be run twice, without and with the change, up to its first element; it will not train. If elements "
