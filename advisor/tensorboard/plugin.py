@@ -66,7 +66,11 @@ class TfDataPlugin(base_plugin.TBPlugin):
 
     def is_active(self) -> bool:
         """Return whether the logdir has a run."""
-        return self._finder.has_runs()
+        try:
+            return self._finder.has_runs()
+        except Exception as error:  # TensorBoard asks every plugin in one request
+            _LOG.warning("The tab %s cannot read the logdir: %s", TAB, message_of(error))
+            return False
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """Return the name of the tab, and the module that draws it."""

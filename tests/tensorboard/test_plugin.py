@@ -57,6 +57,16 @@ def test_an_empty_logdir_has_an_inactive_tab(tmp_path):
     assert tab["enabled"] is False
 
 
+def test_a_logdir_that_cannot_be_read_does_not_break_the_list_of_tabs(client, monkeypatch, caplog):
+    def fails(self):
+        raise RuntimeError("the disk is gone")
+
+    monkeypatch.setattr("advisor.tensorboard.run_finder.RunFinder.has_runs", fails)
+    (tab,) = client.get("/data/plugins_listing").json.values()
+    assert tab["enabled"] is False
+    assert "cannot read the logdir: the disk is gone" in caplog.text
+
+
 def test_runs_are_listed(client, tmp_path):
     foreign(tmp_path, hosts=2)
     listing = client.get(f"{ROOT}/runs").json
