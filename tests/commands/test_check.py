@@ -312,6 +312,18 @@ def git(*words):
     subprocess.run(["git", *identity, *words], check=True, capture_output=True)
 
 
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_several_runs_of_a_script_are_aggregated(project, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    (project / "train.py").write_text(f"PAUSE = 0.004\n{SCRIPT}")
+    budgets(project, '[tool.advisor.budgets]\nstep_time = ["error", { max = "1h" }]\n')
+    data, _ = checked(capsys, "--update-baseline", "--runs", "2", "--steps", "40", "--warmup", "10", "train.py")
+    assert len(set(data["run_folders"])) == 2
+    (budget,) = (each for each in data["budgets"] if each["quantity"] == "step_time")
+    assert len(budget["values"]) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(("pause", "code", "result"), [("0.02", 1, "failed"), ("0.001", 0, "passed")])
