@@ -2,8 +2,9 @@
 
     python benchmarks/watch_overhead.py [--pairs 45] [--only NAME] [--write-docs]
 
-In: the five scripts of `capture_overhead.py`.  Out: per script the ratio of the mean step with `advisor.watch(sinks=[...])` to
-the mean step without, median over the pairs with its 95 % interval; and the processor time of the process of `advisor watch`.
+In: the five scripts of `capture_overhead.py`, and a loop that does nothing with its elements.  Out: per script the ratio of the
+mean step with `advisor.watch(sinks=[...])` to the mean step without, median over the pairs with its 95 % interval; and the
+processor time of the process of `advisor watch`. The loop that does nothing shows the cost of a step best.
 
 From one process to the next, the step of an unchanged script differs by more than the counters cost (by 10 % and more on a
 virtual machine). So both kinds of stretches alternate within one process: `advisor.install` and `watch` put the hooks in and
@@ -28,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from capture_overhead import SCRIPTS, make_images
+from capture_overhead import COMMON, SCRIPTS, make_images
 from published import machine_sentence, write_section
 
 from advisor.host.calibration.window import SETTLE_S
@@ -69,6 +70,16 @@ threading.Thread(target=alternate, daemon=True).start()
 """
 
 
+EMPTY = (
+    COMMON
+    + """
+for x in tf.data.Dataset.range(10**12):
+    if not tick():
+        break
+"""
+)
+
+
 @dataclass(frozen=True)
 class Row:
     """One script."""
@@ -98,7 +109,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="watch-overhead-") as folder:
         data = Path(folder)
         make_images(data)
-        for name, text in SCRIPTS.items():
+        for name, text in {**SCRIPTS, "empty steps": EMPTY}.items():
             if options.only and options.only not in name:
                 continue
             (data / "script.py").write_text(textwrap.dedent(text))
