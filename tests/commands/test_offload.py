@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -94,11 +95,13 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], P
 
 
 def servers() -> list[int]:
-    """The dispatcher and worker processes of this machine that were started by a measurement."""
+    """The dispatcher and worker processes that a measurement of the current test started. Other tests run beside it."""
+    test = os.environ["PYTEST_CURRENT_TEST"]  # pytest sets it, and child processes inherit it
     found = []
-    for process in psutil.process_iter(["cmdline"]):
+    for process in psutil.process_iter(["cmdline", "environ"]):
         if any(word.endswith("service_child.py") for word in process.info["cmdline"] or ()):
-            found.append(process.pid)
+            if (process.info["environ"] or {}).get("PYTEST_CURRENT_TEST") == test:
+                found.append(process.pid)
     return found
 
 
