@@ -17,15 +17,18 @@ marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests)
 # Not --quiet: it hides warnings from --strict.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# pytest keeps its rewritten test files as bytecode: making them again takes each of its processes 20 s.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          analyse a realistic training script (examples/flowers_like.py)"
-	@echo "make test          lint, the fast tests, and each command, hook and kind of edit with TensorFlow"
+	@echo "make test          the fast tests, and each command, hook and kind of edit with TensorFlow"
 	@echo "make test-rest     the long tests with TensorFlow, and more random examples"
-	@echo "make test-all      everything: make test, make test-rest, and the slow tests"
 	@echo "make lint          ruff, codespell, mypy, import-linter, and the web site: warnings are errors"
+	@echo "make test-all      everything: make lint, make test, make test-rest, and the slow tests"
 	@echo "make fast          the tests that need no TensorFlow"
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
@@ -41,10 +44,7 @@ help:
 demo: $(STAMP)
 	$(BIN)/advisor analyze examples/flowers_like.py
 
-# Linting takes one core, so it runs beside the first tests. Everything is installed before: installing disturbs tests.
-test: $(DOCS_STAMP)
-	$(MAKE) --no-print-directory -j 2 lint untimed
-	$(MAKE) --no-print-directory timed tensorflow
+test: untimed timed tensorflow
 
 lint: $(DOCS_STAMP)
 	$(BIN)/ruff check .
@@ -69,7 +69,7 @@ test-rest: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 -m "(long or hypothesis) and not slow and not timed" --durations=25
 	$(ALONE) -m "long and timed and not slow" --durations=25 $(call marked,timed)
 
-test-all: test test-rest
+test-all: lint test test-rest
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
 	$(ALONE) -m slow --durations=25 $(call marked,slow)
 

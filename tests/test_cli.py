@@ -190,6 +190,7 @@ def test_reader_that_leaves_ends_the_command_as_sigpipe_does(options, run):
     assert done.stdout.splitlines()[-1] == "141"
 
 
+@pytest.mark.long
 def test_ascii_terminal(run):
     done = command("analyze", run, env={**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
     assert done.returncode == 0
@@ -305,6 +306,7 @@ def test_script_that_fails_after_its_window_gets_report_and_traceback(tmp_path):
     assert "advisor/" not in done.stderr
 
 
+@pytest.mark.long
 def test_interrupt_is_130_and_leaves_nothing(tmp_path):
     began = tmp_path / "datasets" / "began"  # what is written there is not thrown away
     began.parent.mkdir()

@@ -40,6 +40,7 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [QUIET, LOUD])
 @pytest.mark.parametrize("show_output", [False, True])
 def test_a_full_disk_under_the_run_folder_is_one_sentence(disk, tmp_path, capfd, text, show_output):

@@ -111,6 +111,7 @@ def test_a_module_runs_as_with_dash_m(tmp_path, monkeypatch):
     assert (out / "script.out").read_text() == expected.stdout
 
 
+@pytest.mark.long
 def test_tensorflow_that_is_not_installed_is_one_sentence(watch):
     text = """
         import sys
@@ -124,6 +125,7 @@ def test_tensorflow_that_is_not_installed_is_one_sentence(watch):
         watch("""raise ModuleNotFoundError("No module named 'tensorflow'", name="tensorflow")""")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_of_the_script_are_left_alone(watch, method):
     run = watch(f"""
@@ -141,6 +143,7 @@ def test_processes_of_the_script_are_left_alone(watch, method):
     assert set(tops[1:]) == ({"top __mp_main__"} if method == "spawn" else set())
 
 
+@pytest.mark.long
 def test_a_daemon_that_outlives_the_script_does_not_hold_us_up(watch):
     started = time.monotonic()
     watch("""

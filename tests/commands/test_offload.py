@@ -99,9 +99,9 @@ def servers() -> list[int]:
     test = os.environ["PYTEST_CURRENT_TEST"]  # pytest sets it, and child processes inherit it
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
-        if any(word.endswith("service_child.py") for word in process.info["cmdline"] or ()):
-            if (process.info["environ"] or {}).get("PYTEST_CURRENT_TEST") == test:
-                found.append(process.pid)
+        is_server = any(word.endswith("service_child.py") for word in process.info["cmdline"] or ())
+        if is_server and (process.info["environ"] or {}).get("PYTEST_CURRENT_TEST") == test:
+            found.append(process.pid)
     return found
 
 

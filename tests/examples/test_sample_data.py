@@ -14,6 +14,7 @@ def test_image_folder_holds_a_folder_per_class(sample_data, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == [folder.name], "nothing unfinished is left"
 
 
+@pytest.mark.long
 def test_jpegs_are_varied_photographs(sample_data):
     from PIL import Image
 
@@ -66,6 +67,7 @@ def test_a_faster_run_wins(sample_data, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["data"]
 
 
+@pytest.mark.long
 def test_paragraphs_are_labelled_text(sample_data):
     for label, text in itertools.islice(sample_data.paragraphs(), 300):
         assert label in (0, 1)
@@ -73,6 +75,7 @@ def test_paragraphs_are_labelled_text(sample_data):
         assert "\n" not in text and "\t" not in text
 
 
+@pytest.mark.long
 def test_text_folder_has_a_label_and_a_paragraph_a_line(sample_data, tmp_path):
     files = sorted(sample_data.text_folder(files=3, data_dir=tmp_path).iterdir())
     assert len(files) == 3

@@ -47,6 +47,7 @@ def test_browser_reads_every_event(merged, tmp_path, open_file):
     assert page.evaluate(COUNT) == [events, len(FIVE)]
 
 
+@pytest.mark.long
 def test_trace_viewer_imports_every_event(merged, browser):
     packages = filter(None, map(importlib.util.find_spec, ("xprof", "tensorboard_plugin_profile")))
     places = [Path(place) / VIEWER for package in packages for place in (package.submodule_search_locations or ())]

@@ -84,6 +84,7 @@ def kept_by_perfetto(events):
     return kept
 
 
+@pytest.mark.long
 def test_perfetto_keeps_every_event():
     events = merged(*FIVE)
     assert len(kept_by_perfetto(events)) == sum(event["ph"] == "X" for event in events)
@@ -170,6 +171,7 @@ def test_a_list_of_events_alone_is_read(tmp_path):
     assert (event["ts"], event["pid"]) == (0, 1)
 
 
+@pytest.mark.long
 def test_command_writes_a_packed_file_whole(tmp_path, capsys):
     out = tmp_path / "all.json.gz"
     assert main(["export", "--to", "perfetto", "--out", str(out), *map(str, FIVE[:2])]) == 0

@@ -304,6 +304,7 @@ def test_a_log_with_every_optional_part_is_valid(repository):
     assert uris == {"src/train.py", "file:///elsewhere/lib.py"}
 
 
+@pytest.mark.long
 def test_the_command_says_what_it_cut(repository, tmp_path, capsys):
     report = report_on(repository / "src/train.py")
     folders = []

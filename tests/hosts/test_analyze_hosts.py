@@ -45,6 +45,7 @@ def test_processes_draw_the_same_lanes(tmp_path, in_processes, monkeypatch):
     assert [view.host for view in several[1]] == ["b", "c", "a"], "the most input-bound first"
 
 
+@pytest.mark.long
 def test_a_damaged_host_is_a_warning_from_a_process_too(tmp_path, in_processes):
     logdir = write_hosts(tmp_path, {"a": 100, "b": 100, "c": 100})
     (logdir / RUN / "b.xplane.pb").write_bytes(b"no profile")
@@ -62,6 +63,7 @@ def test_all_hosts_damaged_is_an_error(tmp_path, in_processes):
         analyse_path(logdir, None, "run")
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_is_replaced():
     with ProcessExecutor(1) as executor:
         first = executor.submit(os.getpid).result()
@@ -77,6 +79,7 @@ def test_what_a_function_raises_is_raised_by_its_future():
         assert executor.submit(divmod, 7, 2).result() == (3, 1), "the process is still there"
 
 
+@pytest.mark.long
 def test_no_process_is_left_behind():
     executor = ProcessExecutor(2)
     number = executor.submit(os.getpid).result()
@@ -85,6 +88,7 @@ def test_no_process_is_left_behind():
         os.kill(number, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [1, 32], ids=["alone", "in a group"])
 def test_a_file_that_ends_its_worker_costs_no_other_host(tmp_path, monkeypatch, most):
     monkeypatch.setattr(reduction, "MAX_GROUP", most)
@@ -109,6 +113,7 @@ def test_after_many_files_that_end_their_workers_no_more_are_tried(tmp_path, mon
     assert sum("use workers with more memory" in text for text in merged.failures.texts) == 4
 
 
+@pytest.mark.long
 def test_large_files_are_not_read_at_the_same_time(tmp_path):
     """Two files fit into the limit together only if they are as large as it is at most."""
     files = find_profiles(write_hosts(tmp_path, {f"h{number}": 100 for number in range(8)}))
@@ -149,6 +154,7 @@ def test_another_executor_goes_on_where_one_was_lost(tmp_path):
     assert [row.summary.hostname for row in merged.rows] == ["h0", "h1", "h2", "h3", "h4"]
 
 
+@pytest.mark.long
 def test_the_users_script_is_not_run_again(tmp_path):
     """`multiprocessing` would import it in every worker."""
     logdir = write_hosts(tmp_path, {"a": 100, "b": 100})

@@ -53,6 +53,7 @@ def test_a_script(tmp_path, capsys, nobody):
     assert "--engine applies only to saved runs" in refusal(capsys, "--engine", nobody, str(tmp_path / "train.py"))
 
 
+@pytest.mark.long
 def test_a_scheduler_that_does_not_answer(tmp_path, capsys, nobody, monkeypatch):
     monkeypatch.setattr(dask_executor, "CONNECT_S", 1)
     write_hosts(tmp_path, {"a": 100, "b": 100})
@@ -60,6 +61,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, capsys, nobody, monkeypatch)
     assert f"The Dask scheduler at {nobody.removeprefix('dask://')} did not answer within 1 s" in text
 
 
+@pytest.mark.long
 def test_without_the_package(tmp_path):
     write_hosts(tmp_path, {"a": 100, "b": 100})
     code = "import sys; sys.modules['distributed'] = None; from advisor.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -56,6 +56,7 @@ def test_a_diff_in_a_report():
     assert "more characters" in file.getvalue() and len(file.getvalue()) < 10_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["rule", "option"])
 def test_an_error_that_quotes_it(kind, tmp_path):
     (tmp_path / "bad.py").write_text(f"raise ValueError('{LONG}')")

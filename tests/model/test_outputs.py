@@ -82,6 +82,7 @@ def test_a_script_that_does_not_exist_yet_is_not_made(run, tmp_path, capsys):
     assert not (tmp_path / "new.py").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_earlier_output_is_written_anew(option, run, tmp_path, capsys):
     """The habit of CI: the same command again."""

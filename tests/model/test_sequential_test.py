@@ -56,6 +56,7 @@ def simulated(kind, speedup=1.0):
     return [run(kind(draw), speedup) for _ in range(RUNS)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_identical_scripts_are_rarely_told_apart(kind):
     decisions = [decision for decision, _ in simulated(kind)]
@@ -72,6 +73,7 @@ def test_the_interval_holds_the_true_ratio(kind, speedup):
     assert sum(held) / RUNS >= 0.93
 
 
+@pytest.mark.long
 def test_a_clear_gain_takes_few_pairs_and_a_small_one_is_found_too():
     def steady(draw):
         return np.exp(draw.normal(0, 0.02, (MAX_PAIRS, 2)))
@@ -83,6 +85,7 @@ def test_a_clear_gain_takes_few_pairs_and_a_small_one_is_found_too():
     assert pairs[2.0] < 3.2 and pairs[1.3] < 4.2
 
 
+@pytest.mark.long
 def test_identical_scripts_do_not_take_all_pairs():
     counts = [count for _, count in simulated(_normal)]
     assert np.mean(counts) < 6

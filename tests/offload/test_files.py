@@ -55,6 +55,7 @@ def test_the_schema_notices_an_invalid_object():
         kubernetes_validate.validate(wrong, KUBERNETES[0], strict=True)
 
 
+@pytest.mark.long
 def test_the_compose_file_is_valid(deployment, tmp_path):
     path = tmp_path / "compose.yaml"
     path.write_text(render(deployment)["compose.yaml"])

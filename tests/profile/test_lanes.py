@@ -73,6 +73,7 @@ def test_count_and_busy_time_of_separate_events_are_kept(events):
     assert sum(span.busy_ns for span in lane.spans) == sum(end - start for start, end in separate)
 
 
+@pytest.mark.long
 def test_size_is_bounded():
     lanes = [thread([(n * 1_000 + t, n * 1_000 + t + 900) for n in range(20_000)], f"w/{t}") for t in range(100)]
     view = draw_host(host(*lanes), budget=2_000)

@@ -78,6 +78,7 @@ def test_a_run_leaves_no_trace_and_each_starts_from_the_same_state(folder: Path)
     assert tree_of(folder) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("refused", "says"),
     [
@@ -105,6 +106,7 @@ def test_a_refusing_kernel_is_said_and_the_project_stays(
     assert tree_of(folder) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refused", ["namespace", pytest.param("overlay", marks=needs_mounts)])
 def test_what_could_not_be_protected_is_named(
     project: Callable[[str], Path], temporary: Path, home: Path, monkeypatch: pytest.MonkeyPatch, refused: str
@@ -182,6 +184,7 @@ def test_trackers_are_offline_and_their_files_go_too(
     assert (folder.parent / "run" / "script.out").read_text() == "offline offline 1 0\n"
 
 
+@pytest.mark.long
 def test_a_failure_that_the_view_may_have_caused_names_the_way_out(
     project: Callable[[str], Path], temporary: Path, home: Path
 ) -> None:

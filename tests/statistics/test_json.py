@@ -65,6 +65,7 @@ def huge() -> Statistics:
     )
 
 
+@pytest.mark.long
 def test_a_huge_run_stays_small_and_says_what_is_left_out():
     written = statistics_to_dict(huge())
     assert written is not None

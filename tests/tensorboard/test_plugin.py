@@ -149,6 +149,7 @@ def test_a_run_that_disappears_is_a_sentence(client, tmp_path):
     assert response.status_code == 404 and "reload the list" in response.json["problem"]
 
 
+@pytest.mark.long
 def test_a_broken_profile_is_a_sentence(tmp_path):
     broken(tmp_path)
     client = client_of(tmp_path)

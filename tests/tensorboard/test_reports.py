@@ -68,6 +68,7 @@ def test_a_broken_profile_is_one_sentence(tmp_path):
     assert answer.is_final
 
 
+@pytest.mark.long
 def test_a_report_is_kept_until_a_file_of_its_run_changes(tmp_path, monkeypatch):
     run = recorded("keras_fit", tmp_path)
     reports = Reports()
@@ -130,6 +131,7 @@ def test_a_child_that_fails_is_one_sentence(tmp_path, monkeypatch, code, says):
     assert not answer.is_final
 
 
+@pytest.mark.long
 def test_a_recording_cannot_show_files_outside_of_the_logdir(tmp_path):
     secret = tmp_path / "secret.py"
     secret.write_text(
@@ -181,6 +183,7 @@ def test_nothing_is_written_into_the_logdir(tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.long
 def test_markup_in_names_stays_text(tmp_path):
     foreign(tmp_path, "<img src=x onerror=alert(1)>")
     text = text_of(made(tmp_path))

@@ -89,6 +89,7 @@ def test_damaged_recording_is_one_sentence(tmp_path):
 RUN = "2026_11_21_05_22_17"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "below",
     ["", "logs", f"logs/advisor-2/plugins/profile/{RUN}", f"logs/advisor-2/plugins/profile/{RUN}/host.xplane.pb.gz"],

@@ -39,6 +39,7 @@ def result(analysis):
     raise AssertionError("no finding")
 
 
+@pytest.mark.long
 def test_a_window_is_analysed_and_its_folder_removed(saved):
     with WindowAnalysis() as analysis:
         analysis.add(window(saved))

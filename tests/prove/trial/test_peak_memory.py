@@ -26,6 +26,7 @@ def locked(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone tells")
 @pytest.mark.parametrize("is_locked", [False, True], ids=["as the system allows", "counter cannot be set back"])
 def test_an_older_peak_does_not_count_and_a_short_one_does(is_locked: bool, locked: Path) -> None:

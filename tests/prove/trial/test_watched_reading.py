@@ -17,6 +17,7 @@ def test_results_and_errors_pass_through():
         watched(lambda: int("no such file"), lambda: pulse.last, lambda: None, 5.0)
 
 
+@pytest.mark.long
 def test_silence_ends_the_wait_and_elements_prolong_it():
     never, pulse, reports = threading.Event(), Pulse(), []
     try:

@@ -59,6 +59,7 @@ def test_hostile_texts_are_seen_as_text(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_graph_node_shows_its_figures_and_rules(show):
     opened, path = show(real_report("interleave_map"))
     page = opened.page
@@ -137,6 +138,7 @@ def test_graph_by_keyboard(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_tables_sort_and_filter(show):
     opened, path = show(real_report("zip_filter"))
     page = opened.page
@@ -198,6 +200,7 @@ def test_theme_switches_and_follows_the_system(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_timeline_draws_lanes_and_zooms(show):
     opened, path = show(real_report("mirrored"))
     page = opened.page
@@ -212,6 +215,7 @@ def test_timeline_draws_lanes_and_zooms(show):
     opened.check(path)
 
 
+@pytest.mark.long
 def test_link_to_a_finding_opens_its_page(show):
     opened, path = show(proved())
     page = opened.page

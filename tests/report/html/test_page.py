@@ -95,6 +95,7 @@ def test_size_of_real_runs(name):
     assert len(report_to_html(real_report(name))) < 3_000_000
 
 
+@pytest.mark.long
 def test_size_of_very_many_and_very_long_pipelines():
     report = real_report("zip_filter")
     (pipeline, *_) = report["pipelines"]
@@ -231,6 +232,7 @@ def test_reports_without_pipelines_or_findings_are_pages(made):
     assert made().analysis.verdict.sentence.split(".")[0] in text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not OTHERS, reason="the profiles of others are not beside this checkout")
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
 def test_profiles_of_others_are_pages(path):
