@@ -62,6 +62,7 @@ def test_a_full_disk_under_the_run_folder_is_one_sentence(disk, tmp_path, capfd,
     assert not (disk / "run").exists()
 
 
+@pytest.mark.long
 def test_a_script_that_fails_by_itself_is_still_blamed(tmp_path, capfd):
     script = tmp_path / "base.py"
     script.write_text(FAILING)

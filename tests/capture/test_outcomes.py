@@ -45,6 +45,7 @@ def test_a_script_without_tensorflow_never_loads_it(watch):
     assert run.progress[0].phase == "starting" and run.progress[-1].phase == "finishing"
 
 
+@pytest.mark.long
 def test_the_script_sees_what_it_would_see_without_us(watch, tmp_path):
     text = """
         import os, sys, __main__
@@ -80,6 +81,7 @@ def test_a_failing_script_shows_its_own_traceback_only(watch, tmp_path, capsys):
     assert capsys.readouterr().err == plain(tmp_path / "train.py").stderr
 
 
+@pytest.mark.long
 def test_a_syntax_error_looks_as_python_shows_it(watch, tmp_path, capsys):
     with pytest.raises(ScriptFailed, match="SyntaxError"):
         watch("x = (\n")
@@ -153,6 +155,7 @@ def test_a_daemon_that_outlives_the_script_does_not_hold_us_up(watch):
     assert time.monotonic() - started < 15
 
 
+@pytest.mark.long
 def test_the_working_folder_may_change(watch):
     run = watch("import os, tempfile; os.chdir(tempfile.gettempdir())")
     assert run.recording.script_exit.kind == "finished" and run.recording.cwd == str(run.folder.parent)
@@ -188,6 +191,7 @@ def test_ctrl_c_ends_the_script_and_leaves_nothing(tmp_path):
     assert parent.returncode != 0
 
 
+@pytest.mark.long
 def test_show_output_goes_to_our_stderr(tmp_path):
     script = write(tmp_path, "import sys; print('to out'); print('to err', file=sys.stderr)")
     program = (

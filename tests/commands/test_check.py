@@ -140,6 +140,7 @@ def test_a_run_without_steps_removes_nothing_and_passes_nothing(capsys, project)
     assert results(checked(capsys, "interleave_map")[0]) == {("findings", "findings"): ("not measured", "warn")}
 
 
+@pytest.mark.long
 def test_entries_of_a_rule_that_failed_stay(capsys, project):
     checked(capsys, "--update-baseline", "interleave_map")
     held = json.loads((project / BASELINE).read_text())
@@ -184,6 +185,7 @@ def test_no_budget_at_all_is_said(capsys, project):
     assert data["budgets"] == [] and "Nothing was checked" in err
 
 
+@pytest.mark.long
 def test_several_saved_runs_are_aggregated(capsys, project):
     budgets(project, '[tool.advisor.budgets]\ninput_wait = ["error", { max = 1, aggregation = "pessimistic" }]\n')
     data, err = checked(capsys, "interleave_map", "keras_fit", "model_bound")
@@ -259,6 +261,7 @@ def test_a_baseline_is_found_above_the_current_folder(project, capsys, monkeypat
     assert Path(data["baseline"]["path"]) == project / BASELINE and data["baseline"]["is_present"]
 
 
+@pytest.mark.long
 def test_a_baseline_that_cannot_be_made_smaller_is_no_reason_to_fail(project, capsys, monkeypatch):
     from advisor.model.errors import AdvisorError
 

@@ -85,6 +85,7 @@ def test_it_is_a_row_and_the_gate_still_closes(body, run, tmp_path, capfd):
     assert error["rule"] == "own" and HOSTILE[body] in error["message"]
 
 
+@pytest.mark.long
 def test_rules_after_one_that_ended_its_process_are_still_asked(run, tmp_path, capfd):
     write_rule(tmp_path / "rules", "os._exit(0)\nyield", "a")
     write_rule(tmp_path / "rules", GOOD, "b")
@@ -132,6 +133,7 @@ def test_a_file_that_does_not_even_load_is_one_sentence(line, says, run, tmp_pat
         assert out == "" and says in err and "own.py" in err and len(err.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_its_thresholds_hold_there_too(run, tmp_path, capfd):
     rules = write_rule(tmp_path / "rules", 'yield Note(f"limit {self.limit}")')
     text = (rules / "own.py").read_text()
@@ -155,6 +157,7 @@ def untrusted(run, tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "args",
     [

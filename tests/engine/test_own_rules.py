@@ -101,6 +101,7 @@ def test_it_loads_and_its_examples_hold(folder, capsys):
     assert "It copies one element after the other." in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_it_speaks_of_a_real_run_and_its_thresholds_are_settings(folder, capsys):
     write(folder, RULE)
     (found,) = findings(capsys)

@@ -26,6 +26,7 @@ def test_iterators_are_the_reports():
     assert {row["run"] for row in table} == {"run"}
 
 
+@pytest.mark.long
 def test_rows_of_several_runs_are_concatenated():
     table = rows("pipelines", ("a", real_report("keras_fit")), ("b", real_report("mirrored")))
     assert {row["run"] for row in table} == {"a", "b"}

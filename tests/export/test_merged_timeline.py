@@ -144,6 +144,7 @@ def test_clock_keeps_the_distance_between_runs():
     assert firsts == [0, starts[1] - starts[0]]
 
 
+@pytest.mark.long
 def test_runs_of_one_name_are_distinguished():
     names = set(processes(merged(FIVE[0], FIVE[0])).values())
     assert {name.split(":")[0] for name in names} == {"keras_fit #1", "keras_fit #2"}

@@ -124,6 +124,7 @@ def test_code_scanning_takes_it(reports):
     assert list(violations(log)) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not GPU.is_dir(), reason="no real profiles beside the checkout")
 def test_code_scanning_takes_findings_of_a_bare_profile(capsys):
     assert main(["export", "--to", "sarif", str(GPU)]) == 0

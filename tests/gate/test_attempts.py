@@ -44,6 +44,7 @@ def test_lines_are_only_ever_appended(path):
     assert write(path, judged()).startswith(first)
 
 
+@pytest.mark.long
 def test_a_crash_at_any_byte_loses_the_line_that_it_cuts_and_no_other(path):
     whole = write(path, began(), judged())
     end = whole.index(b"\n") + 1

@@ -42,6 +42,7 @@ def assert_equal(fast: Blame, slow: Blame) -> None:
     assert fast.blame_ns == pytest.approx({n: blame for n, blame in slow.blame_ns.items() if blame}, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name.removesuffix(".xplane.pb.gz"))
 def test_equal_on_recorded_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the analysis of a run attributes: the steps and the slowest calls of every pipeline."""

@@ -73,6 +73,7 @@ def test_every_thread_is_counted_at_every_moment(
     assert counted(Moments(timeline_of(closed), GROUPS, intervals, most_counts)) == counted_by_hand(closed, bounds)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most_counts", [1, 100, 100_000])
 def test_a_block_holds_no_more_counts_than_it_may(most_counts: int) -> None:
     random = np.random.default_rng(0)

@@ -52,6 +52,7 @@ def test_other_reasons_stay():
     assert "creates no tf.data dataset" in sentence_of(replace(RECORDED, calls=()))
 
 
+@pytest.mark.long
 def test_the_verdict_and_the_overview_say_which_steps_their_shares_are_of():
     """Their shares of the same run differ: one is timed without the profiler, the other is read off the profile."""
     from pathlib import Path

@@ -72,6 +72,7 @@ def test_a_process_that_is_killed_is_replaced():
         assert executor.submit(os.getpid).result() not in (first, os.getpid())
 
 
+@pytest.mark.long
 def test_what_a_function_raises_is_raised_by_its_future():
     with ProcessExecutor(1) as executor:
         with pytest.raises(ZeroDivisionError):

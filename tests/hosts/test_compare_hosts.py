@@ -24,6 +24,7 @@ def test_the_most_input_bound_host_is_first_and_has_the_verdict(tmp_path):
     assert "Host: b, the most input-bound of 3." in analysis.verdict.sentence
 
 
+@pytest.mark.long
 def test_a_straggler_among_many_is_named_with_its_excess(tmp_path):
     waits = {f"host-{number}": 100 + number % 5 for number in range(30)} | {"host-17": 600}
     comparison = hosts_of(write_hosts(tmp_path, waits)).hosts

@@ -102,6 +102,7 @@ def test_nothing_is_written_behind_a_url(memory):
 RECORDED = Path(__file__).parents[1] / "data/keras_fit"
 
 
+@pytest.mark.long
 def test_the_recording_of_a_run_folder_behind_a_web_server_is_read_too(server, tmp_path, capsys):
     for part in ("plugins", "recording.json"):
         (tmp_path / "logs/advisor-1").mkdir(parents=True, exist_ok=True)

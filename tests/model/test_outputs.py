@@ -127,6 +127,7 @@ def test_a_link_to_a_file_of_others_is_refused(link, run, base, tmp_path, capsys
     assert base.read_text() == SCRIPT and path.read_text() == SCRIPT
 
 
+@pytest.mark.long
 def test_a_link_to_an_earlier_report_stays_a_link(run, tmp_path):
     real, link = tmp_path / "kept" / "report.json", tmp_path / "latest.json"
     real.parent.mkdir()

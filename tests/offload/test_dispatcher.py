@@ -36,6 +36,7 @@ def test_the_host_is_unknown():
         Dispatcher("grpc://no-such-host.invalid:5000").workers()
 
 
+@pytest.mark.long
 def test_something_else_never_answers(silent, monkeypatch):
     monkeypatch.setattr(dispatcher, "DISPATCHER_ANSWER_S", Constant(1.0, "s"))
     began = time.monotonic()

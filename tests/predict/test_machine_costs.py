@@ -74,6 +74,7 @@ def test_unknown_machine_has_the_built_in_costs():
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_calibration_travels_with_the_run(tmp_path, validate):
     """Whatever this machine's cache holds, a run is analysed with the costs recorded in it."""
     host = Host("h", 2.0, 2, 1, 1, calibration=Calibration(handoff_ns=7_000.0, measured_on="2026-11-21"))

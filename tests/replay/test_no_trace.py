@@ -152,6 +152,7 @@ def test_a_trial_puts_the_state_back(tf):
     assert changed(api, public_api(tf)) == []
 
 
+@pytest.mark.long
 def test_an_error_puts_the_state_back(tf, program, monkeypatch):
     from advisor.prove.trial.in_process_proof import InProcessSession
 

@@ -61,6 +61,7 @@ def test_a_killed_tool_leaves_no_process_and_no_folder(
     assert wait_until(lambda: not list(temporary.iterdir()))
 
 
+@pytest.mark.long
 def test_without_its_guard_the_run_dies_and_the_next_start_cleans_up(
     project: Callable[[str], Path], temporary: Path, home: Path
 ) -> None:

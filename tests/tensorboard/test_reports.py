@@ -60,6 +60,7 @@ def test_a_run_without_a_profile(tmp_path):
     assert "<title>" in text_of(made(tmp_path))
 
 
+@pytest.mark.long
 def test_a_broken_profile_is_one_sentence(tmp_path):
     folder = broken(tmp_path)
     answer = made(tmp_path)
@@ -105,6 +106,7 @@ def test_an_analysis_that_takes_too_long_is_stopped(tmp_path):
     assert not answer.is_final, "a new attempt may succeed"
 
 
+@pytest.mark.long
 def test_an_analysis_that_needs_too_much_memory_is_one_sentence(tmp_path):
     recorded("zip_filter", tmp_path)
     answer = made(tmp_path, Reports(memory_bytes=64 << 20))
@@ -145,6 +147,7 @@ def test_a_recording_cannot_show_files_outside_of_the_logdir(tmp_path):
     assert "hunter2" not in text_of(made(tmp_path / "logs"))
 
 
+@pytest.mark.long
 def test_the_report_of_the_run_folder_is_shown(tmp_path):
     run = recorded("keras_fit", tmp_path)
     document = json.loads(report_to_bytes(fresh_report(run)))

@@ -58,6 +58,7 @@ def test_wrong_options_are_one_sentence(options, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_job_that_does_not_run_is_one_sentence(capsys):
     assert main(["watch", "--attach", f"grpc://localhost:{free_port()}"]) == 2
     error = capsys.readouterr().err

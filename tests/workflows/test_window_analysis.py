@@ -52,6 +52,7 @@ def test_a_window_is_analysed_and_its_folder_removed(saved):
     assert not saved.exists()
 
 
+@pytest.mark.long
 def test_the_runs_own_window_is_kept(saved):
     before = sorted(saved.rglob("*"))
     with WindowAnalysis() as analysis:

@@ -218,6 +218,7 @@ SCRIPT = """\
     """
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_what_the_training_loop_changes_between_epochs(watch, tmp_path):
     for name in ("lines.txt", "replaced.txt"):

@@ -99,6 +99,7 @@ def test_another_grpc_server_is_no_profiler_server(folder):
         assert "is not a profiler server" in refusal(folder, address, retries=5)
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_respond(folder):
     with socket.socket() as silent:
         silent.bind(("localhost", 0))
@@ -107,6 +108,7 @@ def test_a_server_that_does_not_respond(folder):
     assert "firewall" in sentence and "ssh -L" in sentence
 
 
+@pytest.mark.long
 def test_a_proxy_is_named(folder, monkeypatch):
     with socket.socket() as silent:
         silent.bind(("localhost", 0))

@@ -105,6 +105,7 @@ def test_where_memory_runs_out_the_first_epoch_begins_anew(recorded, tf, monkeyp
         side.turn()
 
 
+@pytest.mark.long
 def test_a_cache_of_the_script_that_never_fills_is_measured_as_it_is(recorded, tf):
     """It is what training has of it; one that a fix adds must be full, or the fix is not tried."""
     slow = tf.data.Dataset.range(10_000).map(lambda x: tf.reduce_sum(tf.random.normal((400, 400)))).cache()

@@ -75,6 +75,7 @@ def test_what_parallel_calls_draw_in_no_fixed_order_is_not_blamed_on_an_edit(rec
     assert judge(dataset, InsertAfter(drawn, "cache")).seen is Safety.CHANGES
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_another_shuffle_in_place_of_a_seeded_one_is_rerandomized(
@@ -94,6 +95,7 @@ def test_another_shuffle_in_place_of_a_seeded_one_is_rerandomized(
     assert (seen.seen, seen.is_complete) == (Safety.RERANDOMIZED, is_complete)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_parallel_random_map_is_rerandomized(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf
@@ -105,7 +107,7 @@ def test_a_parallel_random_map_is_rerandomized(recorded: Recorded, judge: Judge)
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("is_seeded", [False, True])
 @pytest.mark.parametrize("place", ["map", "shuffle", "batch", "root"])
-@pytest.mark.parametrize("ending", ["", "repeat"])
+@pytest.mark.parametrize("ending", ["", pytest.param("repeat", marks=pytest.mark.long)])
 def test_a_cache_above_anything_random_is_caught(
     recorded: Recorded, judge: Judge, is_seeded: bool, place: str, ending: str
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_cache_above_anything_random_is_caught(
         tf.random.set_seed(None)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_cache_above_python_that_draws_is_caught(recorded: Recorded, judge: Judge) -> None:
     import numpy as np
@@ -226,6 +229,7 @@ def test_another_order_is_reordered_and_seen_through_batches(recorded: Recorded,
     assert judge(dataset, SetArgument(recorded.call("interleave").id, "cycle_length", 4)).seen is Safety.REORDERED
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_another_random_order_is_rerandomized(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf
@@ -260,6 +264,7 @@ def test_other_data_is_caught(
     assert judge(dataset, edit(recorded)).seen is Safety.CHANGES
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_noise_of_another_kind_is_caught(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf
@@ -268,6 +273,7 @@ def test_noise_of_another_kind_is_caught(recorded: Recorded, judge: Judge) -> No
     assert judge(dataset, Remove(recorded.call("map").id)).seen is Safety.CHANGES
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_random_image_with_another_label_is_caught(recorded: Recorded, judge: Judge) -> None:
     import tensorflow as tf

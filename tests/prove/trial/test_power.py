@@ -186,6 +186,7 @@ def test_components_without_values_are_not_compared(recorded, judge):
     assert "component 2 of the elements" in seen.undecided
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_the_first_few_elements_do_not_tell_the_order(recorded, judge):
     import tensorflow as tf
@@ -199,6 +200,7 @@ def test_the_first_few_elements_do_not_tell_the_order(recorded, judge):
     assert judge(dataset.take(1), edit).undecided == ""  # that is all there is
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_a_random_component_of_few_elements_is_undecided(recorded, judge):
     import tensorflow as tf
@@ -225,6 +227,7 @@ def test_pairs_that_are_parted_are_seen(recorded, judge):
     assert seen.seen is Safety.CHANGES
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_elements_lost_behind_a_random_filter_are_not_called_random(recorded, judge):
     import tensorflow as tf

@@ -59,6 +59,7 @@ def test_a_mean_of_each_row_is_exact_vectorised_and_another_one_on_the_batch_as_
     assert judge(dataset, moved(recorded)).seen is Safety.CHANGES
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 def test_results_that_differ_in_their_last_digits_are_numerics_and_the_deviation_is_told(
     recorded: Recorded, judge: Judge, monkeypatch: pytest.MonkeyPatch

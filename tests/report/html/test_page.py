@@ -90,6 +90,7 @@ def test_library_files_are_those_that_the_notice_names():
     assert licences.count("copyright notice") >= 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["keras_fit", "zip_filter", "mirrored", "model_bound"])
 def test_size_of_real_runs(name):
     assert len(report_to_html(real_report(name))) < 3_000_000
@@ -109,6 +110,7 @@ def test_size_of_very_many_and_very_long_pipelines():
     assert b"more are not drawn" in text
 
 
+@pytest.mark.long
 @needs_gpu_profile
 def test_size_of_a_profile_with_kernels():
     assert len(report_to_html(gpu_report())) < 3_000_000
