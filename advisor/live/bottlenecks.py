@@ -37,6 +37,10 @@ class Bottlenecks:
         """The latest stretch; None before the first finding."""
         return self.stretches[-1] if self.stretches else None
 
+    def of(self, consumer_id: str) -> BottleneckStretch | None:
+        """Return the latest stretch of a consumer; None before the first finding."""
+        return next((each for each in reversed(self.stretches) if each.consumer_id == consumer_id), None)
+
     def count(self, window: LiveWindow) -> None:
         """Count the cost of a window that has just been written."""
         self.windows += 1
@@ -54,7 +58,7 @@ class Bottlenecks:
         self._note(finding.problem)
         if finding.problem:
             return None
-        latest = next((each for each in reversed(self.stretches) if each.consumer_id == window.consumer_id), None)
+        latest = self.of(window.consumer_id)
         start = window.start_ns
         new = BottleneckStretch(window.consumer_id, window.first_step, window.last_step, start, start, 1, finding)
         if latest is not None and is_same(latest.finding, finding):

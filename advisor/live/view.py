@@ -41,7 +41,7 @@ def table(run: WatchedRun, note: str = "") -> RenderableType:
             units.format_count(each.latest.steps),
             str(each.latest.passes or _UNKNOWN),
             _with_mean(each.latest.step_ns, each.step_ns, units.format_ns),
-            _with_mean(each.latest.wait_share, each.wait_share, units.format_share),
+            _wait(each, run),
             _buffer(each),
             _pauses(each) or _UNKNOWN,
         )
@@ -68,6 +68,8 @@ def line(run: WatchedRun) -> str:
         if latest.wait_share is not None and main.wait_share is not None:
             mean = units.format_share(main.wait_share)
             parts.append(f"{units.format_share(latest.wait_share)} of it waiting for input ({mean})")
+        elif (profiled := _profiled_wait(main, run)) is not None:
+            parts.append(f"{units.format_share(profiled)} of it waiting for input in the latest window")
         if latest.buffered is not None:
             parts.append(f"buffer {_buffer(main)}")
         if main.pauses:
@@ -172,6 +174,8 @@ def summary(run: WatchedRun) -> list[str]:
         share = each.wait_share
         if share is not None:
             text += f", {units.format_share(share)} of the time waiting for input"
+        elif (profiled := _profiled_wait(each, run)) is not None:
+            text += f", {units.format_share(profiled)} of the time in the latest window waiting for input"
         if each.pauses:
             mean = units.format_ns(each.pause_ns / each.pauses)
             text += f"; {units.format_many(each.pauses, 'pause')} between steps, {mean} on average"
@@ -241,6 +245,20 @@ def _with_mean(latest: float | None, mean: float | None, form: Callable[[float],
     if latest is None:
         return _UNKNOWN
     return form(latest) if mean is None else f"{form(latest)} ({form(mean)})"
+
+
+def _wait(consumer: WatchedConsumer, run: WatchedRun) -> str:
+    """Return the share of a step spent waiting for input. Where Python cannot see it, as in Keras, a profiled window can."""
+    profiled = _profiled_wait(consumer, run)
+    if profiled is not None:
+        return f"{units.format_share(profiled)} in a window"
+    return _with_mean(consumer.latest.wait_share, consumer.wait_share, units.format_share)
+
+
+def _profiled_wait(consumer: WatchedConsumer, run: WatchedRun) -> float | None:
+    """Return the share that the latest window measured; None if the samples tell it, or no window does."""
+    stretch = run.bottlenecks.of(consumer.latest.id)
+    return None if stretch is None or consumer.wait_share is not None else stretch.finding.wait_share
 
 
 def _pauses(consumer: WatchedConsumer) -> str:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from advisor.live.bottlenecks import MAX_PROBLEMS, MAX_STRETCHES
-from advisor.live.view import describe, describe_finding, summary
+from advisor.live.view import describe, describe_finding, line, summary
 from advisor.live.watched_run import WatchedRun
 from tests.live.samples import START, S, consumer, finding, sample, window
 from tests.live.test_watched_run import shown
@@ -84,6 +84,24 @@ def test_the_live_table_shows_the_latest_bottleneck():
     run, _ = watched((window(10, 100, 120), finding(LOAD)))
     assert f"bottleneck: {LOAD}, 90 % of the wait, steps wait 70 %" in shown(run)
     assert "bottleneck" not in shown(watched()[0])
+
+
+def test_a_wait_that_only_windows_see_is_shown_from_them():
+    """As in Keras, where Python cannot see it."""
+    run = WatchedRun()
+    for second in range(40):
+        run.add(sample(second, consumer(10 * second + 10, 10, 10.0)))
+    assert " in a window" not in shown(run) and "waiting" not in line(run) + summary(run)[0]
+    run.bottlenecks.add(window(10, 100, 120), finding(LOAD, 0.7))
+    run.bottlenecks.add(window(20, 200, 220), finding(LOAD, 0.4))
+    assert "40 % in a window" in shown(run)
+    assert "40 % of it waiting for input in the latest window" in line(run)
+    assert "40 % of the time in the latest window waiting for input" in summary(run)[0]
+
+
+def test_a_wait_that_the_samples_tell_is_not_taken_from_a_window():
+    run, _ = watched((window(10, 100, 120), finding(LOAD, 0.4)))
+    assert "70 % (70 %)" in shown(run) and "in a window" not in shown(run) + line(run) + summary(run)[0]
 
 
 def test_problems_are_told_once():
