@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from advisor.capture.request import RESULT, CaptureRequest, Progress
 from advisor.host.calibration.proof import LEAST_TRIAL_S
+from advisor.host.file_clock import file_time_ns
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
@@ -58,7 +59,7 @@ class FixPhases:
     ) -> None:
         self._request, self._rules, self._settings, self._on_progress = request, rules, settings, on_progress
         self._budget = Budget(request.budget_s, time.monotonic())
-        self._began_ns = time.time_ns()
+        self._began_ns = file_time_ns()
         self._runs = self._runs_of_session = 0
         self._notes: list[str] = []
         self._written: tuple[str, ...] = ()
@@ -256,7 +257,7 @@ def _changed_ns(path: Path) -> int:
     try:
         status = path.stat()
     except OSError:
-        return time.time_ns()
+        return file_time_ns()
     return max(status.st_mtime_ns, status.st_ctime_ns)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from advisor.capture.instrument.captured_state import Captured, named_objects
 from advisor.capture.instrument.fingerprints import file_fingerprint, fingerprint, python_fingerprint
+from advisor.host.file_clock import file_time_ns
 from advisor.model import state
 from advisor.model.calls import Call
 from advisor.model.lineage import Lineage
@@ -97,7 +98,7 @@ class StateWatch:
         self._of_call: dict[str, list[_Item]] = {}
         self._written: dict[str, None] = {}
         self._behind: dict[str, tuple[int, list[_Item]]] = {}
-        self._began_ns = time.time_ns()
+        self._began_ns = file_time_ns()
         self._started, self._spent_s, self._checks = time.monotonic(), 0.0, 0
         self._thread: int | None = None
         self._lock = threading.RLock()

@@ -145,7 +145,12 @@ def test_another_process_at_work_is_not_disturbed(project, run_folder, tmp_path)
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 @pytest.mark.parametrize(
-    ("setup", "number"), [(PAUSE_ON_OPEN, 1), (PAUSE_AFTER, 0), (PAUSE_AFTER, 1), (PAUSE_AFTER, 2)]
+    ("setup", "number"),
+    [
+        (PAUSE_ON_OPEN, 1),
+        (PAUSE_AFTER, 1),
+        *(pytest.param(PAUSE_AFTER, number, marks=pytest.mark.long) for number in (0, 2)),
+    ],
 )
 def test_a_signal_leaves_all_or_none_changed(project, run_folder, setup, number, signum):
     setup = setup.replace("time.sleep(60)", "time.sleep(0.5)")
