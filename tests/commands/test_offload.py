@@ -213,6 +213,7 @@ class TestRunningService:
         assert main(["offload", "--undo", "train.py"]) == 0
         assert path.read_bytes() == before
 
+    @pytest.mark.slow
     def test_a_worker_that_ends_during_the_runs_is_said(self, script, service, capsys, monkeypatch) -> None:
         service.start_worker()
         service.start_worker()
