@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 LOWER_VENV ?= .cache/lower-bounds
+TRACKERS_VENV ?= .cache/trackers
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
@@ -20,7 +21,7 @@ SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 # pytest keeps its rewritten test files as bytecode: making them again takes each of its processes 20 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions packages site format readme animation case-studies clean
+.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +34,7 @@ help:
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
 	@echo "make test-versions the fast tests and a real run on every supported Python, oldest and newest TensorFlow"
+	@echo "make trackers      the tests of W&B and MLflow, which are skipped where these are not installed"
 	@echo "make packages      build sdist and wheel, and install both on every supported Python"
 	@echo "make site          the documentation as a web site, in site/; warnings are errors"
 	@echo "make format        format the code"
@@ -69,7 +71,7 @@ test-rest: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 -m "(long or hypothesis) and not slow and not timed" --durations=25
 	$(ALONE) -m "long and timed and not slow" --durations=25 $(call marked,timed)
 
-test-all: lint test test-rest
+test-all: lint test test-rest trackers
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
 	$(ALONE) -m slow --durations=25 $(call marked,slow)
 
@@ -105,6 +107,12 @@ lower-bounds:
 	$(LOWER_VENV)/bin/pytest -m "not tensorflow and not slow"
 	$(LOWER_VENV)/bin/pytest tests/test_cli.py -m tensorflow
 	$(LOWER_VENV)/bin/advisor analyze examples/flowers_like.py
+
+# In an environment of its own: W&B and MLflow bring much along.
+trackers:
+	$(PYTHON) -m venv --clear $(TRACKERS_VENV)
+	$(TRACKERS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,trackers]'
+	$(TRACKERS_VENV)/bin/pytest tests/live/test_tracker_sinks.py
 
 # The stamp says that the environment holds what pyproject.toml asks for. Bytecode is compiled at once: where
 # PYTHONDONTWRITEBYTECODE is set, every start of TensorFlow would otherwise compile all of its files again.

@@ -3,8 +3,9 @@
     python benchmarks/watch_overhead.py [--pairs 45] [--only NAME] [--write-docs]
 
 In: the five scripts of `capture_overhead.py`, and a loop that does nothing with its elements.  Out: per script the ratio of the
-mean step with `advisor.watch(sinks=[...])` to the mean step without, median over the pairs with its 95 % interval; and the
-processor time of the process of `advisor watch`. The loop that does nothing shows the cost of a step best.
+mean step with `advisor.watch(sinks=[...])` to the mean step without, median over the pairs with its 95 % interval; the same for
+the processor time of a step, which what else runs on the machine affects less; and the processor time of the process of
+`advisor watch`. The loop that does nothing shows the cost of a step best.
 
 From one process to the next, the step of an unchanged script differs by more than the counters cost (by 10 % and more on a
 virtual machine). So both kinds of stretches alternate within one process: `advisor.install` and `watch` put the hooks in and
@@ -59,9 +60,9 @@ def alternate():
             watch.finish()
         kind = wanted
         time.sleep({MARGIN_S})
-        begin = time.time_ns()
+        begin, cpu = time.time_ns(), time.process_time_ns()
         time.sleep({STRETCH_S})
-        stretches.append((kind, begin, time.time_ns()))
+        stretches.append((kind, begin, time.time_ns(), time.process_time_ns() - cpu))
     watch.finish()
     global deadline
     deadline = 0
@@ -81,21 +82,34 @@ for x in tf.data.Dataset.range(10**12):
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """The steps of two seconds. Times are in ns."""
+
+    step_ns: float
+    """Mean step."""
+    cpu_ns: float
+    """Processor time of the process per step, with tf.data's threads and with the counters."""
+
+
+@dataclass(frozen=True)
 class Row:
     """One script."""
 
     name: str
-    plain_ns: tuple[float, ...]
-    """Mean steps without the advisor, one per pair."""
-    counted_ns: tuple[float, ...]
-    """Mean steps with the counters, one per pair."""
+    pairs: tuple[tuple[Stretch, Stretch], ...]
+    """Without the advisor, and with the counters."""
     watching_cores: float
     """Cores that the process of `advisor watch` uses beside the script's."""
 
     @property
     def ratios(self) -> list[float]:
         """Step time with the counters, relative to that without."""
-        return [counted / plain for plain, counted in zip(self.plain_ns, self.counted_ns, strict=True)]
+        return [counted.step_ns / plain.step_ns for plain, counted in self.pairs]
+
+    @property
+    def cpu_ratios(self) -> list[float]:
+        """Processor time of a step with the counters, relative to that without."""
+        return [counted.cpu_ns / plain.cpu_ns for plain, counted in self.pairs]
 
 
 def main() -> None:
@@ -114,7 +128,7 @@ def main() -> None:
                 continue
             (data / "script.py").write_text(textwrap.dedent(text))
             (data / "alternating.py").write_text(ALTERNATING + textwrap.dedent(text))
-            rows.append(Row(name, *steps_of_stretches(data, options.pairs), watching_cores(data)))
+            rows.append(Row(name, alternating(data, options.pairs), watching_cores(data)))
             print(table(rows)[-1], flush=True)
     lines = [machine_sentence(), "", *table(rows)]
     print("\n".join(["", *lines]))
@@ -122,8 +136,8 @@ def main() -> None:
         write_section("watch-overhead", lines)
 
 
-def steps_of_stretches(data: Path, pairs: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Run the script once, and return the mean steps in ns without and with the counters, in the order of the pairs."""
+def alternating(data: Path, pairs: int) -> tuple[tuple[Stretch, Stretch], ...]:
+    """Run the script once, and return its stretches without and with the counters, in the order of the pairs."""
     orders = itertools.islice(itertools.cycle([(PLAIN, COUNTED), (COUNTED, PLAIN)]), pairs)
     kinds = [kind for order in orders for kind in order]
     environment = {
@@ -141,11 +155,12 @@ def steps_of_stretches(data: Path, pairs: int) -> tuple[tuple[float, ...], tuple
     if len(samples) < pairs * STRETCH_S / 2:
         raise SystemExit(f"{len(samples)} samples were written, so the steps were not counted.")
     stamps = json.loads((data / "stamps.json").read_text())
-    found: dict[str, list[float]] = {PLAIN: [], COUNTED: []}
-    for kind, begin, end in json.loads((data / "stretches.json").read_text()):
+    found: dict[str, list[Stretch]] = {PLAIN: [], COUNTED: []}
+    for kind, begin, end, cpu_ns in json.loads((data / "stretches.json").read_text()):
         first, last = bisect_left(stamps, begin), bisect_left(stamps, end) - 1
-        found[kind].append((stamps[last] - stamps[first]) / (last - first))
-    return tuple(found[PLAIN]), tuple(found[COUNTED])
+        step_ns = (stamps[last] - stamps[first]) / (last - first)
+        found[kind].append(Stretch(step_ns, cpu_ns * step_ns / (end - begin)))
+    return tuple(zip(found[PLAIN], found[COUNTED], strict=True))
 
 
 def watching_cores(data: Path) -> float:
@@ -183,24 +198,29 @@ def environment_in(data: Path) -> dict[str, str]:
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table."""
     lines = [
-        "| script | pairs | step without the advisor | with the counters, relative to it | smallest to largest pair | "
-        "process of `advisor watch` |",
-        "|---|---|---|---|---|---|",
+        "| script | pairs | step without the advisor | with the counters, relative to it | processor time per step | "
+        "with the counters, relative to it | process of `advisor watch` |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        ratios = row.ratios
-        interval = median_interval(ratios)
-        within = "" if interval is None else f" ({interval.low:.3f} to {interval.high:.3f})"
         cells = [
             row.name,
-            str(len(ratios)),
-            format_ns(statistics.median(row.plain_ns)),
-            f"{statistics.median(ratios):.3f}{within}",
-            f"{min(ratios):.3f} to {max(ratios):.3f}",
+            str(len(row.pairs)),
+            format_ns(statistics.median(plain.step_ns for plain, _ in row.pairs)),
+            with_interval(row.ratios),
+            format_ns(statistics.median(plain.cpu_ns for plain, _ in row.pairs)),
+            with_interval(row.cpu_ratios),
             f"{format_share(row.watching_cores)} of a core",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def with_interval(ratios: Sequence[float]) -> str:
+    """Return the median with its 95 % interval."""
+    interval = median_interval(ratios)
+    within = "" if interval is None else f" ({interval.low:.3f} to {interval.high:.3f})"
+    return f"{statistics.median(ratios):.3f}{within}"
 
 
 if __name__ == "__main__":
