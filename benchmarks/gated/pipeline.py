@@ -5,9 +5,9 @@ import time
 import numpy as np
 import tensorflow as tf
 
-TRAINING, VALIDATION, BATCH = 2048, 128, 16
+TRAINING, VALIDATION, BATCH = 2048, 128, 4
 SIDE = 96
-READ_S, AUGMENT_S = 0.002, 0.001
+READ_S, AUGMENT_S = 0.002, 0.002
 
 
 def read(index):
