@@ -21,7 +21,7 @@ SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 # pytest keeps its rewritten test files as bytecode: making them again takes each of its processes 20 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rest test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers packages site format readme animation case-studies clean
+.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,7 +29,8 @@ help:
 	@echo "make test          the fast tests, and each command, hook and kind of edit with TensorFlow"
 	@echo "make test-rest     the long tests with TensorFlow, and more random examples"
 	@echo "make lint          ruff, codespell, mypy, import-linter, and the web site: warnings are errors"
-	@echo "make test-all      everything: make lint, make test, make test-rest, and the slow tests"
+	@echo "make test-slow     the slow tests, one at a time, and many random examples (an hour)"
+	@echo "make test-all      everything: make lint, make test, make test-rest, make trackers, and make test-slow"
 	@echo "make fast          the tests that need no TensorFlow"
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
@@ -71,7 +72,9 @@ test-rest: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 -m "(long or hypothesis) and not slow and not timed" --durations=25
 	$(ALONE) -m "long and timed and not slow" --durations=25 $(call marked,timed)
 
-test-all: lint test test-rest trackers
+test-all: lint test test-rest trackers test-slow
+
+test-slow: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
 	$(ALONE) -m slow --durations=25 $(call marked,slow)
 

@@ -25,7 +25,7 @@ def test_every_package_is_in_the_wheel():
 
 def test_every_file_beside_the_code_is_in_the_wheel():
     for path in (ROOT / "advisor").rglob("*"):
-        if not path.is_file() or path.suffix in (".py", ".pyc"):
+        if not path.is_file() or path.suffix == ".py" or path.parent.name == "__pycache__":
             continue
         package = package_of(path)
         relative = path.relative_to(ROOT.joinpath(*package.split("."))).as_posix()
