@@ -42,7 +42,10 @@ from advisor.prove.trial.random_streams import broken_dependence, common_element
 from advisor.prove.trial.streams import Stream
 from advisor.replay.seedings import AS_RECORDED, OTHER, TWIN
 
-OWN_NOISE = "Two runs of the script's own pipeline draw different random numbers, so random components were compared by distribution."
+OWN_NOISE = (
+    "Two runs of the script's own pipeline draw different random numbers, "
+    "so random components were compared by distribution."
+)
 _ROWS_NOT_COMPARED = (
     "Batches are composed differently, and their random components could not be compared by distribution."
 )
