@@ -144,7 +144,7 @@ class ProofSession:
             self._hangs += 1
             self._end(is_hanging=True)
             return Trial(
-                REFUSED, note=f"The edited pipeline was stopped: it produced no element for {self._silence_s:.0f} s."
+                REFUSED, note=f"The edited pipeline was stopped: it made no progress for {self._silence_s:.0f} s."
             )
         except CannotDo as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
@@ -165,7 +165,7 @@ class ProofSession:
         except Hangs:
             self._hangs += 1
             self._end(is_hanging=True)
-            raise AdvisorError(f"The edited pipeline produced no element for {self._silence_s:.0f} s.") from None
+            raise AdvisorError(f"The edited pipeline made no progress for {self._silence_s:.0f} s.") from None
         except CannotDo as error:
             raise AdvisorError(str(error)) from None
         return out
@@ -221,7 +221,7 @@ class ProofSession:
             return self._ask(request, wanted)
         except Hangs:
             self._end(is_hanging=True)
-            raise AdvisorError(f"The pipeline produced no element for {self._silence_s:.0f} s.") from None
+            raise AdvisorError(f"The pipeline made no progress for {self._silence_s:.0f} s.") from None
         except CannotDo as error:
             raise AdvisorError(str(error)) from None
 

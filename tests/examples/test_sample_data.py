@@ -29,6 +29,7 @@ def test_jpegs_are_varied_photographs(sample_data):
     assert labels == list(sample_data.CLASS_NAMES) * 2
 
 
+@pytest.mark.long
 def test_same_arguments_make_the_same_bytes(sample_data):
     assert list(sample_data.varied_jpegs(3, seed=4)) == list(sample_data.varied_jpegs(3, seed=4))
     assert list(sample_data.varied_jpegs(3, seed=4)) != list(sample_data.varied_jpegs(3, seed=5))

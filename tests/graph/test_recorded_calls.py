@@ -45,6 +45,7 @@ def test_a_cycle_is_refused(tmp_path, recording, links):
         read_recording(tmp_path)
 
 
+@pytest.mark.long
 def test_real_recordings_and_long_chains_have_no_cycle(recording):
     for run in RUN.parent.glob("*/recording.json"):
         check_calls(decode(run.read_bytes(), Recording), str(run))
@@ -52,6 +53,7 @@ def test_real_recordings_and_long_chains_have_no_cycle(recording):
     check_calls(replace(recording, calls=tuple(reversed(chain(50_000)))), "recording.json")
 
 
+@pytest.mark.long
 def test_of_many_calls_those_nearest_to_the_consumer_are_kept(recording):
     call_id = next(consumer.call_id for consumer in recording.consumers if consumer.is_main)
     many = limit_calls(replace(recording, calls=(*chain(100_000), *recording.calls)))

@@ -261,7 +261,7 @@ def test_a_pipeline_that_hangs_is_given_up_and_the_next_one_tried(
     with session(path, consumed(path, "batch", "tfadv_3"), silence_s=8.0) as proof:
         hanging = proof.try_fix((), (SetArgument(MAP, "num_parallel_calls", 4),), Safety.EXACT)
         assert hanging.verdict == REFUSED
-        assert "produced no element for 8 s" in hanging.note
+        assert "made no progress for 8 s" in hanging.note
         again = proof.try_fix((), (InsertAfter("tfadv_1", "take", (("", 60),)),), Safety.EXACT)
         assert again.verdict == BROKEN
     assert proof.runs == 2

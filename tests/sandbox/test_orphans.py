@@ -49,7 +49,7 @@ def guard_of(tool: subprocess.Popen[bytes]) -> int:
     raise AssertionError("there is no guard")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGQUIT, marks=pytest.mark.long)])
 def test_a_killed_tool_leaves_no_process_and_no_folder(
     project: Callable[[str], Path], temporary: Path, home: Path, number: int
 ) -> None:

@@ -12,7 +12,7 @@ from advisor.capture.request import CaptureRequest
 from advisor.sandbox.namespace import REFUSE
 from tests.sandbox.conftest import tree_of
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 TRAINS = """
 from pathlib import Path
 import tensorflow as tf
@@ -36,7 +36,7 @@ for folder in (Path(__file__).parent, Path({elsewhere!r})):
 """
 
 
-@pytest.mark.parametrize("refused", ["", pytest.param("namespace", marks=pytest.mark.long)])
+@pytest.mark.parametrize("refused", ["", "namespace"])
 def test_checkpoints_and_summaries_are_thrown_away(
     project: Callable[[str], Path], temporary: Path, home: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:

@@ -161,7 +161,9 @@ def test_the_report_of_the_run_folder_is_shown(tmp_path):
         lambda document: "{",
         pytest.param(lambda document: "[" * 100_000, marks=pytest.mark.long),
         pytest.param(lambda document: json.dumps({**document, "schema_version": 99}), marks=pytest.mark.long),
-        lambda document: json.dumps({**document, "pipelines": [{}], "target": "spoiled.py"}),
+        pytest.param(
+            lambda document: json.dumps({**document, "pipelines": [{}], "target": "spoiled.py"}), marks=pytest.mark.long
+        ),
         pytest.param(
             lambda document: json.dumps({**document, "verdict": None, "target": "spoiled.py"}), marks=pytest.mark.long
         ),

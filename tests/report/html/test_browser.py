@@ -35,7 +35,7 @@ def go(page, name):
     pytest.param(lambda: real_report("mirrored"), id="mirrored", marks=pytest.mark.long),
     pytest.param(proved, id="proved"),
     pytest.param(hostile, id="hostile", marks=pytest.mark.long),
-    pytest.param(lambda: hostile(real_report("keras_fit")), id="hostile-real"),
+    pytest.param(lambda: hostile(real_report("keras_fit")), id="hostile-real", marks=pytest.mark.long),
     pytest.param(gpu_report, id="gpu", marks=[needs_gpu_profile, pytest.mark.long]),
 ])  # fmt: skip
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.long)])
