@@ -76,7 +76,8 @@ test-all: lint test test-rest trackers test-slow
 
 test-slow: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
-	$(ALONE) -m slow --durations=25 $(call marked,slow)
+	$(PARALLEL) --maxprocesses 4 -m "slow and not timed" --durations=25
+	$(ALONE) -m "slow and timed" --durations=25 $(call marked,slow)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -327,6 +327,7 @@ def test_several_runs_of_a_script_are_aggregated(project, capsys, monkeypatch):
     assert len(budget["values"]) == 2
 
 
+@pytest.mark.timed
 @pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(("pause", "code", "result"), [("0.02", 1, "failed"), ("0.001", 0, "passed")])

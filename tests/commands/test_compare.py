@@ -108,6 +108,7 @@ for x in tf.data.Dataset.range(100_000).map(work):
 """
 
 
+@pytest.mark.timed
 @pytest.mark.slow
 @pytest.mark.tensorflow
 def test_two_scripts_by_turns(tmp_path, capsys, monkeypatch):

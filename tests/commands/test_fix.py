@@ -212,7 +212,7 @@ def test_fixes_without_gain_or_with_wrong_data_are_not_applied(folder, validate)
     assert (folder / "train.py").read_text() == SCRIPT
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.tensorflow
 def test_script_edited_meanwhile_keeps_the_edit(folder):
@@ -276,6 +276,7 @@ def test_killed_child_is_one_sentence(folder):
     assert runs == []
 
 
+@pytest.mark.timed
 @pytest.mark.slow
 @pytest.mark.tensorflow
 def test_whole_script_by_turns(folder, validate):
@@ -297,7 +298,7 @@ def test_whole_script_by_turns(folder, validate):
     assert leftovers(folder) == (set(), [])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_interrupt_between_turns(folder):
     """Analysed and held in one run, and run as it is and with the changes; then Ctrl-C: what was proved by then is reported."""

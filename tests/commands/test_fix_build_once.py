@@ -53,7 +53,7 @@ def last_line(folder):
     return ended.stdout.splitlines()[-1]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.tensorflow
 def test_the_dataset_is_made_once_and_made_in_the_loop_again_after_undo(folder, validate):

@@ -34,10 +34,22 @@ IN_A_NOTE = {"not_input_bound": "% of it for input. A pipeline without any cost"
 """Rules that have no finding but say what is so."""
 OTHERWISE = {"straggler"}
 """It profiles its three workers itself, see below."""
+ONLY_IN_ALL = {
+    "autotune_off", "autotune_ram", "cache_after_random", "cache_after_shuffle", "cache_cut_short", "cache_too_big",
+    "cache_without_reuse", "capped_parallelism", "compressed_records", "cpu_budget_mismatch", "head_of_line", "late_filter",
+    "late_shard", "late_shrink", "oversized_prefetch", "oversized_shuffle", "padding_waste", "python_lock", "rebuilt_every_epoch",
+    "serial_files", "single_file", "small_files", "unbatch_rebatch",
+}  # fmt: skip
+"""Left to `make test-all`: CI runs an example of a similar rule."""
+
+
+def marks_of(name):
+    """The marks of one example."""
+    return [pytest.mark.timed] * (name in TIMED) + [pytest.mark.slow] * (name in ONLY_IN_ALL)
+
+
 CAPTURED = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.timed] if path.stem in TIMED else [])
-    for path in RULE_SCRIPTS
-    if path.stem not in OTHERWISE
+    pytest.param(path, id=path.stem, marks=marks_of(path.stem)) for path in RULE_SCRIPTS if path.stem not in OTHERWISE
 ]
 
 

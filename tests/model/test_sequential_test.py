@@ -66,7 +66,9 @@ def test_identical_scripts_are_rarely_told_apart(kind):
     assert len(told) / RUNS <= 0.016
 
 
-@pytest.mark.parametrize("speedup", [pytest.param(1.0, marks=pytest.mark.long), 1.3, pytest.param(2.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "speedup", [pytest.param(1.0, marks=pytest.mark.long), 1.3, pytest.param(2.0, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_interval_holds_the_true_ratio(kind, speedup):
     held = [decision.speedup.low <= speedup <= decision.speedup.high for decision, _ in simulated(kind, speedup)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,11 @@ DIFFERENT_CHANGES = {
 }
 
 
+def some_in_ci(names: Iterable[str], *chosen: str) -> list[Any]:
+    """All names; those that are not chosen only in `make test-all`."""
+    return [pytest.param(name, marks=[] if name in chosen else [pytest.mark.slow]) for name in names]
+
+
 @pytest.mark.long
 def test_an_equal_change(compare: Compare) -> None:
     text, pairs = EQUAL_CHANGES["renamed"]
@@ -150,7 +156,7 @@ def test_an_equal_change(compare: Compare) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", EQUAL_CHANGES)
+@pytest.mark.parametrize("name", some_in_ci(EQUAL_CHANGES, "a cache before what is random", "a parallel map"))
 def test_changes_that_keep_the_data(name: str, compare: Compare) -> None:
     text, pairs = EQUAL_CHANGES[name]
     comparison, state = compare(text, changed(text, *pairs))
@@ -175,7 +181,9 @@ def test_a_label_shift_is_found_and_shown(compare: Compare) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", DIFFERENT_CHANGES)
+@pytest.mark.parametrize(
+    "name", some_in_ci(DIFFERENT_CHANGES, "dropped remainder", "cached augmentation", "leaked split", "last digits")
+)
 def test_changes_of_the_data(name: str, compare: Compare) -> None:
     text, pairs = DIFFERENT_CHANGES[name]
     comparison, state = compare(text, changed(text, *pairs))
@@ -196,7 +204,7 @@ def test_a_script_whose_data_differ_in_each_run_gives_no_verdict(compare: Compar
     assert "Two runs of the unchanged script" in comparison.datasets[0].note
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_order_that_differs_in_each_run_is_no_effect_of_the_change(compare: Compare) -> None:
     """Drawn before the pipeline, and by a seed of the shuffle."""
     anew = "np.random.default_rng().permutation(240)"

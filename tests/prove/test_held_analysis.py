@@ -180,7 +180,14 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("text", [LOOP, FIT, PEEKED], ids=["loop", "Keras", "a look before another dataset is made"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(LOOP, id="loop"),
+        pytest.param(FIT, id="Keras"),
+        pytest.param(PEEKED, id="a look before another dataset is made", marks=pytest.mark.slow),
+    ],
+)
 def test_trials_need_no_other_run(text: str, write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
     path = write(text)
     recording = capture(analysis, path)
@@ -205,6 +212,7 @@ def test_trials_need_no_other_run(text: str, write: Callable[[str], Path], analy
     assert len(starts(path)) == 2
 
 
+@pytest.mark.slow
 def test_a_script_that_makes_datasets_while_it_trains_is_not_held(
     write: Callable[[str], Path], analysis: HeldAnalysis
 ) -> None:
@@ -226,6 +234,7 @@ def test_a_generator_that_reads_another_dataset_goes_on_while_the_script_is_stop
     assert (path.parent / "ended").exists() and not is_alive(starts(path)[0])
 
 
+@pytest.mark.slow
 def test_a_function_that_would_be_traced_with_other_values_is_not_traced_again(
     write: Callable[[str], Path], analysis: HeldAnalysis
 ) -> None:
@@ -239,6 +248,7 @@ def test_a_function_that_would_be_traced_with_other_values_is_not_traced_again(
     assert len(starts(path)) == 2
 
 
+@pytest.mark.slow
 def test_the_end_of_a_held_script_keeps_to_the_deadline(write: Callable[[str], Path]) -> None:
     path = write(CLEARING_UP)
     deadline = time.monotonic() + 60
@@ -251,6 +261,7 @@ def test_the_end_of_a_held_script_keeps_to_the_deadline(write: Callable[[str], P
     assert not is_alive(pid)
 
 
+@pytest.mark.slow
 def test_trials_leave_the_recording_as_it_is(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
     """Even if the script catches what stops it, so that its process is ended."""
     path = write(RETRYING)
@@ -301,6 +312,7 @@ def test_entering_that_fails_ends_the_held_process(write: Callable[[str], Path],
     assert not is_alive(starts(path)[0])
 
 
+@pytest.mark.slow
 def test_a_held_process_that_was_killed_is_replaced(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
     path = write(LOOP)
     recording = capture(analysis, path)
@@ -320,6 +332,7 @@ def test_leaving_ends_the_script(write: Callable[[str], Path]) -> None:
     assert not is_alive(pid) and (path.parent / "ended").exists()
 
 
+@pytest.mark.slow
 def test_a_script_that_fails_or_takes_too_long(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:
     path = write("raise ValueError('no data')\n")
     with pytest.raises(ScriptFailed, match="failed before anything was measured: ValueError: no data"):

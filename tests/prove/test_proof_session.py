@@ -82,7 +82,7 @@ def session(path: Path, call: Call, **more: object) -> ProofSession:
     return ProofSession(request, call, 300.0, lambda progress: None, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_fix_is_measured_judged_and_profiled(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script(SLOW_MAP)
@@ -142,19 +142,36 @@ def test_a_cache_over_unknown_noise_in_python_is_broken(script: Callable[[str], 
 @pytest.mark.parametrize(
     "loop",
     [
-        "import keras\n"
-        "model = keras.Sequential([keras.layers.Dense(1)])\n"
-        "model.compile('sgd', 'mse')\n"
-        "model.fit(dataset, epochs=100, verbose=0)",
-        "@tf.function\ndef train(data):\n    for x, y in data:\n        tf.print(tf.reduce_sum(x))\ntrain(dataset)",
-        "strategy = tf.distribute.MirroredStrategy(['/cpu:0'])\n"
-        "for x in strategy.experimental_distribute_dataset(dataset):\n    pass",
-        "strategy = tf.distribute.MirroredStrategy(['/cpu:0'])\n"
-        "for x in strategy.distribute_datasets_from_function(lambda context: dataset):\n    pass",
-        "print(dataset.reduce(0.0, lambda total, row: total + tf.reduce_sum(row[0])))",
-        "iterator = iter(dataset)\nwhile True:\n    next(iterator)",
+        pytest.param(
+            "import keras\n"
+            "model = keras.Sequential([keras.layers.Dense(1)])\n"
+            "model.compile('sgd', 'mse')\n"
+            "model.fit(dataset, epochs=100, verbose=0)",
+            id="keras",
+        ),
+        pytest.param(
+            "@tf.function\ndef train(data):\n    for x, y in data:\n        tf.print(tf.reduce_sum(x))\ntrain(dataset)",
+            id="tf.function",
+        ),
+        pytest.param(
+            "strategy = tf.distribute.MirroredStrategy(['/cpu:0'])\n"
+            "for x in strategy.experimental_distribute_dataset(dataset):\n    pass",
+            id="distributed",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "strategy = tf.distribute.MirroredStrategy(['/cpu:0'])\n"
+            "for x in strategy.distribute_datasets_from_function(lambda context: dataset):\n    pass",
+            id="from_function",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "print(dataset.reduce(0.0, lambda total, row: total + tf.reduce_sum(row[0])))",
+            id="reduce",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("iterator = iter(dataset)\nwhile True:\n    next(iterator)", id="next", marks=pytest.mark.slow),
     ],
-    ids=["keras", "tf.function", "distributed", "from_function", "reduce", "next"],
 )
 def test_every_kind_of_consumer_is_held_before_its_first_element(
     script: Callable[[str], Path], loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +191,7 @@ def test_every_kind_of_consumer_is_held_before_its_first_element(
     assert [file.name for file in kept.iterdir()] == ["begun"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_calls_in_another_order_are_matched_by_their_site(script: Callable[[str], Path]) -> None:
     path = script(
         """
@@ -204,7 +221,7 @@ def test_a_script_that_fails_on_its_way_shows_its_own_error(
     assert "ValueError: no such data" in capsys.readouterr().err
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_script_that_never_consumes_the_dataset_is_told(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script("import tensorflow as tf\nprint(tf.data.Dataset.range(5).batch(2))\n")
     with (
@@ -267,7 +284,7 @@ def test_a_pipeline_that_hangs_is_given_up_and_the_next_one_tried(
     assert proof.runs == 2
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_slow_pipeline_is_not_taken_for_one_that_hangs(script: Callable[[str], Path], no_leftovers: None) -> None:
     path = script(
         """

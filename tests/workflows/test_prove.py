@@ -59,11 +59,16 @@ def proved(project, capsys, old, new, *options, code=0):
     ("old", "new", "verdict"),
     [
         (".map(slow)", ".map(slow).cache()", "equal and faster"),
-        (".map(slow)", ".map(slow, num_parallel_calls=8)", "equal and faster"),
-        ("slow", "costly", "same"),
-        ("time.sleep(0.004)", "time.sleep(0.012)", "slower"),
+        pytest.param(".map(slow)", ".map(slow, num_parallel_calls=8)", "equal and faster", marks=pytest.mark.slow),
+        pytest.param("slow", "costly", "same", marks=pytest.mark.slow),
+        pytest.param("time.sleep(0.004)", "time.sleep(0.012)", "slower", marks=pytest.mark.slow),
         ("return x * 2", "return x * 3", "different data"),
-        ("time.sleep(0.004)\n    return x * 2", "return x * 2 + 1", "faster but different data"),
+        pytest.param(
+            "time.sleep(0.004)\n    return x * 2",
+            "return x * 2 + 1",
+            "faster but different data",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_verdicts_on_the_pipeline_alone(old, new, verdict, project, capsys):
@@ -73,7 +78,7 @@ def test_verdicts_on_the_pipeline_alone(old, new, verdict, project, capsys):
 
 
 @pytest.mark.tensorflow
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timed
 def test_a_cache_on_the_whole_script(project, capsys):
     data = proved(project, capsys, ".map(slow)", ".map(slow).cache()", "--seconds", "2")

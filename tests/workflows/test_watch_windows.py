@@ -112,6 +112,7 @@ def test_windows_from_time_to_time_and_a_session_of_the_script(folder):
     )
 
 
+@pytest.mark.slow
 def test_the_steps_are_the_same_with_and_without_windows(folder, capfd):
     script = """import tensorflow as tf
 total, data = 0, tf.data.Dataset.range(200_000).map(lambda x: x * 3).batch(4)

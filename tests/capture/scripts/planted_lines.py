@@ -74,7 +74,7 @@ def pure_python(number):
 
 
 def numpy_sort(number):
-    values = np.random.default_rng(int(number)).random(200000)
+    values = np.random.default_rng(int(number)).random(600000)
     values = values * 2.0
     values = np.sort(values)  # hot: numpy_sort
     return np.float32(values[0])

@@ -156,7 +156,7 @@ def test_the_window_waits_for_elements_of_an_iterator_that_python_holds(watch):
 
 
 @pytest.mark.tensorflow
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_window_inside_one_long_step_is_followed_by_a_longer_one(watch):
     run = watch(SLOW_STEPS.format(step_s=7, data="data") + "train(dataset)\n")
     window = run.recording.window

@@ -121,6 +121,7 @@ def test_python_code_is_refused(recorded: Recorded, service: Any, tmp_path: Path
     assert found.objection is not None and found.objection.cause == PYTHON
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_middle(
     recorded: Recorded, service: Any, tmp_path: Path, impatient: None
 ) -> None:
@@ -142,6 +143,7 @@ def test_a_worker_that_is_killed_in_the_middle(
     assert f"{compared.service_elements} of 400 elements" in compared.comparison, compared.comparison
 
 
+@pytest.mark.slow
 def test_a_dispatcher_that_is_restarted_continues_with_its_journal(
     recorded: Recorded, service: Any, tmp_path: Path
 ) -> None:
@@ -159,6 +161,7 @@ def test_a_dispatcher_that_is_restarted_continues_with_its_journal(
     assert found.measurement.service_elements == 400 and found.lost == ()
 
 
+@pytest.mark.slow
 def test_a_dispatcher_that_ends_for_good(recorded: Recorded, service: Any, tmp_path: Path, impatient: None) -> None:
     from running_service import end
 

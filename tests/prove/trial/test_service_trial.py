@@ -83,6 +83,7 @@ def test_without_sharding_every_worker_sends_everything(recorded: Recorded, tmp_
     assert (found.local_elements, found.service_elements) == (60, 120)
 
 
+@pytest.mark.slow
 def test_a_sequential_interleave_behind_a_shuffle_reads_everything_on_every_worker(
     recorded: Recorded, tmp_path: Path
 ) -> None:
