@@ -16,7 +16,7 @@ from advisor.workflows.watch_script import watch_script
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 
-TWO_PHASES = """import time
+TWO_PHASES = """import os, time
 import tensorflow as tf
 
 def first(x):
@@ -35,24 +35,32 @@ begun = time.time()
 for step, x in enumerate(data):
     time.sleep(0.002)
     slow = time.time() - begun > SLOW_FROM
-    if time.time() - begun > END:
+    if os.path.exists("enough") or time.time() - begun > 150:
         break
 print("steps", step + 1)
 """
 FIRST_LINE, SECOND_LINE = 14, 15
 
 
-def watched(folder, text, plan):
-    """Run a script; return the outcome, the run and everything that was told."""
+def watched(folder, text, plan, is_enough=lambda run, told: False):
+    """Run a script, until what was seen is enough; return the outcome, the run and everything that was told."""
     script = folder / "train.py"
     script.write_text(text)
     request = Request(path=script)
     rules, settings = load(request)
     run, told = WatchedRun(), []
-    outcome = watch_script(
-        request, rules, settings, run, lambda progress: None, lambda sample, changes: told.extend(changes), plan=plan
-    )
+
+    def on_sample(sample, changes):
+        told.extend(changes)
+        if is_enough(run, told):
+            (folder / "enough").touch()
+
+    outcome = watch_script(request, rules, settings, run, lambda progress: None, on_sample, plan=plan)
     return outcome, run, told
+
+
+def stretches_in(told):
+    return [change for change in told if isinstance(change, BottleneckStretch)]
 
 
 @pytest.fixture
@@ -66,14 +74,13 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_bottleneck_of_a_slow_period_is_found_while_the_script_runs(folder, capfd):
-    text = TWO_PHASES.replace("SLOW_FROM", "20").replace("END", "45")
-    outcome, run, told = watched(folder, text, WindowPlan(every_s=None))
+    text = TWO_PHASES.replace("SLOW_FROM", "20")
+    outcome, run, told = watched(folder, text, WindowPlan(every_s=None), lambda run, told: len(stretches_in(told)) == 2)
     assert outcome.exit_code == 0 and outcome.problem == "" and outcome.report is not None
     assert capfd.readouterr().out.startswith("steps ")
     periods = [change for change in told if isinstance(change, SlowPeriod)]
-    stretches = [change for change in told if isinstance(change, BottleneckStretch)]
     assert periods and periods[0].is_input
-    first, second = stretches
+    first, second = stretches_in(told)
     assert (
         f"train.py:{FIRST_LINE}" in first.finding.bottleneck and f"train.py:{SECOND_LINE}" in second.finding.bottleneck
     )
@@ -90,23 +97,24 @@ def test_the_bottleneck_of_a_slow_period_is_found_while_the_script_runs(folder, 
 
 
 def test_windows_from_time_to_time_and_a_session_of_the_script(folder):
-    text = (
-        TWO_PHASES.replace("SLOW_FROM", "1e9")
-        .replace("END", "30")
-        .replace(
-            "    time.sleep(0.002)\n",
-            "    time.sleep(0.002)\n"
-            "    if step == 1500: tf.profiler.experimental.start('own')\n"
-            "    if step == 2000: tf.profiler.experimental.stop()\n",
-        )
+    text = TWO_PHASES.replace("SLOW_FROM", "1e9").replace(
+        "    time.sleep(0.002)\n",
+        "    time.sleep(0.002)\n"
+        "    if step == 1500: tf.profiler.experimental.start('own')\n"
+        "    if step == 2000: tf.profiler.experimental.stop()\n",
     )
-    outcome, run, told = watched(folder, text, WindowPlan(every_s=4.0, max_share=1.0))
+    own = "plugins/profile/*/*.xplane.pb"
+
+    def is_enough(run, told):
+        return run.bottlenecks.windows >= 3 and any((folder / "own").glob(own))
+
+    outcome, run, told = watched(folder, text, WindowPlan(every_s=4.0, max_share=1.0), is_enough)
     assert outcome.exit_code == 0 and outcome.report is not None
     assert run.bottlenecks.windows >= 3
-    (stretch,) = [change for change in told if isinstance(change, BottleneckStretch)]
+    (stretch,) = stretches_in(told)
     assert run.bottlenecks.current.windows >= 2
     assert stretch.finding.is_input_bound
-    assert list(Path("own").glob("plugins/profile/*/*.xplane.pb")), "the script's own profile is whole"
+    assert list(Path("own").glob(own)), "the script's own profile is whole"
     assert not [problem for problem in run.bottlenecks.problems if "own profiler" not in problem], (
         run.bottlenecks.problems
     )
