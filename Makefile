@@ -13,6 +13,9 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
+# For tests that run whole scripts beside others, or measure time: on a machine that others share, one in a thousand fails once.
+# The summary names each that was repeated.
+RERUN := --reruns 1 --only-rerun AssertionError -rfER
 # The files that hold a test with a mark: collecting all 300 takes longer than the timed tests.
 marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests)
 # Not --quiet: it hides warnings from --strict.
@@ -69,15 +72,15 @@ tensorflow: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25 $(call marked,tensorflow)
 
 test-rest: $(STAMP)
-	$(PARALLEL) --maxprocesses 4 -m "(long or hypothesis) and not slow and not timed" --durations=25
-	$(ALONE) -m "long and timed and not slow" --durations=25 $(call marked,timed)
+	$(PARALLEL) --maxprocesses 4 $(RERUN) -m "(long or hypothesis) and not slow and not timed" --durations=25
+	$(ALONE) $(RERUN) -m "long and timed and not slow" --durations=25 $(call marked,timed)
 
 test-all: lint test test-rest trackers test-slow
 
 test-slow: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
-	$(PARALLEL) --maxprocesses 4 -m "slow and not timed" --durations=25
-	$(ALONE) -m "slow and timed" --durations=25 $(call marked,slow)
+	$(PARALLEL) --maxprocesses 4 $(RERUN) -m "slow and not timed" --durations=25
+	$(ALONE) $(RERUN) -m "slow and timed" --durations=25 $(call marked,slow)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

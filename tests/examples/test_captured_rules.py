@@ -38,7 +38,7 @@ ONLY_IN_ALL = {
     "autotune_off", "autotune_ram", "cache_after_random", "cache_after_shuffle", "cache_cut_short", "cache_too_big",
     "cache_without_reuse", "capped_parallelism", "compressed_records", "cpu_budget_mismatch", "head_of_line", "late_filter",
     "late_shard", "late_shrink", "oversized_prefetch", "oversized_shuffle", "padding_waste", "python_lock", "rebuilt_every_epoch",
-    "serial_files", "single_file", "small_files", "unbatch_rebatch",
+    "serial_files", "single_file", "small_batch", "small_files", "unbatch_rebatch",
 }  # fmt: skip
 """Left to `make test-all`: CI runs an example of a similar rule."""
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 MAX_BYTES = 3 << 30
 """Address space; the interpreter with NumPy and its like takes about a third of it before it has read anything."""
-MAX_SECONDS = 30
-"""Of CPU time, which other processes on the machine do not change."""
-MAX_WAIT_SECONDS = 150
+MAX_SECONDS = 60
+"""Of CPU time, of which a process that shares its core with another needs up to twice as much."""
+MAX_WAIT_SECONDS = 300
 """Of any time: a read that waits for ever takes no CPU."""
 
 

@@ -229,7 +229,7 @@ def test_a_generator_that_reads_another_dataset_goes_on_while_the_script_is_stop
     """Its thread makes steps, too; the training waits for it, and so does the end of its iterator."""
     path = write(GENERATED)
     recording = capture(analysis, path)
-    assert recording.script_exit.kind == "stopped" and recording.window is not None
+    assert recording.script_exit.kind == "stopped" and recording.window is not None, recording.script_exit
     assert analysis.take() is None
     assert (path.parent / "ended").exists() and not is_alive(starts(path)[0])
 

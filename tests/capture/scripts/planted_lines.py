@@ -92,7 +92,7 @@ def python_helper(number):
 
 def unpack(number):
     data = zlib.decompress(PACKED)
-    for _ in range(4):
+    for _ in range(10):
         data = zlib.compress(data[:60000], 6) and data  # hot: unpack
     return np.float32(len(data))
 
@@ -102,7 +102,7 @@ def pillow(number):
 
     image = Image.fromarray(PIXELS)
     image = image.rotate(3)
-    image = image.resize((600, 600), Image.LANCZOS)  # hot: pillow
+    image = image.resize((900, 900), Image.LANCZOS)  # hot: pillow
     return np.float32(image.size[0])
 
 
