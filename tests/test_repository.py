@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import check_jsonschema
 import pytest
+from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from advisor.model.version import __version__
@@ -36,9 +37,8 @@ def load(path):
 
 @pytest.mark.parametrize(("path", "schema"), BY_SCHEMA, ids=lambda value: getattr(value, "name", value))
 def test_it_is_valid(path, schema):
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    done = CliRunner().invoke(check_jsonschema.main, ["--builtin-schema", f"vendor.{schema}", str(path)])
+    assert done.exit_code == 0, done.output
 
 
 def test_the_citation_names_this_version():
