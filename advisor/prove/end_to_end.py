@@ -127,7 +127,7 @@ def measure_end_to_end(
     deadline: float | None = None,
     is_with_gaps: bool = False,
     names: tuple[str, str] = ("unchanged", "with the changes"),
-    slowdown: float = 1.0,
+    limit: float | None = None,
     may_give_up: bool = True,
     is_per_element: bool = False,
     early: Mapping[str, EarlyRun] | None = None,
@@ -141,8 +141,8 @@ def measure_end_to_end(
         deadline: A time of `time.monotonic`; no turn starts that would probably end after it, and a run still going is stopped.
         is_with_gaps: As in `steps_of`.
         names: What progress messages call the two sides.
-        slowdown: The ratio of step times, after to before, that the runs are to be told apart from: they end when it is clear on
-            which side of it the true ratio is.
+        limit: A ratio of step times, after to before: the runs end when it is clear on which side of it the true ratio is. None:
+            they end when it is clear which version is faster, or that neither is by a worthwhile gain.
         may_give_up: As for `decide`.
         is_per_element: Whether a step of the changed script may take other numbers of elements: its step times are then those of
             as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
@@ -152,6 +152,8 @@ def measure_end_to_end(
         ScriptFailed: The script fails without the change.
     """
     early = early or {}
+    # Being close to a limit is no answer: no result within 5 % of it ends the runs early.
+    slowdown, worthwhile = (1.0, WORTHWHILE.value) if limit is None else (limit, 1.0)
     sides = {"before": replace(before, deadline=deadline), "after": replace(after, deadline=deadline)}
     seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
     began = time.monotonic() - sum(run.seconds for run in early.values())
@@ -179,7 +181,7 @@ def measure_end_to_end(
         if is_per_element:
             seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
         pairs = zip(seen["before"], seen["after"], strict=True)
-        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value, may_give_up)
+        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], worthwhile, may_give_up)
         if decision is not None:
             return _judged(seen, _scaled(decision.speedup, 1 / slowdown))
     raise AssertionError("the last look always decides")

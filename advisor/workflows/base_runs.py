@@ -55,7 +55,7 @@ def compare_with_base(
                 replace(plain, overlay=mine),
                 on_progress,
                 names=(f"text of {texts.revision}", "working tree"),
-                slowdown=limit,
+                limit=limit,
                 may_give_up=False,
             )
         except ScriptFailed as error:

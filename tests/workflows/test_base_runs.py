@@ -85,6 +85,16 @@ def test_noise_leaves_it_open(compare):
     assert compared.step_ratio.low < 1.1 < compared.step_ratio.high
 
 
+@pytest.mark.parametrize(("head_ms", "is_below"), [(10, True), (10.45, False)])
+def test_runs_that_are_close_to_the_limit_go_on(compare, head_ms, is_below):
+    """After three pairs the interval holds the limit, and all of it is within 5 % of it; eight pairs decide."""
+    noise = [0.994, 1.006, 1.0, 0.997, 1.003, 1.0, 0.998, 1.002]
+    compared, _ = compare([(10, head_ms * ratio) for ratio in noise], limit=1.02)
+    ratio = compared.step_ratio
+    assert compared.turns > 3
+    assert ratio.high <= 1.02 if is_below else ratio.low > 1.02
+
+
 def test_memory_is_compared_too(compare):
     compared, _ = compare([(10, 10), (10.1, 10), (10, 10.1)], 1.5, rss=(100, 150))
     assert compared.memory_ratio.low == compared.memory_ratio.high == pytest.approx(1.5)
