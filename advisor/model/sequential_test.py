@@ -58,8 +58,8 @@ def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True)
 
     Args:
         ratios: Time before / time after of each pair, in the order in which they were measured.
-        worthwhile: The smallest gain that counts, such as 1.05; a loss counts from its inverse. 1.0 if every difference counts, so
-            that no result is `FUTILE`.
+        worthwhile: The smallest gain that counts, such as 1.05; a loss counts from its inverse. 1.0 if every difference counts:
+            then no result is `FUTILE`.
         may_give_up: Whether to stop when more pairs could not show a difference. They could still show that there is none, which
             only matters to whoever asks whether two versions are the same.
     """
