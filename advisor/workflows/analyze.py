@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import AdvisorError
-from advisor.model.locations import is_remote, reading
-from advisor.model.regular_files import is_regular, read_regular
+from advisor.model.locations import is_remote
+from advisor.model.regular_files import is_regular
 from advisor.model.run_folder import (
     RECORDING_NAME,
     has_profile,
@@ -25,12 +25,12 @@ from advisor.model.run_folder import (
     why_no_profile,
 )
 from advisor.model.settings import Settings, load_settings, without_named_rules
+from advisor.workflows.saved_recording import read_recording
 
 if TYPE_CHECKING:
     from advisor.capture.request import CaptureRequest, Progress
     from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
-    from advisor.model.recording import Recording
     from advisor.workflows.stored_runs import StoredRun
 
 OnProgress = Callable[["Progress"], None]
@@ -237,35 +237,6 @@ def _host_progress(on_progress: OnProgress) -> Callable[[int, int], None]:
     return show
 
 
-def read_recording(path: Path) -> Recording | None:
-    """Read the recording of a run folder; None if the folder has none.
-
-    Raises:
-        AdvisorError: The recording cannot be read or is invalid.
-    """
-    from advisor.graph.recorded_calls import check_calls
-    from advisor.model.codec import decode
-    from advisor.model.recording import Recording
-
-    file = path / RECORDING_NAME
-    try:
-        with reading(file):
-            if not file.exists():
-                return None
-            if not file.is_file():
-                raise AdvisorError(f"{file} is not a regular file: name a run folder written by `advisor`.")
-    except OSError as error:  # a folder without search permission
-        raise AdvisorError(f"{path} cannot be read ({error.strerror}).") from None
-    try:
-        with reading(file):
-            data = file.read_bytes() if is_remote(file) else read_regular(file)
-    except OSError as error:
-        raise AdvisorError(f"{file} cannot be read ({error.strerror}).") from None
-    recording = decode(data, Recording, str(file))
-    check_calls(recording, str(file))
-    return recording
-
-
 def _analyze_saved_run(
     request: Request, path: Path, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
 ) -> Report:
@@ -368,7 +339,7 @@ def _analyze_script(
         if recording is not None and request.with_ceiling:
             recording = measure_ceiling(capture_request, recording, on_progress)
         if recording is not None and request.with_headroom:
-            measure_headroom(capture_request, recording, on_progress)
+            measure_headroom(capture_request, recording, analyze_run, on_progress)
     calibrate_run(folder, request.deadline, on_progress)
     on_progress(Progress("analysing"))
     try:

@@ -6,8 +6,9 @@ with a warning that says why there is none. A second run never fails the analysi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,12 +19,17 @@ from advisor.model.run_folder import RECORDING_NAME, write_whole
 from advisor.model.settings import Settings
 from advisor.model.text import message_of
 from advisor.sandbox.temporary import temporary_folder
+from advisor.workflows.saved_recording import read_recording
 
 if TYPE_CHECKING:
     from advisor.capture.request import CaptureRequest, Progress
+    from advisor.engine import LoadedRule
+    from advisor.model.outcome import Report
     from advisor.model.recording import Recording
 
 OnProgress = Callable[["Progress"], None]
+Analyze = Callable[[Path, Sequence["LoadedRule"], Settings], "Report"]
+"""`advisor.workflows.analyze.analyze_run`, which imports this module."""
 
 SESSION_S = 300.0
 """Longest second run for the headroom, in seconds, with the start of the script."""
@@ -41,7 +47,6 @@ def measure_ceiling(request: CaptureRequest, recording: Recording, on_progress: 
         The recording as it is stored now.
     """
     from advisor.capture.launch import capture
-    from advisor.workflows.analyze import read_recording
 
     call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
     step_ns: tuple[int, ...] = ()
@@ -62,19 +67,21 @@ def measure_ceiling(request: CaptureRequest, recording: Recording, on_progress: 
     return _stored(request, _warned(recording, warning))
 
 
-def measure_headroom(request: CaptureRequest, recording: Recording, on_progress: OnProgress) -> Recording:
+def measure_headroom(
+    request: CaptureRequest, recording: Recording, analyze: Analyze, on_progress: OnProgress
+) -> Recording:
     """Run the script up to its first element, read its pipeline without training, and store the time per element.
 
     Args:
         request: The request of the first run.
         recording: Its recording.
+        analyze: Analyses the run folder of the pipeline that is read alone.
         on_progress: Called with progress messages.
 
     Returns:
         The recording as it is stored now.
     """
     from advisor.prove.proof_session import ProofSession
-    from advisor.workflows.analyze import analyze_run
 
     call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
     call = next((call for call in recording.calls if call.id == call_id), None)
@@ -86,7 +93,7 @@ def measure_headroom(request: CaptureRequest, recording: Recording, on_progress:
         try:
             progress = _labelled(on_progress, "headroom")
             with ProofSession(held, call, SESSION_S, progress, recording.calls) as session:
-                steps = analyze_run(session.profile(()), [], Settings()).analysis.verdict.steps
+                steps = analyze(session.profile(()), [], Settings()).analysis.verdict.steps
         except AdvisorError as error:
             return _stored(request, _warned(recording, f"The headroom could not be measured: {message_of(error)}"))
     if steps is None:

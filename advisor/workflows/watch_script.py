@@ -23,8 +23,9 @@ from advisor.model.errors import AdvisorError, ScriptFailed
 from advisor.model.live import LiveSample, LiveWindow
 from advisor.model.run_folder import new_run_folder
 from advisor.model.text import message_of
-from advisor.workflows.analyze import Request, analyze_run, capture_request_of, read_recording, write_reports
+from advisor.workflows.analyze import Request, analyze_run, capture_request_of, write_reports
 from advisor.workflows.run_windows import RunWindows, run_windows
+from advisor.workflows.saved_recording import read_recording
 
 if TYPE_CHECKING:
     from advisor.capture.request import Progress

@@ -15,7 +15,7 @@ from advisor.model.codec import decode, encode
 from advisor.model.errors import AdvisorError
 from advisor.model.recording import Recording
 from advisor.predict.structure import linear_chain, nested_calls, upstream_calls
-from advisor.workflows.analyze import read_recording
+from advisor.workflows.saved_recording import read_recording
 
 RUN = Path(__file__).parents[1] / "data" / "keras_fit"
 

@@ -23,7 +23,7 @@ from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.trial.analysed_run import may_release, release_iterators
 from advisor.prove.trial.trial_result import FASTER
-from advisor.workflows.analyze import read_recording
+from advisor.workflows.saved_recording import read_recording
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 

@@ -12,7 +12,7 @@ from advisor.model.profile_statistics import Statistics
 from advisor.profile import find_profiles, read_trace
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.statistics import add_statistics
-from advisor.workflows.analyze import read_recording
+from advisor.workflows.saved_recording import read_recording
 from tests.statistics.reference import PROFILES
 from tests.statistics.test_json import validator
 

@@ -10,7 +10,8 @@ import advisor
 from advisor.model.codec import encode
 from advisor.model.errors import AdvisorError
 from advisor.model.settings import Settings
-from advisor.workflows.analyze import Choice, Request, analyze_run, load, read_recording
+from advisor.workflows.analyze import Choice, Request, analyze_run, load
+from advisor.workflows.saved_recording import read_recording
 
 DATA = Path(__file__).parents[1] / "data"
 
