@@ -2,12 +2,14 @@
 
 In: a `CheckRequest`.  Out: `Check`, and advisor-baseline.json, which shrinks when findings vanish.
 
-    settings, baseline and git first (errors in them cost no run) -> analyze the runs -> base and head alternately -> budgets
+    settings, baseline and git first (errors in them cost no run) -> analyze the runs -> base and head alternately
+    -> with a base, new findings are confirmed -> budgets
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 from advisor.gate.base_revision import read_base
 from advisor.gate.baseline import BASELINE_NAME, Baseline, baseline_to_bytes, difference, read_baseline, shrink
 from advisor.gate.evaluate import Measured, evaluate
-from advisor.gate.new_findings import Found, findings_of, grown, most_of, new_findings
+from advisor.gate.new_findings import Found, NewFindings, findings_of, grown, most_of, new_findings
 from advisor.model.budgets import DEFAULT_RATIO, FINDINGS, STEP_TIME, Budget, budgets_of, runs_of
 from advisor.model.check import BaselineEntry, BaselineUse, Check
 from advisor.model.errors import AdvisorError
@@ -26,6 +28,7 @@ from advisor.model.text import message_of, printable
 from advisor.rewrite.project import project_root
 from advisor.workflows.analyze import Request, analyze
 from advisor.workflows.base_runs import compare_with_base
+from advisor.workflows.confirm_findings import look_again
 
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
@@ -77,6 +80,7 @@ def announcement(asked: CheckRequest, settings: Settings) -> str:
     then = ""
     if asked.against is not None:
         then = f", then {MIN_PAIRS} to {MAX_PAIRS} times alternating with the text of {asked.against}, unless no file differs"
+        then += ". If findings are new, both run once more"
     return (
         f"The script will be run {format_many(runs, 'time')}{then}. Each run is stopped after its window. Files that it "
         "writes are discarded, except with --in-place."
@@ -115,7 +119,16 @@ def check(
     use: BaselineUse | None = None
     if budget is not None or asked.is_updating:
         entries, use = _use_baseline(asked, path, runs, reports)
-    new = new_findings(runs, entries, "median" if budget is None else budget.aggregation)
+    aggregation = "median" if budget is None else budget.aggregation
+    new = new_findings(runs, entries, aggregation)
+    notes = _notes(reports)
+    if budget is not None and new.num_new and texts is not None and not texts.is_same_text:
+        again = look_again(asked.request, texts, rules, settings, on_progress)
+        known = entries if again.base is None else grown(entries, [findings_of(again.base)])
+        seen = runs if again.head is None else [*runs, findings_of(again.head)]
+        confirmed = new_findings(seen, known, aggregation)
+        notes += [*again.notes, *_not_confirmed(new, confirmed, texts.revision)]
+        new = confirmed
     # most rules find nothing without steps, and that must not pass
     is_counted = bool(new.num_new) or all(map(_has_steps, reports))
     measured = Measured(reports, new.per_run if is_counted else None, new.num_new, base)
@@ -126,7 +139,7 @@ def check(
         baseline=None if use is None else replace(use, known=new.num_known),
         base=base,
         run_folders=tuple(report.run_folder for report in reports if report.run_folder),
-        notes=tuple(dict.fromkeys(_notes(reports))),
+        notes=tuple(dict.fromkeys(notes)),
     )
     return Checked(result, reports)
 
@@ -164,6 +177,17 @@ def _notes(reports: Sequence[Report]) -> list[str]:
     if len(targets) > 1:
         notes.append(f"The runs are not of the same script: {', '.join(targets)}.")
     return notes
+
+
+def _not_confirmed(new: NewFindings, confirmed: NewFindings, revision: str) -> list[str]:
+    """Say which findings that the baseline lacks do not count."""
+    dropped = Counter((finding.rule, finding.call) for finding in new.findings)
+    dropped -= Counter((finding.rule, finding.call) for finding in confirmed.findings)
+    return [
+        f"{rule}{f' at {call}' if call else ''} is not in the baseline, but does not count: {revision} has it too, or a second "
+        "run did not have it."
+        for rule, call in dropped
+    ]
 
 
 def _use_baseline(
