@@ -1,22 +1,21 @@
 """Measures what counting the steps costs: step times with the counters beside those of the same run without the advisor.
 
-    python benchmarks/watch_overhead.py [--pairs 45] [--only NAME] [--write-docs]
+    python benchmarks/watch_overhead.py [--pairs 9] [--pair-seconds 6] [--only NAME] [--write-docs]
 
-In: the five scripts of `capture_overhead.py`, and a loop that does nothing with its elements.  Out: per script the ratio of the
-mean step with `advisor.watch(sinks=[...])` to the mean step without, median over the pairs with its 95 % interval; the same for
-the processor time of a step, which what else runs on the machine affects less; and the processor time of the process of
-`advisor watch`. The loop that does nothing shows the cost of a step best.
+In: the five scripts of `capture_overhead.py`, and a loop that does nothing with its elements.  Out: a row per script, with two
+measurements that do not depend on each other:
 
-From one process to the next, the step of an unchanged script differs by more than the counters cost (by 10 % and more on a
-virtual machine). So both kinds of stretches alternate within one process: `advisor.install` and `watch` put the hooks in and
-start the counters, and `uninstall` restores TensorFlow's own functions. `advisor watch` counts in the same way, and reads the
-samples in another process.
+* the step and its processor time with the counters of `advisor.watch(sinks=[...])`, relative to those without: median over the
+  pairs with its 95 % interval. The step of one unchanged script drifts by several per cent within seconds, so short blocks with
+  and without counters alternate within one process (`counted_blocks.py`). A pair is the ratio of the sums over six seconds;
+* the time inside the hooks per step, and, with the processor time of the advisor's threads, its share of the time that passed.
+
+The processor time of the process of `advisor watch`, which only reads the samples, is measured once. Takes about eight minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import statistics
@@ -25,7 +24,6 @@ import sys
 import tempfile
 import textwrap
 import time
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,43 +31,16 @@ from pathlib import Path
 from capture_overhead import COMMON, SCRIPTS, make_images
 from published import machine_sentence, write_section
 
-from advisor.host.calibration.window import SETTLE_S
 from advisor.model.intervals import median_interval
 from advisor.model.units import format_ns, format_share
 
 WATCHED = (sys.executable, "-m", "advisor", "watch", "--no-profile", "--quiet")
-STRETCH_S = 2.0
-MARGIN_S = 0.4
-"""Left out after each change, in which the hooks are put in or removed and the counters are started or stopped."""
-PLAIN, COUNTED = "plain", "counted"
-ALTERNATING = f"""
-import atexit, json, os, threading, time, advisor
-advisor.install()
-stretches = []
-def alternate():
-    watch = advisor.watch(sinks=["jsonl:" + os.environ["SAMPLES"]], quiet=True)
-    while len(globals().get("stamps", ())) < 3:
-        time.sleep(0.05)
-    time.sleep({SETTLE_S.value})
-    advisor.uninstall()
-    kind = "{PLAIN}"
-    for wanted in json.loads(os.environ["KINDS"]):
-        if wanted != kind and wanted == "{COUNTED}":
-            watch.start()
-        elif wanted != kind:
-            watch.finish()
-        kind = wanted
-        time.sleep({MARGIN_S})
-        begin, cpu = time.time_ns(), time.process_time_ns()
-        time.sleep({STRETCH_S})
-        stretches.append((kind, begin, time.time_ns(), time.process_time_ns() - cpu))
-    watch.finish()
-    global deadline
-    deadline = 0
-atexit.register(lambda: json.dump(stretches, open(os.environ["STRETCHES"], "w")))
-threading.Thread(target=alternate, daemon=True).start()
+PREAMBLE = f"""import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import counted_blocks
+blocks = counted_blocks.Blocks()
 """
-
+LAST_LINE_OF_TICK = "    return time.time() < deadline\n"
 
 EMPTY = (
     COMMON
@@ -83,7 +54,7 @@ for x in tf.data.Dataset.range(10**12):
 
 @dataclass(frozen=True)
 class Stretch:
-    """The steps of two seconds. Times are in ns."""
+    """The blocks of one kind in a pair. Times are in ns."""
 
     step_ns: float
     """Mean step."""
@@ -98,8 +69,10 @@ class Row:
     name: str
     pairs: tuple[tuple[Stretch, Stretch], ...]
     """Without the advisor, and with the counters."""
-    watching_cores: float
-    """Cores that the process of `advisor watch` uses beside the script's."""
+    hooks_ns: float
+    """Time inside the hooks per step, without TensorFlow's functions that they call."""
+    advisor_share: float
+    """Time inside the hooks and processor time of the advisor's threads, relative to the time that passed."""
 
     @property
     def ratios(self) -> list[float]:
@@ -115,7 +88,8 @@ class Row:
 def main() -> None:
     """Measure all scripts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=45)
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--pair-seconds", type=float, default=6.0)
     parser.add_argument("--only", help="part of a script's name")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
@@ -126,45 +100,59 @@ def main() -> None:
         for name, text in {**SCRIPTS, "empty steps": EMPTY}.items():
             if options.only and options.only not in name:
                 continue
-            (data / "script.py").write_text(textwrap.dedent(text))
-            (data / "alternating.py").write_text(ALTERNATING + textwrap.dedent(text))
-            rows.append(Row(name, alternating(data, options.pairs), watching_cores(data)))
+            rows.append(alternating(data, name, text, options.pairs, options.pair_seconds))
             print(table(rows)[-1], flush=True)
-    lines = [machine_sentence(), "", *table(rows)]
+        watching = f"The process of `advisor watch` took {format_share(watching_cores(data))} of a core beside it."
+    lines = [machine_sentence() + " " + watching, "", *table(rows)]
     print("\n".join(["", *lines]))
     if options.write_docs:
         write_section("watch-overhead", lines)
 
 
-def alternating(data: Path, pairs: int) -> tuple[tuple[Stretch, Stretch], ...]:
-    """Run the script once, and return its stretches without and with the counters, in the order of the pairs."""
-    orders = itertools.islice(itertools.cycle([(PLAIN, COUNTED), (COUNTED, PLAIN)]), pairs)
-    kinds = [kind for order in orders for kind in order]
+def alternating(data: Path, name: str, text: str, pairs: int, pair_s: float) -> Row:
+    """Run a script once, in alternating blocks without and with the counters."""
+    if text.count(LAST_LINE_OF_TICK) != 1:
+        raise SystemExit(f"{name} does not end tick() as expected.")
+    script, result, samples = data / "alternating.py", data / "result.json", data / "samples.jsonl"
+    script.write_text(PREAMBLE + text.replace(LAST_LINE_OF_TICK, "    return blocks.step()\n"))
+    for path in (result, samples):
+        path.unlink(missing_ok=True)
     environment = {
         **environment_in(data),
-        "TRAINING_S": str(3600),  # the stretches end it
-        "KINDS": json.dumps(kinds),
-        "STRETCHES": str(data / "stretches.json"),
-        "SAMPLES": str(data / "samples.jsonl"),
+        "PAIRS": str(pairs),
+        "PAIR_S": str(pair_s),
+        "RESULT": str(result),
+        "SAMPLES": str(samples),
     }
-    (data / "samples.jsonl").unlink(missing_ok=True)
-    subprocess.run(
-        [sys.executable, str(data / "alternating.py"), str(data)], env=environment, check=True, capture_output=True
+    done = subprocess.run(
+        [sys.executable, str(script), str(data)], env=environment, capture_output=True, text=True, check=False
     )
-    samples = (data / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-    if len(samples) < pairs * STRETCH_S / 2:
-        raise SystemExit(f"{len(samples)} samples were written, so the steps were not counted.")
-    stamps = json.loads((data / "stamps.json").read_text())
-    found: dict[str, list[Stretch]] = {PLAIN: [], COUNTED: []}
-    for kind, begin, end, cpu_ns in json.loads((data / "stretches.json").read_text()):
-        first, last = bisect_left(stamps, begin), bisect_left(stamps, end) - 1
-        step_ns = (stamps[last] - stamps[first]) / (last - first)
-        found[kind].append(Stretch(step_ns, cpu_ns * step_ns / (end - begin)))
-    return tuple(zip(found[PLAIN], found[COUNTED], strict=True))
+    if done.returncode or not result.exists():
+        raise SystemExit(f"{name} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+    measured = json.loads(result.read_text())
+    if len(samples.read_text(encoding="utf-8").splitlines()) < measured["samples"]:
+        raise SystemExit(
+            f"{name}: fewer samples were written than asked for, so the steps were not counted all the time."
+        )
+    direct = measured["direct"]
+    threads_share = direct["poll_ns"] / direct["passed_ns"] + measured["sampler_share"]
+    return Row(
+        name,
+        tuple((stretch(pair["0"]), stretch(pair["1"])) for pair in measured["pairs"]),
+        direct["hooks_ns"] / direct["steps"],
+        direct["hooks_ns"] / direct["passed_ns"] + threads_share,
+    )
+
+
+def stretch(sums: Sequence[int]) -> Stretch:
+    """Return the means of one kind of blocks, from the number of their steps, their time and their processor time."""
+    steps, took_ns, cpu_ns = sums
+    return Stretch(took_ns / steps, cpu_ns / steps)
 
 
 def watching_cores(data: Path) -> float:
-    """Run the script under `advisor watch`, and return the cores that the latter's process uses once it runs."""
+    """Run a script under `advisor watch`, and return the cores that the latter's process uses once it runs."""
+    (data / "script.py").write_text(textwrap.dedent(SCRIPTS["model-bound"]))
     command = [*WATCHED, str(data / "script.py"), str(data)]
     environment = {**environment_in(data), "TRAINING_S": "20"}
     with subprocess.Popen(
@@ -198,8 +186,8 @@ def environment_in(data: Path) -> dict[str, str]:
 def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table."""
     lines = [
-        "| script | pairs | step without the advisor | with the counters, relative to it | processor time per step | "
-        "with the counters, relative to it | process of `advisor watch` |",
+        "| script | pairs | step without the advisor | with the counters, relative to it | "
+        "processor time per step, relative to that without | in the hooks, per step | hooks and threads, of the time |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -208,9 +196,9 @@ def table(rows: Sequence[Row]) -> list[str]:
             str(len(row.pairs)),
             format_ns(statistics.median(plain.step_ns for plain, _ in row.pairs)),
             with_interval(row.ratios),
-            format_ns(statistics.median(plain.cpu_ns for plain, _ in row.pairs)),
             with_interval(row.cpu_ratios),
-            f"{format_share(row.watching_cores)} of a core",
+            format_ns(row.hooks_ns),
+            format_share(row.advisor_share),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines

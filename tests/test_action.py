@@ -1,6 +1,6 @@
 """The GitHub action and the example of a workflow: valid by GitHub's schemas, and the action's script does what it says.
 
-`actionlint` has been run on the workflow by hand; its packages on PyPI download a program while they are installed.
+`make actionlint` also checks the workflows' expressions and steps; it needs node and the npm registry, so no test runs it.
 """
 
 from __future__ import annotations
