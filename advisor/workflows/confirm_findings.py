@@ -1,7 +1,7 @@
 """Measures again before new findings fail a check: once with the working tree, and once with the text of the base revision.
 
-In: how to run the script, and the texts that differ.  Out: both reports. A finding near a threshold comes and goes from run to run.
-One that the base has as well does not come from the change.
+In: how to run the script, and the texts that differ.  Out: both reports. A finding near a threshold comes and goes from run
+to run. One that the base has as well does not come from the change.
 """
 
 from __future__ import annotations
