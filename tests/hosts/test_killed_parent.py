@@ -12,7 +12,8 @@ import pytest
 PARENT = """
 import os, time
 from advisor.hosts.process_executor import ProcessExecutor
-print(ProcessExecutor(1).submit(os.getpid).result(), flush=True)
+executor = ProcessExecutor(1)
+print(executor.submit(os.getpid).result(), flush=True)
 time.sleep(60)
 """
 
