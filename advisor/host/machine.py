@@ -67,11 +67,15 @@ def usable_cores(cgroup: Path = _CGROUP) -> float:
     Returns:
         A number of cores, which may be fractional.
     """
+    return min(float(schedulable_cores()), _quota(cgroup))
+
+
+def schedulable_cores() -> int:
+    """Return the number of cores that the scheduler may give this process, which is AUTOTUNE's limit: it ignores quotas."""
     try:
-        cores = float(len(os.sched_getaffinity(0)))
+        return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
-        cores = float(os.cpu_count() or 1)
-    return min(cores, _quota(cgroup))
+        return os.cpu_count() or 1
 
 
 def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:

@@ -191,6 +191,13 @@ class Track:
         return [end - start for start, end in zip(self.starts[index:], self.ends[index:], strict=True)]
 
     @property
+    def first_s(self) -> float:
+        """How long the first element took, in seconds; the first step, if the wait for it is not visible; 0 if unknown."""
+        if not self.count or self.dropped:
+            return 0.0
+        return (self.waits[0] or self.ends[0] - self.starts[0]) / 1e9
+
+    @property
     def where(self) -> str:
         """File name and line, such as `train.py:31`; empty if unknown."""
         return "" if self.site is None else f"{Path(self.site.file).name}:{self.site.line}"

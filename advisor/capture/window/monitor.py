@@ -33,6 +33,7 @@ from advisor.capture.window.schedule import Limits, has_drained
 from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.capture.window.watchdog import Watchdog, raise_in_thread
 from advisor.host.calibration.window import (
+    AUTOTUNE_FIRST_CALLS,
     BOUNDARY_NS,
     CHECK_NS,
     COUNTED_START_S,
@@ -45,6 +46,7 @@ from advisor.host.calibration.window import (
     TRIAL_STEPS,
     WARMUP_STEPS,
 )
+from advisor.host.machine import schedulable_cores
 
 _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
@@ -111,6 +113,8 @@ class Monitor:
         self._writing_s = 0.0
         """How long the latest profile was written."""
         self._made_ns = time.time_ns()
+        self._may_grow = schedulable_cores() > AUTOTUNE_FIRST_CALLS.value
+        """Whether AUTOTUNE may make more parallel calls than it starts with."""
         self._next_check_ns = 0
         self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
         """Number of steps at which to check regardless of `_next_check_ns`, so that the user's limits are met exactly."""
@@ -179,7 +183,9 @@ class Monitor:
             self._note_unprofiled(_OWN_SESSION)
             return False
         elapsed_s = (now - track.first_ns) / 1e9 if track.first_ns else 0.0
-        is_settled = self._limits.is_settled(track.count, elapsed_s, self._time_left(track, now))
+        is_settled = self._limits.is_settled(
+            track.count, elapsed_s, self._time_left(track, now), track.first_s if self._may_grow else 0.0
+        )
         match self._state:
             case "idle" if is_settled:
                 self._open(track, "plain" if self._is_profiling else "open")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from advisor.capture.window.time_left import TimeLeft
 from advisor.host.calibration.window import (
+    LOOK_FACTOR,
     MAX_EVENTS,
     MAX_HALF_WIDTH,
     MAX_SECONDS,
@@ -61,16 +62,23 @@ class Limits:
         """Whether the user has set none of the first three."""
         return self.warmup is None and self.steps is None and self.seconds is None
 
-    def is_settled(self, steps: int, elapsed_s: float, left: TimeLeft = _PLENTY) -> bool:
+    def is_settled(self, steps: int, elapsed_s: float, left: TimeLeft = _PLENTY, first_s: float = 0.0) -> bool:
         """Return whether the warm-up is over.
 
         Args:
             steps: Number of steps so far.
             elapsed_s: Time since the start of the first step.
             left: Time until the window has to be closed.
+            first_s: How long the first element took, if AUTOTUNE may have to see elements before it has grown; else 0.
         """
         if self.warmup is not None:
             return steps >= self.warmup
+        if (
+            elapsed_s < LOOK_FACTOR.value * first_s + PAUSE_SECONDS.value
+            and left.has_step_before(*_SHORTEST)
+            and first_s
+        ):
+            return False
         if steps >= WARMUP_STEPS.value:
             return elapsed_s >= SETTLE_S.value
         is_enough = elapsed_s >= SLOW_WARMUP_S.value or not left.has_step_before(*_SHORTEST)

@@ -31,6 +31,18 @@ SETTLE_S = Constant(
 SLOW_WARMUP_S = Constant(10.0, "s")
 """For steps that take seconds, `SLOW_WARMUP_STEPS` and this time are a sufficient warm-up."""
 SLOW_WARMUP_STEPS = Constant(3, "steps")
+AUTOTUNE_FIRST_CALLS = Constant(
+    16, "calls", "A map of calls that sleep, with cpu_budget 64, made 16 at a time and, after a look, 64.", TWO_CORES
+)
+"""Parallel calls with which AUTOTUNE starts, or as many as there are cores if these are fewer."""
+LOOK_FACTOR = Constant(
+    2.0,
+    "factor",
+    "Looks come 10, 30, 70, 150... ms after the iterator was made, also while a shuffle buffer is filled. After 3 s of that, "
+    "the calls grew from 16 to 64 at 5.1 s.",
+    TWO_CORES,
+)
+"""AUTOTUNE's first look that sees the cost of every call comes at most so many times the first element's time after the start."""
 
 # -- The stretch without the profiler
 
