@@ -228,6 +228,18 @@ def test_seeded_random_numbers_repeat_on_each_worker_and_unseeded_ones_do_not():
     assert first(with_function(seeded)) == (REFUSED, RANDOM)
 
 
+@pytest.mark.parametrize("op", ["RngReadAndSkip", "StatefulStandardNormalV2", "StatelessRandomNormalV2"])
+@pytest.mark.parametrize("change", [None, StateChange("changed", 1)])
+def test_a_generator_draws_the_same_numbers_on_each_worker(op: str, change: StateChange | None) -> None:
+    """With a seed or without one. Its state is a variable that every draw changes, which is not the cause."""
+    drawing = facts(op, random_ops=(op,), resources=(CapturedResource("variable", "noise._state_var", "s1"),))
+    found = with_function(
+        drawing, ObservedState("s1", "variable", "noise._state_var", ("c1",), epochs=3, change=change)
+    )
+    assert first(found) == (REFUSED, RANDOM)
+    assert "generator (`noise`)" in found.objections[0].reason and "the same numbers" in found.sentence
+
+
 TABLE = CapturedResource("static table", "words")
 SCALE = CapturedResource("variable", "scale", "s1")
 
