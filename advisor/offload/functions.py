@@ -41,11 +41,12 @@ _SEEDED = (
     "`tf.random.stateless_*` with a seed from the element, draws its own"
 )
 _DRAWS_FROM_STATE = ("Rng", "Stateful", "Stateless")
-"""Prefixes of random ops that keep their state in a variable: those of `tf.random.Generator` and of Keras' `SeedGenerator`, whether
-or not it has a seed. Tried on TF 2.21: two worker processes draw the same numbers, and draw them again in the next pass."""
+"""Prefixes of random ops that keep their state in a variable: those of `tf.random.Generator` and of Keras' `SeedGenerator`, with
+or without a seed. Tried on TF 2.21: two worker processes draw the same numbers, and draw them again in the next pass."""
 _GENERATOR = (
-    "draws random numbers from a generator{}, whose state every worker receives as it was when training began: each of them draws "
-    "the same numbers, again in every pass. An unseeded op, or `tf.random.stateless_*` with a seed from the element, draws its own"
+    "draws random numbers from a generator{}, whose state every worker receives as it was when training began: each of them "
+    "draws the same numbers, again in every pass. An unseeded op, or `tf.random.stateless_*` with a seed from the element, draws "
+    "its own"
 )
 
 

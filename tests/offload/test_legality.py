@@ -44,7 +44,7 @@ def judged(*stages: Stage, policy: str = DYNAMIC, **machine) -> Movability:
     return judge(simulated(*stages, **machine), policy)
 
 
-def with_call(analysis: Analysis, method: str, **changes) -> Analysis:
+def with_call(analysis: Analysis, method: str, /, **changes) -> Analysis:
     """The analysis with a changed call, in its list of calls and in its iterators."""
     calls = tuple(dataclasses.replace(call, **changes) if call.method == method else call for call in analysis.calls)
     by_id = {call.id: call for call in calls}
@@ -304,6 +304,14 @@ def test_datasets_that_a_function_makes_are_judged_by_a_list(method, unrecorded,
     )
     found = judge(dataclasses.replace(plain, calls=calls))
     assert (first(found) if found.objections else None) == expected
+
+
+def test_csv_files_are_not_divided_among_workers() -> None:
+    plain = with_call(simulated(source(), map_("decode", ms=5), batch(32)), "TFRecordDataset", method="CsvDataset")
+    assert plain.calls[0].method == "CsvDataset"
+    found = judge(plain)
+    assert (found.verdict, first(found)) == (REFUSED, (REFUSED, SOURCE))
+    assert judge(plain, OFF).verdict == MOVABLE
 
 
 def test_a_copy_to_a_device_stays_in_the_training():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Code, Edit, SetArgument
-from advisor.model.offload import DYNAMIC, OFF, PYTHON, ServiceMeasurement
+from advisor.model.offload import DYNAMIC, FILES, OFF, PYTHON, ServiceMeasurement
 from advisor.offload.files import server_text
 from advisor.prove.trial.service_messages import MeasureService
 from advisor.prove.trial.service_trial import ServiceTrial
@@ -132,3 +134,30 @@ def test_batches_of_endless_data_are_never_incomplete(recorded: Recorded, tmp_pa
     dataset = tf.data.Dataset.range(200).repeat().map(lambda x: x * 2).batch(16, drop_remainder=True)
     found = measured(recorded, dataset, tmp_path)
     assert (found.objection, found.is_same, found.local_elements) == (None, True, 200), found.comparison
+
+
+@pytest.mark.slow
+def test_files_that_a_worker_does_not_have_are_refused_at_the_reading_call(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker runs in a mount namespace of its own, in which the folder of the data is empty."""
+    import tensorflow as tf
+
+    data = tmp_path / "data"
+    data.mkdir()
+    with tf.io.TFRecordWriter(str(data / "a.tfrecord")) as writer:
+        for _ in range(8):
+            writer.write(b"row")
+    hide = f'mount -t tmpfs none "{data}" && exec "{sys.executable}" "$@"'
+    isolated = ["unshare", "-r", "-m", "sh", "-c"]
+    if subprocess.run([*isolated, f'mount -t tmpfs none "{data}"'], capture_output=True, check=False).returncode:
+        pytest.skip("this system allows no mount namespaces")
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {' '.join(isolated)} '{hide}' sh \"$@\"\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    dataset = tf.data.TFRecordDataset(str(data / "a.tfrecord")).batch(4).prefetch(1)
+    objection = measured(recorded, dataset, tmp_path).objection
+    assert objection is not None and (objection.cause, objection.method) == (FILES, "TFRecordDataset")
+    assert objection.site == recorded.call("TFRecordDataset").site
+    assert f"{data}/a.tfrecord; No such file" in objection.reason
