@@ -150,6 +150,14 @@ PIPELINES = (
         "dataset = dataset.batch(32).prefetch(2)",
     ),
     refused(
+        "generator of numbers",
+        "random numbers from a tf.random.Generator without a seed",
+        "seeded random numbers",
+        "noise = tf.random.Generator.from_non_deterministic_state()\n"
+        f"dataset = tf.data.Dataset.range(512).map(lambda x: work(x) + noise.normal([]))  {MARK}\n"
+        "dataset = dataset.batch(32).prefetch(2)",
+    ),
+    refused(
         "counting table",
         "a mutable table",
         "state",

@@ -19,7 +19,8 @@ from advisor.predict.call_index import graph_of
 
 READERS = frozenset({"CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"})
 _FILE_METHODS = READERS | {"list_files", "load"}
-_PATH_ARGUMENTS = ("filenames", "file_pattern", "path")
+PATH_ARGUMENTS = ("filenames", "file_pattern", "path")
+"""Parameters of the methods that read files which hold the paths."""
 
 
 def objection_to(analysis: Analysis, call: Call) -> Objection | None:
@@ -53,7 +54,7 @@ def repairs_of(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[Repair]
     graph = graph_of(analysis)
     calls = {each.id: each for outer in upstream for each in (outer, *graph.nested(outer))}
     for call in calls.values():
-        path = next((call.arguments[name] for name in _PATH_ARGUMENTS if name in call.arguments), None)
+        path = next((call.arguments[name] for name in PATH_ARGUMENTS if name in call.arguments), None)
         if call.method in _FILE_METHODS and isinstance(path, str) and _is_relative(path):
             where = f" (line {call.site.line})" if call.site is not None else ""
             yield Repair(

@@ -40,6 +40,14 @@ _SEEDED = (
     "draws random numbers from a fixed seed, of which every worker would draw the same: an unseeded op, or "
     "`tf.random.stateless_*` with a seed from the element, draws its own"
 )
+_DRAWS_FROM_STATE = ("Rng", "Stateful", "Stateless")
+"""Prefixes of random ops that keep their state in a variable: those of `tf.random.Generator` and of Keras' `SeedGenerator`, with
+or without a seed. Tried on TF 2.21: two worker processes draw the same numbers, and draw them again in the next pass."""
+_GENERATOR = (
+    "draws random numbers from a generator{}, whose state every worker receives as it was when training began: each of them "
+    "draws the same numbers, again in every pass. An unseeded op, or `tf.random.stateless_*` with a seed from the element, draws "
+    "its own"
+)
 
 
 def objection_to(call: Call, recording: Recording | None) -> Objection | None:
@@ -66,6 +74,8 @@ def _objection(call: Call, recording: Recording | None) -> tuple[str, str, str] 
         )
     if not function.is_traced:
         return UNDECIDED, OP, "was not run, so its ops are unknown"
+    if any(op.startswith(_DRAWS_FROM_STATE) for op in function.random_ops):  # its variable changes with every draw
+        return REFUSED, RANDOM, _GENERATOR.format(_generator_name(function))
     changed = Observations(recording).change_of(call)
     if changed is not None:
         return REFUSED, STATE, f"{changed}; a worker keeps the state of the moment at which training began"
@@ -74,6 +84,13 @@ def _objection(call: Call, recording: Recording | None) -> tuple[str, str, str] 
     if function.stateful_ops is None and (function.is_stateful or function.captured):
         return UNDECIDED, STATE, "keeps state that this recording, made by an earlier version, does not describe"
     return _of_ops(function) or _of_resources(function, recording)
+
+
+def _generator_name(function: FunctionFacts) -> str:
+    """The name of the generator in the script, if the function reads no other variable; its variable is `NAME._state_var`."""
+    names = [resource.name for resource in function.resources if resource.kind == state.VARIABLE]
+    name = names[0].removesuffix("._state_var") if len(names) == 1 else ""
+    return f" (`{name}`)" if name else ""
 
 
 def _of_ops(function: FunctionFacts) -> tuple[str, str, str] | None:

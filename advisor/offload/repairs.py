@@ -110,21 +110,37 @@ def _trainers(analysis: Analysis) -> Iterator[Repair]:
 
 
 def _replicas(analysis: Analysis, upstream: Sequence[Call]) -> Iterator[Repair]:
-    """Yield what several replicas need to read one job together."""
+    """Yield what the processes of one training need to read one job together.
+
+    Coordinated reads give consumer i the i-th batch of each round, and refuse data that end (TensorFlow 2.21). Replicas in one
+    process read through one iterator, which has no index.
+    """
     main = analysis.main
-    if main is None or main.consumer is None or main.consumer.kind != "distributed":
+    if main is None or main.consumer is None or main.consumer.kind != "distributed" or not _has_peers(analysis):
         return
     if any(call.method in ("bucket_by_sequence_length", "padded_batch") for call in upstream):
         yield Repair(
-            "Replicas whose batches differ in length wait for the longest one: coordinated reads give all of them batches of one "
-            "worker in each step.",
-            code='distribute(..., job_name="train", consumer_index=REPLICA, num_consumers=REPLICAS)',
+            "Replicas whose batches differ in length wait for the longest one: coordinated reads give the processes of the "
+            "training batches that one worker made one after the other. The data must be repeated without end, and grouped so "
+            "that as many batches of similar length follow each other as there are processes.",
+            code=".repeat().group_by_window(LENGTH_GROUP, lambda _, rows: rows.padded_batch(BATCH), "
+            "window_size=BATCH * PROCESSES)  # before "
+            'distribute(..., job_name="train", consumer_index=PROCESS, num_consumers=PROCESSES)',
         )
     else:
         yield Repair(
             "Trainers that name the same job share its elements; without a name, each of them reads all data.",
             code='distribute(..., job_name="train")',
         )
+
+
+def _has_peers(analysis: Analysis) -> bool:
+    """Whether other processes take part: TensorFlow shards the pipeline among them, or they run the script on this machine."""
+    recording, main = analysis.recording, analysis.main
+    shards = (it.parameters.get("num_shards") for it in (main.iterators if main is not None else ()) if not it.calls)
+    return any(isinstance(number, int) and number > 1 for number in shards) or bool(
+        recording is not None and recording.other_runs
+    )
 
 
 def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Iterator[Repair]:

@@ -23,10 +23,12 @@ _ANYWHERE = frozenset({
 }) | BATCHES  # fmt: skip
 """Transformations that do the same on each part of the data; for batches see `conditions_of`."""
 _SPLITTABLE = frozenset({
-    "CsvDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset", "from_list", "from_tensor_slices",
+    "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset", "from_list", "from_tensor_slices",
     "from_tensors", "list_files", "range",
 })  # fmt: skip
 """Sources that the dispatcher divides: by element, or by file."""
+_UNDIVIDED = frozenset({"CsvDataset"})
+"""Sources that it refuses to divide. Tried on TF 2.21: `Cannot create split providers`, for several files, too."""
 _COUNTING = {
     "enumerate": "numbers the elements, which every worker would do for its own",
     "scan": "carries state from one element to the next, of which every worker would have its own",
@@ -40,7 +42,7 @@ _COUNTING = {
     "pad_to_cardinality": "counts elements, which every worker would do for its own part",
 }
 _PAIRING = frozenset({"zip", "choose_from_datasets"})
-_INSIDE = _ANYWHERE | _SPLITTABLE | _PAIRING | {*_COUNTING, "load", "random", "sample_from_datasets"}
+_INSIDE = _ANYWHERE | _SPLITTABLE | _UNDIVIDED | _PAIRING | {*_COUNTING, "load", "random", "sample_from_datasets"}
 """What a function may make: one call of it runs on one worker as a whole."""
 _COUNTED_CLASSES = frozenset({"_AssertCardinalityDataset"})
 _DEVICE_CLASSES = frozenset({"_CopyToDeviceDataset", "_MapOnGpuDataset"})
@@ -82,6 +84,11 @@ _SNAPSHOT = "writes a snapshot, which several workers would write at once"
 _CACHE_FILE = "writes a cache file, which several workers would write at once"
 
 
+_CANNOT_DIVIDE = (
+    "cannot be divided among workers (`Cannot create split providers`); an `interleave` over file names can"
+)
+
+
 def _objection(call: Call, is_endless: bool, policy: str) -> tuple[str, str, str] | None:
     method = call.method
     if "enerator" in method:
@@ -111,8 +118,10 @@ def _objection(call: Call, is_endless: bool, policy: str) -> tuple[str, str, str
         )
     if method in _ANYWHERE or method in _SPLITTABLE:
         return None
-    if policy == OFF and method in ("load", "sample_from_datasets", *_PAIRING):
+    if policy == OFF and method in ("load", "sample_from_datasets", *_UNDIVIDED, *_PAIRING):
         return None
+    if method in _UNDIVIDED:
+        return REFUSED, SOURCE, _CANNOT_DIVIDE
     if method in _PAIRING:
         return UNDECIDED, COUNTS, "pairs elements of several sources, which workers may receive in different parts"
     return UNDECIDED, SOURCE, "is not known to be divisible among workers"

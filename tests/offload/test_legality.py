@@ -44,7 +44,7 @@ def judged(*stages: Stage, policy: str = DYNAMIC, **machine) -> Movability:
     return judge(simulated(*stages, **machine), policy)
 
 
-def with_call(analysis: Analysis, method: str, **changes) -> Analysis:
+def with_call(analysis: Analysis, method: str, /, **changes) -> Analysis:
     """The analysis with a changed call, in its list of calls and in its iterators."""
     calls = tuple(dataclasses.replace(call, **changes) if call.method == method else call for call in analysis.calls)
     by_id = {call.id: call for call in calls}
@@ -228,6 +228,18 @@ def test_seeded_random_numbers_repeat_on_each_worker_and_unseeded_ones_do_not():
     assert first(with_function(seeded)) == (REFUSED, RANDOM)
 
 
+@pytest.mark.parametrize("op", ["RngReadAndSkip", "StatefulStandardNormalV2", "StatelessRandomNormalV2"])
+@pytest.mark.parametrize("change", [None, StateChange("changed", 1)])
+def test_a_generator_draws_the_same_numbers_on_each_worker(op: str, change: StateChange | None) -> None:
+    """With a seed or without one. Its state is a variable that every draw changes, which is not the cause."""
+    drawing = facts(op, random_ops=(op,), resources=(CapturedResource("variable", "noise._state_var", "s1"),))
+    found = with_function(
+        drawing, ObservedState("s1", "variable", "noise._state_var", ("c1",), epochs=3, change=change)
+    )
+    assert first(found) == (REFUSED, RANDOM)
+    assert "generator (`noise`)" in found.objections[0].reason and "the same numbers" in found.sentence
+
+
 TABLE = CapturedResource("static table", "words")
 SCALE = CapturedResource("variable", "scale", "s1")
 
@@ -292,6 +304,14 @@ def test_datasets_that_a_function_makes_are_judged_by_a_list(method, unrecorded,
     )
     found = judge(dataclasses.replace(plain, calls=calls))
     assert (first(found) if found.objections else None) == expected
+
+
+def test_csv_files_are_not_divided_among_workers() -> None:
+    plain = with_call(simulated(source(), map_("decode", ms=5), batch(32)), "TFRecordDataset", method="CsvDataset")
+    assert plain.calls[0].method == "CsvDataset"
+    found = judge(plain)
+    assert (found.verdict, first(found)) == (REFUSED, (REFUSED, SOURCE))
+    assert judge(plain, OFF).verdict == MOVABLE
 
 
 def test_a_copy_to_a_device_stays_in_the_training():

@@ -12,7 +12,7 @@ from advisor.model.pipeline import Analysis
 from advisor.offload.legality import judge
 from advisor.offload.repairs import distribute_edit, edits_with_distribute
 from advisor.rewrite.patch import Patch, patch_for
-from advisor.testing import batch, map_, pipeline, prefetch, source, take
+from advisor.testing import autoshard, batch, map_, padded_batch, pipeline, prefetch, source, take
 from advisor.testing.simulated_script import Stage
 
 ADDRESS = "grpc://tfdata-dispatcher:5000"
@@ -73,3 +73,26 @@ def test_trainers_side_by_side_may_share_the_work_of_the_workers(others: int, se
 def sharing(analysis: Analysis) -> list[Repair]:
     """What is proposed for several trainers."""
     return [repair for repair in judge(analysis).repairs if "CrossTrainerCache" in repair.code]
+
+
+def test_replicas_in_one_process_share_no_job() -> None:
+    """`MirroredStrategy`: one iterator feeds all of them, and there is no index of a consumer."""
+    assert not joint(padded_batch(8, 4096))
+
+
+@pytest.mark.parametrize(("batches", "expected"), [(padded_batch(8, 4096), "consumer_index"), (batch(8), "job_name")])
+def test_processes_of_one_training_share_a_job(batches: Stage, expected: str) -> None:
+    (repair,) = joint(batches, autoshard(2))
+    assert expected in repair.code
+    assert (".repeat().group_by_window(" in repair.code) == (expected == "consumer_index")
+    assert ("repeated without end" in repair.text) == (expected == "consumer_index")
+
+
+def joint(*stages: Stage) -> list[Repair]:
+    """What is proposed for replicas that read one job."""
+    made = pipeline(source(), map_("decode", ms=5), *stages, consumer_ms=5).analysis
+    main = made.main
+    assert main is not None and main.consumer is not None
+    replicas = dataclasses.replace(main, consumer=dataclasses.replace(main.consumer, kind="distributed"))
+    made = dataclasses.replace(made, pipelines=tuple(replicas if each is main else each for each in made.pipelines))
+    return [repair for repair in judge(made).repairs if "job_name" in repair.code]

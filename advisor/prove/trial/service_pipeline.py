@@ -6,7 +6,6 @@ In: the recorded calls, the place, edits.  Out: datasets, their rows, rates; wha
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,7 +16,8 @@ from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
 from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, Remove, SetArgument
-from advisor.model.offload import FILES, OP, PROCESSING_MODES, PYTHON, REFUSED, SERVICE, Objection
+from advisor.model.offload import PROCESSING_MODES, Objection
+from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import is_batched
 from advisor.prove.trial.sibling_datasets import upstream_ids
@@ -28,11 +28,6 @@ from advisor.rewrite.shared_calls import spread
 _PADDING = frozenset({"padded_batch", "bucket_by_sequence_length"})
 """Methods that pad each element to the longest one of its batch, which is another one if they come in another order."""
 Report = Callable[[str, int, int | None], None]
-_CAUSES = (
-    (re.compile(r"Could not find callback|pyfunc_"), PYTHON),
-    (re.compile(r"Op type not registered"), OP),
-    (re.compile(r"No such file|not found|NOT_FOUND|Permission denied", re.IGNORECASE), FILES),
-)
 
 
 class WorkerRefuses(Exception):
@@ -170,16 +165,9 @@ class ServicePipeline:
 
     def objection(self, error: str) -> Objection:
         """Return an error of the workers as an objection to the move."""
-        call = self._recorder.call(self._after_id)
-        cause = next((cause for pattern, cause in _CAUSES if pattern.search(error)), SERVICE)
-        return Objection(
-            REFUSED,
-            cause,
-            call.method if call is not None else "",
-            f"fails on a worker process: {error.rstrip('.')}",
-            call.site if call is not None else None,
-            self._after_id,
-        )
+        upstream = upstream_ids(self._recorder, self._after_id)
+        calls = (call for call in self._recorder.calls() if call.id in upstream)
+        return objection_of(error, self._recorder.call(self._after_id), calls)
 
 
 class TimedDataset:

@@ -5,6 +5,7 @@ In: nothing.  Out: the type `Stream`, which `advisor.prove.trial.element_digests
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -56,11 +57,19 @@ class OriginalFails(Exception):
     """The script's own pipeline raises an exception; the message is that of the exception."""
 
 
+_WRAPPINGS = re.compile(
+    r"\{\{function_node [^}]*\}\}\s*"
+    r"|Failed to get element from worker [^ ]+: |Failed to get an element, with a nonretryable error: |Failed to get element: "
+)
+"""What TensorFlow and tf.data service put before a message."""
+
+
 def tensorflow_message(error: BaseException) -> str:
     """Return type and message of an exception in one line, without TensorFlow's node names and stack traces."""
     text = getattr(error, "message", "") or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     cause = next((line for line in reversed(lines) if line.split(":")[0].endswith(("Error", "Exception"))), None)
     first = (cause or (lines[0] if lines else "")).split(" [[{{node")[0].split(" [Op:")[0]
+    first = _WRAPPINGS.sub("", first)
     name = type(error).__name__
     return (first if cause else f"{name}: {first}")[:300]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,10 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Code, Edit, SetArgument
-from advisor.model.offload import DYNAMIC, OFF, PYTHON, ServiceMeasurement
+from advisor.model.offload import DYNAMIC, FILES, OFF, PYTHON, ServiceMeasurement
 from advisor.offload.files import server_text
 from advisor.prove.trial.service_messages import MeasureService
+from advisor.prove.trial.service_processes import ServiceProcesses
 from advisor.prove.trial.service_trial import ServiceTrial
 from tests.recorded import Recorded
 
@@ -132,3 +136,70 @@ def test_batches_of_endless_data_are_never_incomplete(recorded: Recorded, tmp_pa
     dataset = tf.data.Dataset.range(200).repeat().map(lambda x: x * 2).batch(16, drop_remainder=True)
     found = measured(recorded, dataset, tmp_path)
     assert (found.objection, found.is_same, found.local_elements) == (None, True, 200), found.comparison
+
+
+@pytest.mark.slow
+def test_files_that_a_worker_does_not_have_are_refused_at_the_reading_call(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker runs in a mount namespace of its own, in which the folder of the data is empty."""
+    import tensorflow as tf
+
+    data = tmp_path / "data"
+    data.mkdir()
+    with tf.io.TFRecordWriter(str(data / "a.tfrecord")) as writer:
+        for _ in range(8):
+            writer.write(b"row")
+    hide = f'mount -t tmpfs none "{data}" && exec "{sys.executable}" "$@"'
+    isolated = ["unshare", "-r", "-m", "sh", "-c"]
+    if subprocess.run([*isolated, f'mount -t tmpfs none "{data}"'], capture_output=True, check=False).returncode:
+        pytest.skip("this system allows no mount namespaces")
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {' '.join(isolated)} '{hide}' sh \"$@\"\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    dataset = tf.data.TFRecordDataset(str(data / "a.tfrecord")).batch(4).prefetch(1)
+    objection = measured(recorded, dataset, tmp_path).objection
+    assert objection is not None and (objection.cause, objection.method) == (FILES, "TFRecordDataset")
+    assert objection.site == recorded.call("TFRecordDataset").site
+    assert f"{data}/a.tfrecord; No such file" in objection.reason
+
+
+@pytest.mark.slow
+def test_two_processes_of_a_training_read_batches_of_one_length_in_each_round(tmp_path: Path) -> None:
+    """What is proposed for batches of different lengths (`advisor.offload.repairs`), with two consumers of a real service."""
+    import tensorflow as tf
+
+    def lengths_of(dataset: Any, job: str) -> tuple[list[list[int]], list[str]]:
+        """The length groups of the batches that each consumer reads, and their errors."""
+        grouped = dataset.group_by_window(
+            lambda row: tf.cast(tf.shape(row)[0] // 3, tf.int64), lambda _, rows: rows.padded_batch(4), window_size=8
+        )
+        lengths: list[list[int]] = [[], []]
+        errors: list[str] = []
+
+        def read(consumer: int) -> None:
+            place = tf.data.experimental.service.distribute(
+                "distributed_epoch", processes.address, job_name=job, consumer_index=consumer, num_consumers=2
+            )
+            try:
+                for batch in grouped.apply(place).take(12):
+                    lengths[consumer].append(batch.shape[1] // 3)
+            except tf.errors.OpError as error:
+                errors.append(error.message)
+
+        threads = [threading.Thread(target=read, args=(consumer,), daemon=True) for consumer in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60.0)
+        return lengths, errors
+
+    rows = tf.data.Dataset.range(64).map(lambda x: tf.fill([x % 8 + 1], x))
+    with ServiceProcesses(server_text(), tmp_path, lambda: None) as processes:
+        processes.start_dispatcher()
+        processes.start_worker()
+        (first, second), errors = lengths_of(rows.repeat(), "endless")
+        assert first == second and len(first) == 12 and set(first) == {0, 1, 2} and not errors
+        _, errors = lengths_of(rows, "finite")
+        assert any("end of sequence" in error for error in errors)
