@@ -22,7 +22,8 @@ from types import TracebackType
 from advisor.offload.files import server_text
 
 _READY = re.compile(r"^ready: \w+, port (\w+)")
-_BRIDGE, _NETWORK = "tfdata0", "10.77.0"
+BRIDGE, _NETWORK = "tfdata0", "10.77.0"
+"""The interface through which the program reaches the processes, and the first numbers of all addresses."""
 _OWN, _FIRST = 1, 2
 """Last numbers of the addresses of this process and of the first server."""
 _DISPATCHER_PORT, _WORKER_PORT = 5000, 5001
@@ -32,9 +33,7 @@ _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 def may_isolate() -> bool:
     """Return whether processes can get networks of their own here."""
-    script = (
-        f"ip link add {_BRIDGE} type bridge && ip link add tfdata-a type veth peer name tfdata-b && unshare -n true"
-    )
+    script = f"ip link add {BRIDGE} type bridge && ip link add tfdata-a type veth peer name tfdata-b && unshare -n true"
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run([*_unshare(), "sh", "-c", script], capture_output=True, timeout=20)
         return done.returncode == 0
@@ -51,9 +50,9 @@ def prepare_own_network() -> None:
     """Give the network that this process is inside its loopback device and the bridge."""
     for words in (
         ("link", "set", "lo", "up"),
-        ("link", "add", _BRIDGE, "type", "bridge"),
-        ("addr", "add", f"{_NETWORK}.{_OWN}/24", "dev", _BRIDGE),
-        ("link", "set", _BRIDGE, "up"),
+        ("link", "add", BRIDGE, "type", "bridge"),
+        ("addr", "add", f"{_NETWORK}.{_OWN}/24", "dev", BRIDGE),
+        ("link", "set", BRIDGE, "up"),
     ):
         _ip(*words)
 
@@ -154,7 +153,7 @@ class RunningService:
         self._networks += 1
         host, link = f"{_NETWORK}.{_FIRST + number}", f"tfdata-{number}-{process.pid % 1000}"
         _ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", str(process.pid))
-        _ip("link", "set", link, "master", _BRIDGE, "up")
+        _ip("link", "set", link, "master", BRIDGE, "up")
         for words in (
             ("addr", "add", f"{host}/24", "dev", "eth0"),
             ("link", "set", "eth0", "up"),

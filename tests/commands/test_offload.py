@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -231,6 +232,28 @@ class TestRunningService:
         proof = json.loads(capsys.readouterr().out)["proof"]
         assert len(proof["lost_workers"]) == 1 and proof["lost_workers"][0] in proof["sentence"]
         assert proof["turns"] >= 3
+
+    @pytest.mark.slow
+    def test_a_dispatcher_that_is_lost_during_the_runs_ends_them_in_bounded_time(
+        self, script, service, capsys, monkeypatch
+    ) -> None:
+        service.start_worker()
+        script(WAITING_SCRIPT)
+        timers = []
+
+        def measure(*args, **kwargs):
+            timers.append(threading.Timer(8.0, service.dispatcher.kill))
+            timers[0].start()
+            return measure_end_to_end(*args, **kwargs)
+
+        monkeypatch.setattr(whole_script, "measure_end_to_end", measure)
+        began = time.monotonic()
+        assert main(["offload", "--service", service.address, "--budget", "130s", "--json", "-", "train.py"]) == 0
+        assert time.monotonic() - began < 170
+        timers[0].join()
+        result = json.loads(capsys.readouterr().out)
+        assert result["proof"]["verdict"] in ("broken", "not measured"), result["proof"]
+        assert any("No dispatcher of tf.data service answers" in note for note in result["notes"]), result["notes"]
 
     def test_a_service_without_workers_is_refused_before_anything_runs(
         self, script, service, capsys, monkeypatch

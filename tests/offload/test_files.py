@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,12 @@ import pytest
 import yaml
 
 from advisor.model.errors import AdvisorError
-from advisor.model.offload import Sizing
+from advisor.model.offload import DYNAMIC, Sizing
 from advisor.model.own_files import FileKind, is_own_file
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.state import ObservedState
 from advisor.offload.files import MARK, NAMES, Deployment, data_folder_of, deployment_of, render
+from advisor.offload.repairs import SERVICE_ADDRESS, distribute_edit
 from advisor.testing import batch, map_, pipeline, source
 from advisor.workflows.offload_files import check_folder, write_files
 
@@ -105,6 +107,20 @@ def test_data_are_mounted_under_the_same_path():
     ]
     compose = yaml.safe_load(render(deployment)["compose.yaml"])
     assert compose["services"]["worker"]["volumes"][0]["target"] == deployment.data_folder
+
+
+def test_the_address_in_the_script_is_a_name_in_both_networks(deployment):
+    written = str(distribute_edit("c0", DYNAMIC, SERVICE_ADDRESS).arguments[0][1])
+    host, port = re.search(r'"grpc://([^":]+):(\d+)"', written).groups()
+    compose = yaml.safe_load(render(deployment)["compose.yaml"])["services"]
+    names = {
+        name: {name, *service.get("networks", {}).get("default", {}).get("aliases", ())}
+        for name, service in compose.items()
+    }
+    assert host in names["dispatcher"] and host not in names["worker"]
+    assert f"{host}:{port}" in compose["worker"]["command"]
+    assert port in compose["dispatcher"]["command"]
+    assert of_kind(deployment, "Service", host)["spec"]["ports"][0]["port"] == int(port)
 
 
 def test_the_image_has_the_users_tensorflow(deployment):

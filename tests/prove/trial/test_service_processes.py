@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -28,6 +30,14 @@ processes.start_dispatcher()
 processes.start_worker()
 print(*[each.pid for each in processes._processes], flush=True)
 time.sleep(600)
+"""
+QUIET = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+READER = """
+import sys
+import tensorflow as tf
+dataset = tf.data.Dataset.range(20).map(lambda number: 2 * number)
+dataset = dataset.apply(tf.data.experimental.service.distribute("distributed_epoch", sys.argv[1]))
+print(*sorted(int(number) for number in dataset))
 """
 
 
@@ -82,24 +92,47 @@ def test_the_servers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     assert wait_until_ended(pids) == []
 
 
-def test_the_generated_server_runs_by_itself_keeps_a_journal_and_obeys_sigterm(tmp_path: Path) -> None:
+def test_the_generated_servers_serve_a_reader_keep_a_journal_and_obey_sigterm(tmp_path: Path) -> None:
     server, journal = tmp_path / "server.py", tmp_path / "journal"
     server.write_text(server_text())
     journal.mkdir()
+    with ExitStack() as stack:
+        dispatcher = stack.enter_context(started(server, "dispatcher", "--port", "0", "--work-dir", str(journal)))
+        address = f"localhost:{ready_port(dispatcher, 'dispatcher')}"
+        options = ("--dispatcher", address, "--port", "0", "--address", "localhost:%port%")
+        worker = stack.enter_context(started(server, "worker", *options))
+        ready_port(worker, "worker")
+        reader = subprocess.run(
+            [sys.executable, "-c", READER, f"grpc://{address}"], capture_output=True, text=True, env=QUIET, timeout=120
+        )
+        assert reader.stdout.split() == [str(2 * number) for number in range(20)], reader.stderr[-1000:]
+        assert any(path.stat().st_size for path in journal.rglob("*") if path.is_file())
+        for process in (worker, dispatcher):
+            process.send_signal(signal.SIGTERM)
+        assert (worker.wait(30), dispatcher.wait(30)) == (0, 0)
+
+
+@contextmanager
+def started(server: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A server of the generated file; it is killed after the block if it has not ended."""
     process = subprocess.Popen(
-        [sys.executable, str(server), "dispatcher", "--port", "0", "--work-dir", str(journal)],
+        [sys.executable, str(server), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env=QUIET,
     )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("ready: dispatcher, port ")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        yield process
     finally:
         process.kill()
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+def ready_port(process: subprocess.Popen[str], role: str) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith(f"ready: {role}, port "), line
+    return line.split()[-1]
